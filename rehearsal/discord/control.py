@@ -58,6 +58,11 @@ class ControlledDiscord(Protocol):
     ) -> InteractionResult:
         """Use a slash command as a member."""
 
+    async def press(
+        self, user_id: int, message_id: int, button: str, *, timeout_s: float = _DEFAULT_TIMEOUT_S
+    ) -> InteractionResult:
+        """Press a button below a message as a member."""
+
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
         """Inject a fault."""
 
@@ -79,6 +84,7 @@ class ControlApi:
             web.post(member + "/join", self._authorised(self._join)),
             web.post(member + "/leave", self._authorised(self._leave)),
             web.post(member + "/command", self._authorised(self._command)),
+            web.post(member + "/press", self._authorised(self._press)),
             web.post(member + "/message", self._authorised(self._message)),
             web.post(base + "/network", self._authorised(self._network)),
             web.post(base + "/fault/{name}", self._authorised(self._fault)),
@@ -126,6 +132,16 @@ class ControlApi:
             channel_id=_optional_id(body, "channel_id"),
             timeout_s=timeout_s,
         )
+        await result.until(lambda current: len(current.replies) >= replies, timeout_s=timeout_s)
+        return json_response(result.as_dict())
+
+    async def _press(self, request: web.Request) -> web.Response:
+        body = await _body(request, "message_id", "button", "replies", "timeout_s")
+        timeout_s = _number(body, "timeout_s", default=_DEFAULT_TIMEOUT_S, least=0.1, most=_MAX_TIMEOUT_S)
+        replies = int(_number(body, "replies", default=1, least=1, most=100))
+        message_id = _id(body.get("message_id"), "message_id")
+        button = _text(body, "button", example="Next")
+        result = await self._discord.press(_user(request), message_id, button, timeout_s=timeout_s)
         await result.until(lambda current: len(current.replies) >= replies, timeout_s=timeout_s)
         return json_response(result.as_dict())
 

@@ -26,6 +26,8 @@ _MESSAGES_KEPT = 1000
 # Discord's ids count milliseconds from the first second of 2015.
 _DISCORD_EPOCH_MS = 1_420_070_400_000
 _TIMESTAMP_SHIFT = 22
+# The type of a button among the components of a message.
+BUTTON = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,22 @@ class PostedMessage:
             "channel_id": str(self.channel_id),
             "author_id": str(self.author_id),
             "content": self.content,
+            "buttons": buttons_of(self.payload),
         }
+
+
+def buttons_of(message: Json) -> list[Json]:
+    """Return the buttons below a message that a person can press, from left to right and top to bottom."""
+    return [
+        {
+            "custom_id": each["custom_id"],
+            "label": each.get("label") or "",
+            "disabled": bool(each.get("disabled")),
+        }
+        for row in message.get("components", [])
+        for each in row.get("components", [])
+        if each.get("type") == BUTTON and "custom_id" in each
+    ]
 
 
 class GuildState:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rehearsal.discord import payloads
 from rehearsal.discord.commands import build_invocation, build_suggestion
+from rehearsal.discord.guild_state import BUTTON, buttons_of
 from rehearsal.discord.message_limits import RefusedError, check_choices, check_content, check_embeds
 from rehearsal.errors import LocalDiscordError
 
@@ -101,10 +102,12 @@ class InteractionResult:
         replies = [
             {
                 "kind": reply.kind,
+                "message_id": reply.payload["id"],
                 "content": reply.content,
                 "ephemeral": reply.ephemeral,
                 "embeds": reply.payload.get("embeds", []),
                 "components": reply.payload.get("components", []),
+                "buttons": buttons_of(reply.payload),
             }
             for reply in self.replies
         ]
@@ -181,25 +184,30 @@ class Interactions:
         return [(choice["name"], choice["value"]) for choice in interaction.result.choices]
 
     async def press(
-        self, user_id: int, message_id: int, custom_id: str, *, timeout_s: float = REPLY_TIMEOUT_S
+        self, user_id: int, message_id: int, button: str, *, timeout_s: float = REPLY_TIMEOUT_S
     ) -> InteractionResult:
         """Press a button below a message as a member. Return once the bot has answered.
 
-        The bot answers with a message, or by editing the one with the button. Raises `LocalDiscordError` if there is no
-        such button, it is disabled, or the member does not see the message; and as `invoke` does.
+        `button`: its custom id, or what stands on it. The bot answers with a message, or by editing the one with the
+        button. Raises `LocalDiscordError` if there is no such button, it is disabled, or the member does not see the
+        message; and as `invoke` does.
         """
+        self._state.guild.member(user_id)
         source, owner = self._find_message(message_id)
         if owner is not None and source["flags"] & EPHEMERAL and owner.result.user_id != user_id:
             raise LocalDiscordError(f"Only user {owner.result.user_id} sees message {message_id}.")
-        buttons = {each["custom_id"]: each for row in source["components"] for each in row["components"]}
-        button = buttons.get(custom_id)
-        if button is None or button.get("disabled"):
-            there = ", ".join(key for key, each in buttons.items() if not each.get("disabled")) or "none"
-            raise LocalDiscordError(f"Message {message_id} has no button {custom_id!r} to press. It has {there}.")
+        open_buttons = [each for each in buttons_of(source) if not each["disabled"]]
+        pressed = next((each for each in open_buttons if button in (each["custom_id"], each["label"])), None)
+        if pressed is None:
+            there = ", ".join(each["custom_id"] for each in open_buttons) or "none"
+            raise LocalDiscordError(f"Message {message_id} has no button {button!r} to press. It has {there}.")
+        custom_id = pressed["custom_id"]
         application_id = int(source["author"]["id"])
+        if not self._gateway.online(application_id):
+            raise LocalDiscordError(f"The bot that wrote message {message_id} is offline. Start it first.")
         interaction = self._begin(_COMPONENT, user_id, custom_id, application_id, int(source["channel_id"]))
         interaction.source = source
-        data: Json = {"custom_id": custom_id, "component_type": button["type"]}
+        data: Json = {"custom_id": custom_id, "component_type": BUTTON}
         event = self._event(interaction, user_id, data) | {"message": source}
         self._gateway.send_to(application_id, "INTERACTION_CREATE", event)
         result = interaction.result

@@ -197,12 +197,14 @@ class LocalDiscord:
         channel = channel_id or self.guild.text_channel.id
         return await self._interactions.suggest(user_id, command_name, option, typed, channel_id=channel)
 
-    async def press(self, user_id: int, message_id: int, custom_id: str) -> InteractionResult:
+    async def press(
+        self, user_id: int, message_id: int, button: str, *, timeout_s: float = REPLY_TIMEOUT_S
+    ) -> InteractionResult:
         """Press a button below a message as a member. Return once the bot has answered or changed the message.
 
         Raises `LocalDiscordError` if the member sees no such button or may not press it, and as `invoke` does.
         """
-        return await self._interactions.press(user_id, message_id, custom_id)
+        return await self._interactions.press(user_id, message_id, button, timeout_s=timeout_s)
 
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
         """Inject a fault for the given member, else for the bots in voice, else for everybody in voice (see `faults`).

@@ -136,6 +136,56 @@ async def test_a_command_is_used_and_its_replies_come_back() -> None:
             assert await control.post(f"/members/{ADA}/command", wrong) == (400, {"error": says})
 
 
+class _Ballot(discord.ui.View):
+    @discord.ui.button(label="Yes", custom_id="vote:yes")
+    async def yes(self, interaction: discord.Interaction, _: discord.ui.Button[_Ballot]) -> None:
+        await interaction.response.send_message(f"{interaction.user.id}: yes", ephemeral=True)
+
+    @discord.ui.button(label="Close", custom_id="vote:close")
+    async def close(self, interaction: discord.Interaction, button: discord.ui.Button[_Ballot]) -> None:
+        button.disabled = True
+        await interaction.response.edit_message(content="closed", view=self)
+
+
+@pytest.mark.asyncio
+async def test_buttons_of_answers_and_of_messages_are_pressed() -> None:
+    """Each reply and message tells its id and its buttons; a press names one by its id or by what stands on it."""
+
+    def prepare(bot: StockBot) -> None:
+        @bot.tree.command(name="vote", description="Asks.")
+        async def vote(interaction: discord.Interaction, hidden: bool) -> None:
+            await interaction.response.send_message("Shall we?", view=_Ballot(timeout=None), ephemeral=hidden)
+
+    async with LocalDiscord() as local, _control(local) as control, stock_bot(local, BOT, prepare=prepare):
+        _, asked = await control.post(f"/members/{ADA}/command", {"name": "vote", "options": {"hidden": False}})
+        (reply,) = asked["replies"]
+        assert reply["buttons"] == [
+            {"custom_id": "vote:yes", "label": "Yes", "disabled": False},
+            {"custom_id": "vote:close", "label": "Close", "disabled": False},
+        ]
+        _, told = await control.get("/status")
+        assert [(each["id"], len(each["buttons"])) for each in told["messages"]] == [(reply["message_id"], 2)]
+        body = {"message_id": reply["message_id"], "button": "Yes"}
+        status, pressed = await control.post(f"/members/{BEN}/press", body)
+        assert (status, pressed["replies"][0]["content"]) == (200, f"{BEN}: yes")
+        status, closed = await control.post(f"/members/{ADA}/press", body | {"button": "vote:close"})
+        assert (closed["replies"][0]["kind"], closed["replies"][0]["content"]) == ("edit", "closed")
+        assert [each["disabled"] for each in closed["replies"][0]["buttons"]] == [False, True]
+        _, hidden = await control.post(f"/members/{ADA}/command", {"name": "vote", "options": {"hidden": True}})
+        secret = hidden["replies"][0]["message_id"]
+        for person, wrong, says in (
+            (ADA, body | {"button": "Close"}, f"Message {body['message_id']} has no button 'Close' to press. It has "),
+            (ADA, {"button": "Yes"}, "message_id is a Discord id, for example 2001; None is not."),
+            (ADA, {"message_id": 5}, 'button is a text that is not empty, for example "Next".'),
+            (ADA, {"message_id": 5, "button": "Yes"}, "There is no message 5."),
+            (BEN, {"message_id": secret, "button": "Yes"}, f"Only user {ADA} sees message {secret}."),
+            (9, body, "User 9 is not a member of the guild."),
+        ):
+            status, answer = await control.post(f"/members/{person}/press", wrong)
+            assert status == 400
+            assert answer["error"].startswith(says)
+
+
 @pytest.mark.asyncio
 async def test_a_message_is_posted() -> None:
     """A posted message appears in the text channel and in the status."""
