@@ -120,6 +120,7 @@ async def running_bot(
     async with AsyncExitStack() as stack:
         metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(clock))
         stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
+        await stack.enter_async_context(stores.database.held_by_bot())
         monitoring = await open_monitoring(stack, stores.database, settings.storage, clock, metrics)
         health = monitoring.health
         await stack.enter_async_context(_retention(settings, stores, clock).running())

@@ -6,7 +6,7 @@ Serialises writes. It does not know the tables, and nothing here depends on the 
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -95,6 +95,16 @@ class Database:
         """
         async with self._translated(WIPE_TIMEOUT_S), self._write_lock:
             return await self.dialect.wipe()
+
+    @asynccontextmanager
+    async def held_by_bot(self) -> AsyncIterator[None]:
+        """Keep other bots away from the database meanwhile. Raises `StoreError` if there is one."""
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self.dialect.held_by_bot())
+            except self.dialect.failures as exc:
+                raise self.dialect.failure(exc) from self.dialect.cause(exc)
+            yield
 
     async def aclose(self) -> None:
         await self.dialect.aclose()

@@ -81,6 +81,10 @@ class Dialect(Protocol):
         """Wait until no other process writes. Called first in each write transaction."""
         ...
 
+    def held_by_bot(self) -> AbstractAsyncContextManager[None]:
+        """Keep other bots away from the database meanwhile."""
+        ...
+
     async def read(self, work: Callable[[PlainConnection], T]) -> T:
         """Run `work` on a plain connection in a thread."""
         ...

@@ -22,6 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from bot.store.dialects.postgresql_failures import postgresql_failure
+from bot.store.dialects.postgresql_lock import held_lock
 from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL
 from bot.store.dialects.reader import ThreadedReader
 from bot.store.migrations.upgrade import HEAD, too_new
@@ -108,6 +109,9 @@ class PostgresDialect:
 
     async def begin_writing(self, connection: AsyncConnection) -> None:
         await connection.execute(text(_WRITE_LOCK))
+
+    def held_by_bot(self) -> AbstractAsyncContextManager[None]:
+        return held_lock(self._options, self.place)
 
     async def read(self, work: Callable[[PlainConnection], T]) -> T:
         return await self._reader.read(work)
@@ -217,6 +221,10 @@ def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
         "statement_timeout": round((busy_timeout_s + _STATEMENT_TIMEOUT_S) * 1000),
         "lock_timeout": round(busy_timeout_s * 1000),
         "idle_in_transaction_session_timeout": round(_IDLE_TIMEOUT_S * 1000),
+        # By itself the server notices after two hours that a machine is gone, and keeps its locks until then.
+        "tcp_keepalives_idle": round(_NETWORK_TIMEOUT_S),
+        "tcp_keepalives_interval": 5,
+        "tcp_keepalives_count": 3,
     }
     try:
         own = conninfo_to_dict(url)

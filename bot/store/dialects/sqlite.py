@@ -8,7 +8,7 @@ starts only at the first write, so another writer could change the data between 
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -82,6 +82,10 @@ class SqliteDialect:
 
     async def begin_writing(self, connection: AsyncConnection) -> None:
         """Do nothing: BEGIN IMMEDIATE has waited for other processes."""
+
+    def held_by_bot(self) -> AbstractAsyncContextManager[None]:
+        # Nothing keeps a second bot away from a file yet.
+        return nullcontext()
 
     async def read(self, work: Callable[[PlainConnection], T]) -> T:
         return await self._reader.read(work)

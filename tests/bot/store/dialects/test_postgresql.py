@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import re
 import time
+from collections import defaultdict
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,9 @@ from sqlalchemy import create_engine, inspect
 
 from bot.cli.checks import Status, check_database
 from bot.store.database import Database, open_database
-from bot.store.dialects.postgresql import place_of
+from bot.store.dialects.postgresql import PostgresDialect, place_of
 from bot.store.dialects.postgresql_failures import postgresql_failure
+from bot.store.dialects.postgresql_lock import held_lock
 from bot.store.forgetting import SpeechForgetter
 from bot.store.migrations import postgresql
 from bot.store.migrations.upgrade import HEAD
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.postgres
 EVENING = SessionId("evening")
 PASSWORD = "opensesame-17"
+_END_HOLDERS = """
+    SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
 
 
 @pytest.fixture
@@ -254,6 +260,59 @@ async def test_a_reader_keeps_deleted_rows_and_that_is_told(postgres_place: Secr
             await _delete_turns(database)
             assert not await database.wipe()
         assert await database.wipe()
+
+
+@pytest.mark.asyncio
+async def test_a_second_bot_is_kept_away(postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a bot holds the database a second one is refused with a plain sentence; commands may look. When the first
+    ends, however that comes, the next may start.
+    """
+    monkeypatch.setattr(PostgresDialect, "held_by_bot", lambda self: held_lock(self._options, self.place, wait_s=0.0))
+    async with open_database(postgres_place) as first, open_database(postgres_place) as second:
+        async with first.held_by_bot():
+            with pytest.raises(StoreError, match=r"^Another bot runs with postgresql://"):
+                async with second.held_by_bot():
+                    pass
+            assert (await SqlTurnStore(second, FakeClock()).load(EVENING)).total_turns == 0
+        async with second.held_by_bot():
+            pass
+
+
+@pytest.mark.asyncio
+async def test_a_lost_lock_is_taken_again(postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the server ends the connection that holds the lock, a task takes it again; if another bot was faster, the
+    log says so.
+    """
+    monkeypatch.setattr("bot.store.dialects.postgresql_lock.CHECK_S", 0.02)
+    monkeypatch.setattr(PostgresDialect, "held_by_bot", lambda self: held_lock(self._options, self.place, wait_s=0.0))
+    heard = _HeardEvents()
+    monkeypatch.setattr("bot.store.dialects.postgresql_lock.log", heard)
+    async with (
+        open_database(postgres_place) as first,
+        open_database(postgres_place) as second,
+        first.held_by_bot(),
+    ):
+        run(postgres_place, _END_HOLDERS)
+        await heard.event("bot_lock_held_again")
+        run(postgres_place, _END_HOLDERS)
+        async with second.held_by_bot():
+            await heard.event("second_bot_on_database")
+
+
+class _HeardEvents:
+    """A log that tells when an event comes."""
+
+    def __init__(self) -> None:
+        self._events: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
+
+    def info(self, event: str, **_: object) -> None:
+        self._events[event].set()
+
+    warning = error = info
+
+    async def event(self, name: str) -> None:
+        async with asyncio.timeout(10.0):
+            await self._events[name].wait()
 
 
 async def _delete_turns(database: Database) -> None:
