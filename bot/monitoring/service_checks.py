@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 CHECK_EVERY_S = 5.0
+# Another program may hold the database for a moment, as a backup does.
+REFUSALS = 2
 # A day of talk, its log and a backup of a small database need less. Below this, one bad day fills the disk.
 LEAST_FREE_BYTES = 300_000_000
 # discord.py comes back from most losses within seconds.
@@ -64,7 +66,7 @@ class ServiceChecks:
         self._data_dir = data_dir
         self._clock = clock
         self._on_lag = on_lag
-        self._writable = True
+        self._refusals = 0
         self._free_bytes: int | None = None
         # The client is made after the stores.
         self.gateway: GatewayState | None = None
@@ -92,13 +94,13 @@ class ServiceChecks:
         try:
             await self._write()
         except StoreError as error:
-            if self._writable:
+            self._refusals += 1
+            if self._refusals == REFUSALS:
                 log.error("database_not_writable", problem=error)  # noqa: TRY400 - the sentence says it
-            self._writable = False
         else:
-            if not self._writable:
+            if self._refusals >= REFUSALS:
                 log.info("database_writable_again")
-            self._writable = True
+            self._refusals = 0
         self._free_bytes = await asyncio.to_thread(_free_bytes, self._data_dir)
 
     @property
@@ -108,7 +110,7 @@ class ServiceChecks:
 
     def faults(self) -> list[HealthFault]:
         """Return what was wrong at the last check."""
-        found = [] if self._writable else [DATABASE_FAULT]
+        found = [DATABASE_FAULT] if self._refusals >= REFUSALS else []
         if self._free_bytes is not None and self._free_bytes < LEAST_FREE_BYTES:
             megabytes = self._free_bytes // 1_000_000
             sentence = f"The disk is nearly full: {megabytes} MB are free in the data folder. Make room."

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 
 async def check_writable(database: Database) -> None:
-    """Begin a write transaction and delete a session that does not exist. Raises `StoreError`."""
+    """Begin a write transaction and delete a session that does not exist. Raises `StoreError`.
+
+    A statement is needed: SQLite begins a write transaction on a read-only file too.
+    """
     async with database.writing() as connection:
         await connection.execute(delete(sessions).where(sessions.c.id == ""))

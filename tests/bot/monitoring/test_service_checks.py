@@ -48,6 +48,8 @@ async def test_a_database_that_refuses_writes_is_a_fault_until_it_takes_them(tmp
     assert checks.faults() == []
     store.refuses = True
     await checks.check()
+    assert checks.faults() == [], "once may be an accident"
+    await checks.check()
     assert kinds(checks) == [FaultKind.DATABASE]
     assert "/data" not in checks.faults()[0].sentence
     store.refuses = False
@@ -99,5 +101,6 @@ async def test_it_checks_every_few_seconds_and_measures_how_late_it_is(tmp_path:
         clock.advance(CHECK_EVERY_S + 0.25)
         await until(lambda: bool(lags) and bool(clock.sleeping))
         assert lags == [pytest.approx(0.25)]
-        assert kinds(checks) == [FaultKind.DATABASE]
+        clock.advance(CHECK_EVERY_S)
+        await until(lambda: kinds(checks) == [FaultKind.DATABASE])
     assert clock.sleeping == 0

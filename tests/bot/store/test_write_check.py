@@ -38,3 +38,13 @@ async def test_a_database_that_somebody_holds_is_found_until_it_is_free(tmp_path
                 await check_writable(database)
             other.execute("ROLLBACK")
         await check_writable(database)
+
+
+@pytest.mark.asyncio
+async def test_a_file_that_may_only_be_read_is_found(tmp_path: Path) -> None:
+    """The check fails on a connection that may not write, as on a file system that was mounted read-only."""
+    async with open_database(tmp_path / "roomtone.db") as database:
+        async with database.reading() as connection:
+            await connection.exec_driver_sql("PRAGMA query_only = ON")
+        with pytest.raises(StoreError, match="cannot be written"):
+            await check_writable(database)
