@@ -51,6 +51,7 @@ _CHECK_WAIT_S = 2.0
 _PURGE_PAGES = 500
 # Each try waits for readers as long as a connection waits for a lock, so more tries would keep writers waiting.
 _WIPE_TRIES = 2
+_READ_SCHEMA = text("SELECT 1 FROM sqlite_master LIMIT 1")
 
 
 class SqliteDialect:
@@ -81,7 +82,11 @@ class SqliteDialect:
         self._reader = ThreadedReader(partial(open_plain, path, busy_timeout_s=busy_timeout_s))
 
     async def begin_writing(self, connection: AsyncConnection) -> None:
-        """Do nothing: BEGIN IMMEDIATE has waited for other processes."""
+        """Read the tables' definitions; BEGIN IMMEDIATE has waited for other processes.
+
+        After another connection's VACUUM, SQLite 3.40 finds no table for a DELETE that is the first statement.
+        """
+        await connection.execute(_READ_SCHEMA)
 
     def held_by_bot(self) -> AbstractAsyncContextManager[None]:
         # Nothing keeps a second bot away from a file yet.

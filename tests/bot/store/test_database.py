@@ -8,6 +8,7 @@ import asyncio
 import os
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from sqlalchemy import text
 
 from bot.store.database import Database, open_database
 from bot.store.turns import SqlTurnStore
+from bot.store.write_check import check_writable
 from compaction.errors import StoreError
 from compaction.model import SessionId
 from tests.compaction.turn_store_contract import fill, landing, turn
@@ -224,3 +226,21 @@ async def test_readers_do_not_wait_for_a_writer(place: Place) -> None:
             await connection.execute(text("DELETE FROM turns"))
             assert (await store.load(EVENING)).total_turns == 3
         assert (await store.load(EVENING)).total_turns == 0
+
+
+@pytest.mark.asyncio
+async def test_a_file_that_was_written_anew_can_be_written_at_once(tmp_path: Path) -> None:
+    """After VACUUM, here or by another program, the next transaction finds its tables, even for DELETE."""
+    path = tmp_path / "a.db"
+    async with open_database(path):
+        pass
+    async with open_database(path) as database:
+        for _ in range(2):
+            # The connection that writes next has read the tables' definitions before.
+            async with database.reading() as connection:
+                await connection.execute(text("SELECT count(*) FROM sessions"))
+            with closing(sqlite3.connect(path)) as other:
+                other.execute("VACUUM")
+            await check_writable(database)
+        await database.wipe()
+        await check_writable(database)
