@@ -4,6 +4,7 @@
 #   make quick   format, lint, types, and the tests that need no sound, browser, Node or real time: under a minute
 #   make test    set up, then everything CI runs: format, lint, types, tests
 #   make fuzz    attack the bot with hostile input for MINUTES minutes (default 10), from fixed seeds
+#   make docs    the documentation as a site in site/, with every link checked
 #   make setup   .venv, locked dependencies without developers' tools, models: what run does first
 #   make models  only the model files
 #   make clean   remove what setup made (not your data)
@@ -17,7 +18,7 @@ UV := $(shell command -v uv 2>/dev/null || echo $(UV_HOME)/bin/uv)
 # What a bot needs, and what its developers need too: the second has 450 MB more.
 INSTALLED := $(VENV)/.installed
 SYNCED := $(VENV)/.synced
-SOURCES := benchmarks bot compaction config rehearsal tests voice
+SOURCES := benchmarks bot compaction config docs rehearsal tests voice
 
 # A test run starts Python hundreds of times, and compiling anew each time would take half of it. Containers often
 # forbid bytecode by this variable.
@@ -26,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
 QUICK := not (browser or database or discord or models or node or postgres or process or rehearsal or slow)
 
-.PHONY: run quick fast test fuzz setup models lint types browser prometheus postgresql clean
+.PHONY: run quick fast test fuzz docs setup models lint types browser prometheus postgresql clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -61,6 +62,9 @@ FIRST_ROUND ?= 0
 
 fuzz: $(SYNCED)
 	$(BIN)/python -m tests.fuzz $(MINUTES) $(FIRST_ROUND)
+
+docs: $(SYNCED)
+	$(BIN)/python -m tests.docs.site site
 
 setup: $(INSTALLED) models
 
@@ -122,4 +126,4 @@ $(UV_HOME)/bin/uv:
 	$(UV_HOME)/bin/pip install --quiet 'uv>=0.5,<1'
 
 clean:
-	rm -rf $(VENV) .cache build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .cache build site *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -61,11 +61,12 @@ def kept_results(folder: Path = RESULTS) -> dict[str, dict[str, Json]]:
 
 def _result(name: str, report: Mapping[str, Json]) -> Iterator[str]:
     machine = _entry(report, "machine")
-    yield f"### [{name}](benchmarks/{name})"
+    yield f"### {name}"
     yield ""
     yield (
-        f"{_cell(machine.get('cpu'))}, {_cell(machine.get('cores'))} cores, {_cell(machine.get('memory_gb'))} GB, "
-        f"Python {_cell(machine.get('python'))}; load of the machine at the start {_cell(machine.get('load_1m'))}."
+        f"[All figures](benchmarks/{name}). {_cell(machine.get('cpu'))}, {_cell(machine.get('cores'))} cores, "
+        f"{_cell(machine.get('memory_gb'))} GB, Python {_cell(machine.get('python'))}; "
+        f"load of the machine at the start {_cell(machine.get('load_1m'))}."
     )
     yield ""
     targets = report.get("targets")

@@ -41,7 +41,7 @@ REPORT: dict[str, Json] = {
 def test_a_result_is_told_in_tables() -> None:
     """A result is written as tables of targets, systems and remarks. It replaces only the text between the marks."""
     page = update_page(f"Before.\n{BEGIN}\nwritten before\n{END}\nAfter.\n", {"memory.json": REPORT})
-    assert page.startswith(f"Before.\n{BEGIN}\n\n### [memory.json](benchmarks/memory.json)\n")
+    assert page.startswith(f"Before.\n{BEGIN}\n\n### memory.json\n\n[All figures](benchmarks/memory.json). ")
     assert page.endswith(f"- The language model was a small one.\n\n{END}\nAfter.\n")
     assert "written before" not in page
     for line in (
@@ -70,7 +70,7 @@ def test_documentation_tells_what_the_files_tell() -> None:
     new result.
     """
     page = PAGE.read_text("utf-8")
-    told = {name: report for name, report in kept_results().items() if f"### [{name}]" in page}
+    told = {name: report for name, report in kept_results().items() if f"### {name}\n" in page}
     assert told
     assert update_page(page, told) == page
     readme = README.read_text("utf-8")
