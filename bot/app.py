@@ -39,6 +39,7 @@ from bot.monitoring.traces import open_traces
 from bot.participation.guild_participation import GuildParticipations
 from bot.private_files import mend_permissions
 from bot.room.notice import ListeningNotice
+from bot.room.recap_renewal import RecapRenewal
 from bot.room.room import Room
 from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.runtime_tuning import low_latency_interpreter
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from bot import events
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.dashboard.service import DashboardService
     from bot.discord.client import AddCommands, RoomtoneClient
     from bot.memory.readable_memory import ReadableMemory
     from bot.settings import StorageSettings
@@ -164,10 +164,16 @@ async def running_bot(
         )
         readable = services.readable
         catch_up = None if readable is None else CatchUp(readable.reader, readable.digests, now=clock.now)
+        recaps = RecapRenewal(stores.sessions, None if readable is None else readable.digests)
+
+        def forgotten() -> None:
+            dashboard.live.reset()
+            recaps.wake()
+
         commands: list[AddCommands] = [
             _rolling_context(settings, stores.guilds),
             partial(add_memory_commands, people=stores.people),
-            _privacy(settings, stores, participation, clock, dashboard),
+            _privacy(settings, stores, participation, clock, forgotten),
             partial(add_participation_commands, participation=participation),
             partial(add_watch_commands, watching=desk),
             partial(add_persona, choices=stores.guilds),
@@ -187,6 +193,7 @@ async def running_bot(
         )
         monitoring.checks.gateway = client
         dashboard.directory = DiscordDirectory(client, settings.discord, stores.servers)
+        await stack.enter_async_context(recaps.running(client.place))
         # Entered after the client, so that rooms end while the client is still connected.
         await stack.enter_async_context(supervisor)
         if rejoin:
@@ -235,10 +242,10 @@ def _privacy(
     stores: Stores,
     participation: GuildParticipations,
     clock: Clock,
-    dashboard: DashboardService,
+    on_forgotten: Callable[[], None],
 ) -> AddCommands:
     eraser = PersonEraser(stores.database, clock, log_folder=log_path(settings.storage.data_dir).parent)
-    rooms = ForgettingRooms(participation, stores.upkeeps, stores.servers, on_forgotten=dashboard.live.reset)
+    rooms = ForgettingRooms(participation, stores.upkeeps, stores.servers, on_forgotten=on_forgotten)
     records = PersonalData(stores.database, eraser, stores.people, rooms=rooms)
     facts = PrivacyFacts(
         recipients=ListeningNotice("", recipients(settings)).facts,

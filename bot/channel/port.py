@@ -204,8 +204,11 @@ class Place(Protocol):
     async def post_file(self, name: str, content: bytes, text: Text) -> None:
         """Post a file into the channel's own chat. Raises `ChatError`."""
 
-    async def write_recap(self, digest: Digest) -> bool:
-        """Write what the session was about; return whether Discord accepted it. A refusal is logged."""
+    async def write_recap(self, digest: Digest) -> int | None:
+        """Write what a session was about, and return the message's id. None: Discord refused it, which is logged."""
+
+    async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
+        """Replace what a recap says, or delete it (None). Return whether nothing of the old one is left."""
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         """Offer to tell somebody who comes back what was said; return whether Discord accepted it. Calls nobody."""

@@ -210,16 +210,34 @@ class DiscordPlace:
         except (discord.DiscordException, OSError, TimeoutError) as error:
             raise ChatError(NO_FILE.fill(channel=self.name)) from error
 
-    async def write_recap(self, digest: Digest) -> bool:
-        embed = digest_embed(digest, self.language, title=RECAP.fill(channel=escaped(self.name)))
+    async def write_recap(self, digest: Digest) -> int | None:
+        embed, nobody = self._recap(digest), discord.AllowedMentions.none()
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 # Nobody is called back for it.
-                await self._channel.send(embed=embed, silent=True, allowed_mentions=discord.AllowedMentions.none())
+                return (await self._channel.send(embed=embed, silent=True, allowed_mentions=nobody)).id
         except (discord.DiscordException, OSError, TimeoutError) as error:
             log.warning("recap_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
+            return None
+
+    async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
+        message = self._channel.get_partial_message(message_id)
+        try:
+            async with asyncio.timeout(WRITE_TIMEOUT_S):
+                if digest is None:
+                    await message.delete()
+                else:
+                    await message.edit(embed=self._recap(digest), allowed_mentions=discord.AllowedMentions.none())
+        except discord.NotFound:
+            # A moderator has deleted it.
+            return True
+        except (discord.DiscordException, OSError, TimeoutError) as error:
+            log.warning("recap_not_renewed", channel_id=self.channel_id, error_class=type(error).__name__)
             return False
         return True
+
+    def _recap(self, digest: Digest) -> discord.Embed:
+        return digest_embed(digest, self.language, title=RECAP.fill(channel=escaped(self.name)))
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         if self._catch_up_button is None:

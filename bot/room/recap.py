@@ -34,6 +34,7 @@ async def post_recap(session_id: SessionId, place: Place, services: RoomServices
         session = await services.sessions.find(session_id)
         if session is None:
             return
+        await services.sessions.recap_begun(session_id)
         digest = await services.readable.digests.of(
             session, model_timeout_s=0.0 if reason in _HURRIED else MODEL_TIMEOUT_S
         )
@@ -43,7 +44,14 @@ async def post_recap(session_id: SessionId, place: Place, services: RoomServices
     if digest.turn_count < LEAST_SAID:
         log.info("recap_not_posted", session_id=session_id, reason="too_little_said")
         return
-    if await place.write_recap(digest):
-        log.info("recap_posted", session_id=session_id)
-    else:
+    message_id = await place.write_recap(digest)
+    if message_id is None:
         log.info("recap_not_posted", session_id=session_id, reason="discord_refused")
+        return
+    log.info("recap_posted", session_id=session_id)
+    try:
+        # So that it can be made anew when words in it are forgotten.
+        await services.sessions.recap_posted(session_id, message_id)
+    except StoreError as error:
+        log.warning("recap_not_remembered", session_id=session_id, problem=error)
+        await place.renew_recap(message_id, None)

@@ -212,6 +212,7 @@ class SpeechForgetter:
         if changed:
             # Nothing in the text of an earlier summary shows whether it contains forgotten words.
             await connection.execute(update(landings).where(landings.c.session_id == session_id).values(summary=None))
+            await connection.execute(update(sessions).where(sessions.c.id == session_id).values(recap_stale_at=now))
             await rerender_summary(connection, session_id, now=now)
             from_seq = min([*seqs, *([] if remade.from_seq is None else [remade.from_seq])], default=0)
             await list_session(connection, session_id, from_seq=from_seq, at=now)

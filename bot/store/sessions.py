@@ -45,6 +45,15 @@ class StoredSession:
 
 
 @dataclass(frozen=True, slots=True)
+class StaleRecap:
+    """A posted recap that may have forgotten words, since `stale_at` (UTC epoch seconds)."""
+
+    session: StoredSession
+    message_id: int
+    stale_at: float
+
+
+@dataclass(frozen=True, slots=True)
 class OpenedSession:
     """A channel's session. `resumed`: it existed before."""
 
@@ -149,6 +158,34 @@ class Sessions:
         """Mark a session ended now, without a closing segment. An ended session keeps its time."""
         async with self._database.writing() as connection:
             await _end(connection, session_id, at=self._clock.now())
+
+    async def recap_begun(self, session_id: SessionId) -> None:
+        """Note that a recap is made of what is stored now: only what is forgotten from now on makes it stale."""
+        async with self._database.writing() as connection:
+            await connection.execute(
+                update(sessions).where(sessions.c.id == session_id).values(recap_message_id=None, recap_stale_at=None)
+            )
+
+    async def recap_posted(self, session_id: SessionId, message_id: int) -> None:
+        """Note in which message the recap was posted. The id is kept as long as the session."""
+        async with self._database.writing() as connection:
+            await connection.execute(
+                update(sessions).where(sessions.c.id == session_id).values(recap_message_id=message_id)
+            )
+
+    async def stale_recaps(self) -> tuple[StaleRecap, ...]:
+        """Return the posted recaps of sessions in which words were forgotten since."""
+        marked = sessions.c.recap_message_id.is_not(None) & sessions.c.recap_stale_at.is_not(None)
+        async with self._database.reading() as connection:
+            found = (await connection.execute(_select_sessions().where(marked))).all()
+        return tuple(StaleRecap(_session(row), row.recap_message_id, row.recap_stale_at) for row in found)
+
+    async def recap_renewed(self, stale: StaleRecap, *, deleted: bool) -> None:
+        """Note that a recap was made anew, unless more was forgotten meanwhile. `deleted`: its message is gone."""
+        same = (sessions.c.id == stale.session.id) & (sessions.c.recap_stale_at == stale.stale_at)
+        columns = ("recap_stale_at", "recap_message_id") if deleted else ("recap_stale_at",)
+        async with self._database.writing() as connection:
+            await connection.execute(update(sessions).where(same).values(dict.fromkeys(columns)))
 
     async def delete(self, session_id: SessionId) -> bool:
         """Delete a session with everything in it. Returns False if it is unknown."""

@@ -69,6 +69,9 @@ sessions = Table(
     Column("revision", Number, nullable=False, server_default="0"),
     Column("summary", Prose),
     Column("last_at", Float),
+    # The message in which the recap was posted, and when words in the session were forgotten since it was made.
+    Column("recap_message_id", BigInteger),
+    Column("recap_stale_at", Float),
     # A voice channel has one open session, even if two processes run.
     Index(
         "one_open_session_a_channel",

@@ -90,7 +90,9 @@ SERVICE = {
     "journalctl -u roomtone -f",
 }
 
-NOBODY_THERE = re.compile(r"Join first|Let them join first|No bot has registered|Nobody is connected")
+NOBODY_THERE = re.compile(
+    r"Join first|Let them join first|No bot has registered|Nobody is connected|There is no message"
+)
 
 
 def commands() -> dict[str, list[str]]:

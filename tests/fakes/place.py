@@ -98,6 +98,7 @@ class FakePlace:
         self.people = list(people)
         self.written: list[str] = []
         self.recaps: list[Digest] = []
+        self.renewed: list[tuple[int, Digest | None]] = []
         self.offers: list[tuple[str, int]] = []
         self.chat = FakeChat()
         self.asked_by: list[int | None] = []
@@ -167,10 +168,16 @@ class FakePlace:
             raise ChatError("No file here.")
         self.files.append((name, content.decode()))
 
-    async def write_recap(self, digest: Digest) -> bool:
-        """Keep the digest."""
+    async def write_recap(self, digest: Digest) -> int | None:
+        """Keep the digest. The id counts from 1."""
         self.recaps.append(digest)
-        return True
+        return len(self.recaps)
+
+    async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
+        """Keep what the message says now, unless the test forbids it."""
+        if self.writable:
+            self.renewed.append((message_id, digest))
+        return self.writable
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         """Keep the offer."""

@@ -38,11 +38,22 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(monkeypatch: pyt
             "inline": False,
         }
 
+        assert await place.renew_recap(message.id, Digest(AT, AT + 60, 6, ("Ada",)))
+        (message,) = local.messages
+        (embed,) = message.payload["embeds"]
+        assert [field["value"] for field in embed["fields"]] == ["Ada"]
+        assert await place.renew_recap(message.id, None)
+        assert local.messages == ()
+        # Somebody else has deleted it.
+        assert await place.renew_recap(message.id, digest)
+
         async def refuse(*_: object, **__: object) -> None:
             raise TimeoutError
 
         monkeypatch.setattr(discord.VoiceChannel, "send", refuse)
-        assert not await place.write_recap(digest)
+        assert await place.write_recap(digest) is None
+        monkeypatch.setattr(discord.PartialMessage, "edit", refuse)
+        assert not await place.renew_recap(message.id, digest)
 
 
 @pytest.mark.parametrize("language", ["en-US", "de"])

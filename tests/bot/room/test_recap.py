@@ -11,8 +11,10 @@ from bot.memory.digests import Digests
 from bot.memory.readable_memory import ReadableMemory
 from bot.memory.session_reader import SessionReader
 from bot.room.recap import LEAST_SAID, post_recap
+from bot.room.recap_renewal import RecapRenewal
 from bot.server_settings import ServerSettings
 from bot.store.database import open_database
+from bot.store.forgetting import SpeechForgetter
 from bot.store.history import SessionHistory
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from bot.channel.port import Place
+    from compaction.memory.digest import Digest
     from compaction.summary.port import Summariser
 
 
@@ -84,3 +88,67 @@ async def test_a_store_that_fails_posts_nothing(tmp_path: Path, monkeypatch: pyt
         monkeypatch.setattr(Sessions, "find", fail)
         await post_recap(cast("Any", "evening"), house.place, house.services(), reason="left")
         assert house.place.recaps == []
+
+
+@pytest.mark.asyncio
+async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
+    """After somebody is forgotten, also by another process, the message is made anew; with too little left it goes."""
+    async with house_with_recaps(tmp_path) as house:
+        await house.servers.change(house.place.guild_id, ServerSettings(posts_recap=True), by=1)
+        async with living(house) as (room, task):
+            for number in range(LEAST_SAID):
+                await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
+            await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
+            room.close("left")
+            await ended(house, task)
+        (posted,) = house.place.recaps
+        assert "Zanzibarq" in str(posted)
+        assert house.readable is not None
+        renewal = RecapRenewal(house.sessions, house.readable.digests)
+
+        def place_of(guild_id: int, channel_id: int) -> Place | None:
+            return house.place if (guild_id, channel_id) == (house.place.guild_id, house.place.channel_id) else None
+
+        await renewal.run_once(place_of)
+        assert house.place.renewed == []
+        forgetter = SpeechForgetter(house.sessions._database, house.clock)
+        for person in (BO, ADA):
+            stored = await forgetter.find_by_id(str(person.id))
+            assert stored is not None
+            await forgetter.forget(stored)
+            house.place.writable = False
+            await renewal.run_once(place_of)
+            await renewal.run_once(lambda *_: None)
+            house.place.writable = True
+            await renewal.run_once(place_of)
+            await renewal.run_once(place_of)
+        (first, left), (second, nothing) = house.place.renewed
+        assert (first, second, nothing) == (1, 1, None)
+        assert left is not None
+        assert "Zanzibarq" not in str(left)
+        assert left.people == ("Ada",)
+        assert await house.sessions.stale_recaps() == ()
+
+
+@pytest.mark.asyncio
+async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path: Path) -> None:
+    """Between reading and posting somebody may be forgotten; a recap that cannot be remembered is deleted again."""
+    async with house_with_recaps(tmp_path) as house:
+        await house.servers.change(house.place.guild_id, ServerSettings(posts_recap=True), by=1)
+        write = house.place.write_recap
+
+        async def slowly(digest: Digest) -> int | None:
+            forgetter = SpeechForgetter(house.sessions._database, house.clock)
+            stored = await forgetter.find_by_id(str(BO.id))
+            assert stored is not None
+            await forgetter.forget(stored)
+            return await write(digest)
+
+        house.place.write_recap = slowly  # type: ignore[method-assign]
+        async with living(house) as (room, task):
+            for number in range(LEAST_SAID):
+                await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
+            await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
+            room.close("left")
+            await ended(house, task)
+        assert [each.message_id for each in await house.sessions.stale_recaps()] == [1]

@@ -66,6 +66,7 @@ SHIPPED_STEPS = (
     "5f8e871b639777aa",
     "b4f500eeb1e51530",
     "5b132585221c17b9",
+    "2de8aaead306b080",
 )
 
 

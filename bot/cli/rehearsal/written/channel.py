@@ -120,9 +120,13 @@ class WrittenChannel:
     async def post_file(self, name: str, content: bytes, text: Text) -> None:
         raise ChatError("A written evening takes no files.")
 
-    async def write_recap(self, digest: Digest) -> bool:
+    async def write_recap(self, digest: Digest) -> int | None:
         """Write nothing: a rehearsal posts no recap."""
-        return False
+        return None
+
+    async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
+        """Change nothing: there is no recap."""
+        return True
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         """Offer nothing: nobody reads the chat of a written evening."""

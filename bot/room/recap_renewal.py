@@ -1,0 +1,85 @@
+"""Renews posted recaps in which words were forgotten: by /forget-me, or by `roomtone memory forget` beside the bot.
+
+The store marks them in the transaction that forgets. A recap is made anew of what is left, without a model, and edited
+in; one of which too little is left is deleted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.room.recap import LEAST_SAID
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from bot.channel.port import Place
+    from bot.memory.digests import Digests
+    from bot.store.sessions import Sessions
+
+log = structlog.get_logger()
+
+# For what another process forgot, and after a failure of Discord or of the store.
+LOOK_EVERY_S = 600.0
+
+
+class RecapRenewal:
+    """The posted recaps of one database. `digests`: None if nothing is posted.
+
+    *Ownership*: `running` owns its task.
+    """
+
+    def __init__(self, sessions: Sessions, digests: Digests | None) -> None:
+        self._sessions = sessions
+        self._digests = digests
+        self._wake = asyncio.Event()
+
+    def wake(self) -> None:
+        """Somebody was forgotten: look soon. Does not wait."""
+        self._wake.set()
+
+    @asynccontextmanager
+    async def running(self, place_of: Callable[[int, int], Place | None]) -> AsyncIterator[None]:
+        """Renew recaps for the duration of the block. `place_of`: returns a voice channel by its server and id."""
+        task = asyncio.create_task(self.run(place_of), name="recap-renewal")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def run(self, place_of: Callable[[int, int], Place | None]) -> None:
+        """Renew what is marked, until cancelled. *Cancellation* is safe at any point."""
+        while True:
+            self._wake.clear()
+            try:
+                await self.run_once(place_of)
+            except StoreError as error:
+                log.warning("recaps_not_renewed", problem=error)
+            try:
+                async with asyncio.timeout(LOOK_EVERY_S):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+    async def run_once(self, place_of: Callable[[int, int], Place | None]) -> None:
+        """Renew what is marked now. A channel that is not there at the moment is tried again. Raises `StoreError`."""
+        if self._digests is None:
+            return
+        for stale in await self._sessions.stale_recaps():
+            session = stale.session
+            if session.guild_id is None or session.channel_id is None:
+                continue
+            place = place_of(session.guild_id, session.channel_id)
+            if place is None:
+                continue
+            digest = await self._digests.of(session, model_timeout_s=0.0)
+            left = digest if digest.turn_count >= LEAST_SAID else None
+            if await place.renew_recap(stale.message_id, left):
+                await self._sessions.recap_renewed(stale, deleted=left is None)
+                log.info("recap_renewed", session_id=session.id, deleted=left is None)
