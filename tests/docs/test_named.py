@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,15 @@ def quoted(page: Path) -> list[str]:
 NAMED = sorted({(page, each.removeprefix(".venv/bin/")) for page in PAGES for each in quoted(page)})
 
 
+@cache
+def program() -> Any:
+    """Return `roomtone` with all its commands."""
+    return _assemble(list(_COMMANDS))
+
+
 def missing(words: list[str]) -> str | None:
     """Return the first word that `roomtone` would not understand, or None."""
-    command: Any = _assemble(list(_COMMANDS))
+    command = program()
     arguments = 0
     waiting = list(words)
     while waiting:
