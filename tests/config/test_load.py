@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import pytest
@@ -17,7 +18,6 @@ from config.schema import SETTINGS, Settings, secrets_in, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 SECRET = "never-to-be-seen-123456789"
 
@@ -230,6 +230,24 @@ def test_a_failed_load_keeps_no_secret_in_its_traceback(tmp_path: Path) -> None:
         load(directory=tmp_path, environ={})
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
+
+
+def test_the_address_of_a_database_is_a_secret_of_its_own_variable(tmp_path: Path) -> None:
+    """ROOMTONE_DATABASE_URL says where memory is kept; the file of settings cannot. Its password is redacted on its own
+    too, as it is written and as it is.
+    """
+    url = "postgresql://me:sesame%2F17open@db.example/rooms"
+    write(tmp_path, f"ROOMTONE_DATABASE_URL={url}\n", ".env")
+    settings = load(directory=tmp_path, environ={})
+    assert settings.storage.database == SecretStr(url)
+    assert "sesame" not in repr(settings)
+    assert set(secrets_in(settings)) == {url, "sesame%2F17open", "sesame/17open"}
+    assert load(directory=tmp_path, environ={}, overrides={"storage.database_url": None}).storage.database == Path(
+        "data/roomtone.db"
+    )
+    write(tmp_path, f'[storage]\ndatabase_url = "{url}"\n')
+    (told,) = problems_of(tmp_path)
+    assert "sesame" not in told
 
 
 def test_overrides_take_values_as_they_are(tmp_path: Path) -> None:

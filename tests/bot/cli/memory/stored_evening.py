@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic import SecretStr
 
 from bot.cli.app import run_command_line
 from tests.bot.evening import Evening
@@ -17,7 +19,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder with one session of 100 turns and four segments, in which people say facts about themselves."""
+    """A data folder with one session of 100 turns and four segments, in which people say facts about themselves.
+
+    If ROOMTONE_DATABASE_URL is set already, the session is in that database.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("ROOMTONE_RECALL__EMBEDDER", "off")
@@ -33,10 +38,11 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def at_evening(data_dir: Path, work: Callable[[Evening], Awaitable[None]], *, name: str = "evening") -> None:
-    """Run `work` in a session of that folder."""
+    """Run `work` in a session of that folder, or of the database that the environment names."""
+    url = os.environ.get("ROOMTONE_DATABASE_URL")
 
     async def run() -> None:
-        async with Evening(data_dir / "roomtone.db", name=name) as evening:
+        async with Evening(data_dir / "roomtone.db" if url is None else SecretStr(url), name=name) as evening:
             await work(evening)
 
     asyncio.run(run())

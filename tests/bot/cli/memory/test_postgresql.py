@@ -1,0 +1,53 @@
+"""The commands work with a PostgreSQL database as with the file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.bot.cli.memory.stored_evening import data_dir, told
+from tests.postgres import running_server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pydantic import SecretStr
+
+__all__ = ["data_dir"]
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture(autouse=True)
+def url(postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> SecretStr:
+    """The URL of an empty database, in the environment."""
+    monkeypatch.setenv("ROOMTONE_DATABASE_URL", postgres_place.get_secret_value())
+    return postgres_place
+
+
+def test_every_command_reads_and_changes_it(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sessions are listed, searched, exported, imported, archived, pruned and forgotten; no database file appears."""
+    assert "evening" in told(capsys, "memory", "list")
+    assert "4411" in told(capsys, "memory", "search", "gate code")
+    told(capsys, "memory", "export", "out")
+    assert "4 known segments" in told(capsys, "memory", "import", "out", "--guild", "77")
+    told(capsys, "memory", "compress", "--regardless")
+    assert "Archived 1 segment" in told(capsys, "memory", "archive")
+    told(capsys, "memory", "forget", "--person", "Bob", "--yes")
+    assert "4411" not in told(capsys, "memory", "search", "gate code")
+    assert "Lisbon" in told(capsys, "memory", "search", "Lisbon")
+    # The evening is older than what is kept.
+    told(capsys, "memory", "prune")
+    assert "No session is stored yet" in told(capsys, "memory", "list", status=1)
+    assert not list(data_dir.parent.rglob("*.db"))
+
+
+def test_an_empty_database_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A database in which nothing was stored has no sessions; a name that does not exist is a sentence."""
+    monkeypatch.chdir(tmp_path)
+    assert "No session is stored yet" in told(capsys, "memory", "list", status=1)
+    monkeypatch.setenv("ROOMTONE_DATABASE_URL", running_server().url("absent").get_secret_value())
+    assert "does not exist. Create it on its server" in told(capsys, "memory", "list", status=1)
