@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _SLACK_TURNS = 2
 # Token budgets that payloads must keep. They include small ones; below 1,024 tokens not even the newest turns fit.
 _BUDGETS_TOKENS = (1_024, 2_048, 4_096, MAX_INPUT_TOKENS)
-_SENTENCE_ENDS = (".", "!", "?", "…", '"', "”", ")")
+_SENTENCE_ENDS = (".", "!", "?", "…", '"', "”", "'", "’", ")")
 
 
 @dataclass(frozen=True, slots=True)
