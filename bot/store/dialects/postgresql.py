@@ -217,7 +217,7 @@ def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
 
     Raises `StoreError` if it is no URL.
     """
-    limits = {
+    limits: dict[str, object] = {
         "statement_timeout": round((busy_timeout_s + _STATEMENT_TIMEOUT_S) * 1000),
         "lock_timeout": round(busy_timeout_s * 1000),
         "idle_in_transaction_session_timeout": round(_IDLE_TIMEOUT_S * 1000),
@@ -225,6 +225,8 @@ def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
         "tcp_keepalives_idle": round(_NETWORK_TIMEOUT_S),
         "tcp_keepalives_interval": 5,
         "tcp_keepalives_count": 3,
+        # Compiling a search takes longer than the search.
+        "jit": "off",
     }
     try:
         own = conninfo_to_dict(url)
