@@ -29,6 +29,7 @@ from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import VoiceCommands, add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.discord.dashboard_access import DiscordDirectory
+from bot.folder_lock import folder_lock
 from bot.health import DegradedPart, Health
 from bot.logs import log_path
 from bot.memory.erasing import PersonEraser
@@ -44,6 +45,7 @@ from bot.room.room import Room
 from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.runtime_tuning import low_latency_interpreter
 from bot.settings import RESUME_WITHIN_S
+from bot.store.restore import remove_leftovers
 from bot.texts.text import Text, sentence_of
 from bot.wiring.dashboard import open_dashboard
 from bot.wiring.forgetting import ForgettingRooms
@@ -116,8 +118,10 @@ async def running_bot(
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
     """
     clock = clock or SystemClock()
-    _make_private(settings.storage)
     async with AsyncExitStack() as stack:
+        stack.enter_context(folder_lock(settings.storage.data_dir))
+        _make_private(settings.storage)
+        remove_leftovers(settings.storage.database_path)
         metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(clock))
         stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
         await stack.enter_async_context(stores.database.held_by_bot())

@@ -66,7 +66,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "server_settings",
             "settings",
         ),
-        ("channel", "health", "log_redaction", "models", "store", "time_phrases", "web"),
+        ("channel", "folder_lock", "health", "log_redaction", "models", "store", "time_phrases", "web"),
         ("logs", "log_reader"),
         ("log_files",),
         ("llm", "memory"),

@@ -25,6 +25,8 @@ _COMMANDS = {
     "doctor": "doctor",
     "invite": "invite",
     "memory": "memory.commands",
+    "backup": "backup",
+    "restore": "restore",
     "models": "models",
     "bench": "bench",
 }

@@ -47,11 +47,20 @@ def logging_from_settings(settings: Settings, *, console: TextIO | None = None) 
     )
 
 
-@asynccontextmanager
-async def open_existing_database(settings: Settings) -> AsyncIterator[Database]:
-    """Open the configured database. Raises `SetupError` if there is none yet, `StoreError` if it cannot be opened."""
+def require_file_database(settings: Settings) -> None:
+    """Raise `SetupError` if the memory is on a PostgreSQL server, which has its own tools for backups."""
     from bot.errors import SetupError
-    from bot.store.database import open_database
+
+    if settings.storage.database_url is not None:
+        raise SetupError(
+            "The memory is in PostgreSQL (ROOMTONE_DATABASE_URL). Use its own tools: `pg_dump --format=custom` while "
+            "the bot runs, and `pg_restore` into an empty database while it does not."
+        )
+
+
+def require_database(settings: Settings) -> None:
+    """Raise `SetupError` if there is no database file yet. Only the server knows about one with a URL."""
+    from bot.errors import SetupError
 
     storage = settings.storage
     if storage.database_url is None and not storage.database_path.is_file():
@@ -61,5 +70,13 @@ async def open_existing_database(settings: Settings) -> AsyncIterator[Database]:
             f"There is no memory yet at {storage.database_path}: `roomtone run` creates it.{kept} If it is elsewhere, "
             "set storage.data_dir, or name its settings with --config."
         )
-    async with open_database(storage.database, create=False) as database:
+
+
+@asynccontextmanager
+async def open_existing_database(settings: Settings) -> AsyncIterator[Database]:
+    """Open the configured database. Raises `SetupError` if there is none yet, `StoreError` if it cannot be opened."""
+    from bot.store.database import open_database
+
+    require_database(settings)
+    async with open_database(settings.storage.database, create=False) as database:
         yield database

@@ -40,7 +40,7 @@ async def list_session(connection: AsyncConnection, session_id: SessionId, *, fr
     """
     # Exports have whole seconds.
     row = insert_into(connection, forgotten_sessions).values(
-        digest=_digest(session_id), from_seq=from_seq, at=math.floor(at)
+        digest=session_digest(session_id), from_seq=from_seq, at=math.floor(at)
     )
     stored = forgotten_sessions.c.from_seq
     earlier = case((stored < row.excluded.from_seq, stored), else_=row.excluded.from_seq)
@@ -51,7 +51,7 @@ async def list_session(connection: AsyncConnection, session_id: SessionId, *, fr
 
 async def may_hold_forgotten(connection: AsyncConnection, session_id: SessionId, *, asked_at: float) -> bool:
     """Return whether a reply to a question of that time may have been made of words that were forgotten since."""
-    listed_at = select(forgotten_sessions.c.at).where(forgotten_sessions.c.digest == _digest(session_id))
+    listed_at = select(forgotten_sessions.c.at).where(forgotten_sessions.c.digest == session_digest(session_id))
     at = await connection.scalar(listed_at)
     return at is not None and asked_at < at + _TAKEN_OVER_S
 
@@ -67,7 +67,7 @@ async def list_words(connection: AsyncConnection, runs: Runs) -> None:
 
 async def is_forgotten(connection: AsyncConnection, record: SegmentRecord, paragraph: str) -> bool:
     """Return whether a record has forgotten words, or was made of turns from which something was forgotten later."""
-    of_session = select(forgotten_sessions).where(forgotten_sessions.c.digest == _digest(record.session_id))
+    of_session = select(forgotten_sessions).where(forgotten_sessions.c.digest == session_digest(record.session_id))
     listed = (await connection.execute(of_session)).one_or_none()
     if listed is not None and record.end_turn >= listed.from_seq and record.compressed_at < listed.at:
         return True
@@ -78,6 +78,11 @@ async def is_forgotten(connection: AsyncConnection, record: SegmentRecord, parag
         if await connection.scalar(select(func.count()).select_from(forgotten_runs).where(among)):
             return True
     return False
+
+
+def session_digest(session_id: str) -> str:
+    """Return what stands on the list for a session."""
+    return _digest(session_id)
 
 
 def _digests(runs: Iterable[Run]) -> Collection[str]:

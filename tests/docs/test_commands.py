@@ -62,6 +62,8 @@ RUN_THERE = {
     "make test": (".ci/run", "make test"),
     "make quick": ("Makefile", "--jobs 3 lint types fast"),
     "make run": ("Makefile", "roomtone run"),
+    "roomtone backup copy.db": ("tests/bot/cli/test_restore.py", '"backup", file'),
+    "roomtone restore copy.db": ("tests/bot/cli/test_restore.py", '"restore", file'),
     "roomtone rehearse hello": ("tests/scenarios/test_language_model.py", '"hello"'),
     "roomtone rehearse crowd --loss 0.05 --padding 0.05 --reorder 0.05": (
         "tests/scenarios/test_evenings.py",

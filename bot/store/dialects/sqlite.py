@@ -89,7 +89,7 @@ class SqliteDialect:
         await connection.execute(_READ_SCHEMA)
 
     def held_by_bot(self) -> AbstractAsyncContextManager[None]:
-        # Nothing keeps a second bot away from a file yet.
+        # The lock of the data folder keeps a second bot away (`bot.folder_lock`).
         return nullcontext()
 
     async def read(self, work: Callable[[PlainConnection], T]) -> T:
@@ -210,13 +210,16 @@ def verify_database_file(path: Path) -> None:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             if version > int(HEAD):
                 raise too_new(str(version))
-            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if verdict == "ok" and connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
+                verdict = "a row belongs to a session that is not there"
     except SqliteDialect.failures as exc:
         raise sqlite_failure(exc, path) from exc
     if verdict != "ok":
         raise StoreError(
             Text(
-                "{path} is damaged ({verdict}). Stop the bot and restore a backup, or move the file away.",
+                "{path} is damaged ({verdict}). Stop the bot and restore a backup with `roomtone restore FILE`, or "
+                "move the file away.",
                 path=str(path),
                 verdict=verdict,
             )

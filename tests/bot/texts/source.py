@@ -19,6 +19,9 @@ _BASES = {"BotError", "VoiceError", "CompactionError"}
 # Modules whose errors only the operator reads, because they are raised before the bot is in Discord, for a command
 # line, or for the log.
 FOR_THE_OPERATOR = (
+    "bot/folder_lock.py",
+    "bot/store/backup.py",
+    "bot/store/restore.py",
     "bot/cli",
     "bot/discord/client.py",
     "bot/discord/endpoint.py",

@@ -1,0 +1,64 @@
+"""`roomtone restore`: puts a backup in the place of what the bot remembers."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.output import count, say
+
+if TYPE_CHECKING:
+    from bot.store.restore import RestoreReport
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help="A file that `roomtone backup` wrote.", metavar="FILE")],
+    regardless: Annotated[
+        bool,
+        typer.Option("--regardless", help="Also if the present database cannot be read. It is kept aside."),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+) -> None:
+    """Restore a backup. The bot must not run.
+
+    What was said since the backup is no longer used; the present database is kept aside. Whoever was forgotten since
+    the backup stays forgotten, whoever has opted out stays out, and servers keep their present settings. An older
+    backup is brought up to date; a damaged one, or one of a newer Roomtone, changes nothing.
+    """
+    from bot.cli.environment import require_file_database
+    from bot.clock import SystemClock
+    from bot.folder_lock import folder_lock
+    from bot.store.restore import restore_backup
+    from config.load import load
+
+    settings = load()
+    require_file_database(settings)
+    storage = settings.storage
+    with folder_lock(storage.data_dir):
+        if storage.database_path.exists() and not yes:
+            typer.confirm(
+                f"{file} will take the place of {storage.database_path}, which is kept aside. Go on?", abort=True
+            )
+        now = SystemClock().now()
+        done = asyncio.run(restore_backup(file, storage.database_path, now=now, regardless=regardless))
+    for line in _lines(done):
+        say(line)
+
+
+def _lines(done: RestoreReport) -> list[str]:
+    held = f"{count(done.content.sessions, 'session')} with {count(done.content.turns, 'turn')}"
+    lines = [f"Restored and checked: {held}. Start the bot."]
+    if done.aside is not None:
+        lines.append(f"What was here is in {done.aside}. /forget-me does not reach it: delete it when all is well.")
+    if done.carried is None:
+        lines.append(
+            "Who was forgotten after the backup is not known here, and is back. Forget them again: "
+            "`roomtone memory forget --person NAME`."
+        )
+    elif done.carried.taken or done.carried.left_out:
+        changed = done.carried.taken + done.carried.left_out
+        lines.append(f"Something was forgotten since in {count(changed, 'session')}, and stays forgotten.")
+    return lines

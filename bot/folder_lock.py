@@ -1,0 +1,69 @@
+"""The lock on the data folder: one bot at a time, and no bot while a backup is restored.
+
+The kernel holds the lock for the process and releases it whatever ends the process, so nothing is left to clean up.
+Commands that only use the database need no such lock: the database has its own.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.errors import SetupError
+from bot.private_files import make_private_folder, open_private
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+log = structlog.get_logger()
+
+LOCK_NAME = "roomtone.lock"
+_TAKEN = (errno.EAGAIN, errno.EACCES)
+
+
+class FolderInUseError(SetupError):
+    """Another process has the lock: end it first."""
+
+
+@contextmanager
+def folder_lock(data_dir: Path) -> Iterator[None]:
+    """Hold the folder's lock. Raises `FolderInUseError` if another process has it, `SetupError` if it cannot be made.
+
+    A system without such locks is used without one, with a warning in the log if only the
+    folder's file system has none.
+    """
+    path = data_dir / LOCK_NAME
+    try:
+        make_private_folder(data_dir)
+        descriptor = open_private(str(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise SetupError(f"{path} cannot be used: {reason}. Check storage.data_dir and its rights.") from error
+    try:
+        _take(descriptor, data_dir)
+        yield
+    finally:
+        # Closing releases the lock. The file stays: whoever removed it would let a third process lock another file.
+        os.close(descriptor)
+
+
+def _take(descriptor: int, data_dir: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:
+        # The system has no such locks.
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _TAKEN:
+            raise FolderInUseError(
+                f"Another Roomtone uses {data_dir}: a bot that runs, or a restore. Stop it first (SIGTERM or Ctrl-C), "
+                "or set storage.data_dir to another folder for this one."
+            ) from error
+        log.warning("data_folder_not_locked", problem=error.strerror or type(error).__name__)

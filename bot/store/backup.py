@@ -1,0 +1,116 @@
+"""Writes a backup of a SQLite database into one file, while the bot runs, and checks it.
+
+A backup is a plain database: one moment of the original, without deleted rows and without a journal. It has all that
+makes sessions whole. Settings, keys and logs are not in it, models are downloaded again, and sound is never stored.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.errors import BotError
+from bot.private_files import open_private
+from bot.store.dialects.sqlite import SqliteDialect
+from bot.store.dialects.sqlite_failures import sqlite_failure
+from bot.store.migrations.upgrade import HEAD, too_new
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# How long to wait for a lock. Readers wait only while another program changes the journal's mode.
+_WAIT_S = 5.0
+# What SQLite reports of the new file if there is no room for it.
+_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
+# Every version has these tables.
+_TABLES = {"sessions", "turns"}
+
+
+class BackupError(BotError):
+    """A backup cannot be written or restored; nothing was changed. The message says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackupContent:
+    """What a backup holds."""
+
+    sessions: int
+    turns: int
+    size_bytes: int
+
+
+def write_backup(database: Path, file: Path) -> BackupContent:
+    """Write the database at `database` into the new file `file`, with mode 0600, and check it.
+
+    Other processes can read and write the database meanwhile. Raises `BackupError` if `file` exists or cannot be
+    written, and `StoreError` if the database cannot be read. A failed backup leaves no file.
+    """
+    if file.exists():
+        raise BackupError(f"There is a {file} already. Name a new file: a backup never overwrites another.")
+    part = file.with_name(f"{file.name}.part")
+    try:
+        try:
+            # SQLite writes into an empty file, and keeps its mode.
+            os.close(open_private(str(part), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC))
+        except OSError as error:
+            raise _unwritable(file, error) from error
+        try:
+            with closing(connect_read_only(database)) as connection:
+                connection.execute("VACUUM INTO ?", (str(part),))
+        except SqliteDialect.failures as error:
+            if getattr(error, "sqlite_errorname", "").startswith(_FULL):
+                raise BackupError(
+                    f"The disk is full: {file} cannot be written. Name a file on another disk."
+                ) from error
+            raise sqlite_failure(error, database) from error
+        content = examine_backup(part)
+        try:
+            with part.open("rb") as written:
+                os.fsync(written.fileno())
+            part.rename(file)
+        except OSError as error:
+            raise _unwritable(file, error) from error
+    finally:
+        part.unlink(missing_ok=True)
+    return content
+
+
+def examine_backup(file: Path) -> BackupContent:
+    """Check every page of a backup and count what it holds.
+
+    Raises `BackupError` if it is damaged or is none, `StoreError` if it cannot be read or is of a newer version.
+    """
+    try:
+        with closing(connect_read_only(file)) as connection:
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+            if not tables >= _TABLES or not version:
+                raise BackupError(f"{file} is no backup of Roomtone. Name a file that `roomtone backup` wrote.")
+            if version > int(HEAD):
+                raise too_new(str(version))
+            (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if verdict != "ok":
+                raise BackupError(f"{file} is damaged. Take another backup.")
+            (sessions,) = connection.execute("SELECT count(*) FROM sessions").fetchone()
+            (turns,) = connection.execute("SELECT count(*) FROM turns").fetchone()
+        return BackupContent(sessions, turns, file.stat().st_size)
+    except SqliteDialect.failures as error:
+        code = getattr(error, "sqlite_errorname", "")
+        if code.startswith("SQLITE_CORRUPT"):
+            raise BackupError(f"{file} is damaged. Take another backup.") from error
+        if code == "SQLITE_NOTADB":
+            raise BackupError(f"{file} is no backup of Roomtone. Name a file that `roomtone backup` wrote.") from error
+        raise sqlite_failure(error, file) from error
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """Open a SQLite file for reading. Raises `sqlite3.Error`."""
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_WAIT_S, isolation_level=None)
+
+
+def _unwritable(file: Path, error: OSError) -> BackupError:
+    reason = error.strerror or type(error).__name__
+    return BackupError(f"{file} cannot be written: {reason}. Name a file in a folder that you may write to.")

@@ -1,0 +1,214 @@
+"""Puts a backup in the place of the SQLite database, after everything about it has been checked.
+
+The backup is copied beside the database, brought up to date, and gets what was forgotten since (`carrying_over`). Only
+then it takes the place of the present database, in one step of the file system; before that step a failure or a kill
+leaves all as it was. The present database is kept aside. While it is looked at, other programs cannot write to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from bot.private_files import make_private_folder, open_private
+from bot.store.backup import BackupContent, BackupError, connect_read_only, examine_backup
+from bot.store.carrying_over import CarriedOver, carry_over
+from bot.store.database import open_database
+from bot.store.dialects.sqlite import SqliteDialect
+from bot.store.dialects.sqlite_failures import sqlite_failure
+from bot.store.indexing import catch_up
+from bot.store.migrations.upgrade import HEAD
+from bot.store.wiping import wipe_deleted
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# Copies within this one's name are removed at the next restore or start if a restore was killed.
+_MARK = ".restoring"
+# How long to wait for other programs to close the present database.
+_WAIT_S = 5.0
+_JOURNALS = ("-wal", "-shm", "-journal")
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """What was restored. `aside`: the earlier database; None: there was none. `carried`: None if what was forgotten
+    since the backup is not known.
+    """
+
+    content: BackupContent
+    aside: Path | None
+    carried: CarriedOver | None
+
+
+async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool = False) -> RestoreReport:
+    """Restore the backup `file` as the database at `path`. The caller holds the folder's lock, so no bot runs.
+
+    `now`: UTC epoch seconds, for the name of the earlier database. `regardless`: also if the present database cannot be
+    read, and with it who was forgotten since. Raises `BackupError` or `StoreError`, and then leaves all as it was.
+    """
+    await asyncio.to_thread(_examine, file, path)
+    remove_leftovers(path)
+    staged, copy = path.with_name(f"{path.name}{_MARK}"), path.with_name(f"{path.name}{_MARK}-present")
+    try:
+        await asyncio.to_thread(_copy_database, file, staged)
+        with _held(path, regardless=regardless) as present:
+            carried = None
+            async with open_database(staged):
+                """Brings it up to date."""
+            if present is not None:
+                await asyncio.to_thread(_backup_into, present, copy, path)
+                async with open_database(copy):
+                    """Brings it up to date."""
+                await asyncio.to_thread(_sole, copy)
+                carried = await asyncio.to_thread(_carry_over, staged, copy)
+            async with open_database(staged) as database:
+                await catch_up(database)
+                await wipe_deleted(database)
+            await asyncio.to_thread(_sole, staged)
+            content = await asyncio.to_thread(examine_backup, staged)
+            aside = await asyncio.to_thread(_swap, staged, path, now)
+    except OSError as error:
+        raise sqlite_failure(error, path) from error
+    finally:
+        remove_leftovers(path)
+    return RestoreReport(content, aside, carried)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove the copies that a killed restore has left beside the database at `path`. The caller holds the lock."""
+    for left in path.parent.glob(f"{path.name}{_MARK}*"):
+        with suppress(OSError):
+            left.unlink()
+
+
+def _examine(file: Path, path: Path) -> None:
+    if path.exists() and file.exists() and file.samefile(path):
+        raise BackupError(f"{file} is the present database itself. Name a file that `roomtone backup` wrote.")
+    examine_backup(file)
+    make_private_folder(path.parent)
+
+
+@contextmanager
+def _held(path: Path, *, regardless: bool) -> Iterator[sqlite3.Connection | None]:
+    """Keep other programs from the database at `path`, and yield a connection to it; None if there is none or it cannot
+    be read. Its journal is part of the file from then on.
+    """
+    if not path.exists():
+        yield None
+        return
+    connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+    with closing(connection):
+        readable = True
+        try:
+            _exclude_others(connection)
+        except SqliteDialect.failures as error:
+            if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+                raise BackupError(
+                    f"Another program has {path} open: a bot, another command or `sqlite3`. Stop it, then restore. "
+                    "Nothing was changed."
+                ) from error
+            _accept_unreadable(sqlite_failure(error, path), path, regardless=regardless)
+            readable = False
+        except (BackupError, StoreError) as error:
+            _accept_unreadable(error, path, regardless=regardless)
+            readable = False
+        yield connection if readable else None
+
+
+def _exclude_others(connection: sqlite3.Connection) -> None:
+    # Only who is alone with the database can take its journal in.
+    connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone()
+    connection.execute("BEGIN EXCLUSIVE")
+    # The lock stays with the connection. In a transaction it could not be copied.
+    connection.execute("COMMIT")
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > int(HEAD):
+        raise StoreError(f"It is of version {version}, and this Roomtone knows only {int(HEAD)}.")
+    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        raise StoreError("It is damaged.")
+
+
+def _accept_unreadable(error: Exception, path: Path, *, regardless: bool) -> None:
+    if not regardless:
+        raise BackupError(
+            f"The present database cannot be read, so nobody knows who has used /forget-me since the backup: {error} "
+            f"`roomtone restore --regardless` restores all the same and keeps {path.name} aside. Then whoever was "
+            "forgotten since must be forgotten again, with `roomtone memory forget`. Nothing was changed."
+        ) from error
+
+
+def _copy_database(file: Path, target: Path) -> None:
+    try:
+        with closing(connect_read_only(file)) as source:
+            _backup_into(source, target, file)
+    except SqliteDialect.failures as error:
+        raise sqlite_failure(error, target) from error
+
+
+def _backup_into(source: sqlite3.Connection, target: Path, origin: Path) -> None:
+    try:
+        os.close(open_private(str(target), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC))
+        with closing(sqlite3.connect(target, isolation_level=None)) as connection:
+            source.backup(connection)
+    except SqliteDialect.failures as error:
+        raise sqlite_failure(error, origin) from error
+
+
+def _carry_over(staged: Path, present: Path) -> CarriedOver:
+    try:
+        return carry_over(staged, present)
+    except SqliteDialect.failures as error:
+        raise sqlite_failure(error, staged) from error
+
+
+def _sole(path: Path) -> None:
+    """Take the journal into the file, so that the file is all there is."""
+    try:
+        with closing(sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+    except SqliteDialect.failures as error:
+        raise sqlite_failure(error, path) from error
+
+
+def _swap(staged: Path, path: Path, now: float) -> Path | None:
+    """Put `staged` in the place of `path`, and return where the earlier database is now. Raises `OSError`."""
+    with staged.open("rb") as file:
+        os.fsync(file.fileno())
+    aside = None
+    if path.exists():
+        aside = path.with_name(f"{path.name}.before-{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}")
+        _keep(path, aside)
+        for ending in _JOURNALS:
+            # Only a database that could not be read still has one. It must not be applied to the restored one.
+            journal = path.with_name(f"{path.name}{ending}")
+            if journal.exists():
+                journal.rename(aside.with_name(f"{aside.name}{ending}"))
+    staged.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    return aside
+
+
+def _keep(path: Path, aside: Path) -> None:
+    """Give the file a second name, or copy it where the file system has no links."""
+    try:
+        os.link(path, aside)
+    except FileExistsError:
+        raise
+    except OSError:
+        with path.open("rb") as source, open(aside, "xb", opener=open_private) as target:
+            shutil.copyfileobj(source, target)
