@@ -46,3 +46,14 @@ def test_no_bot_may_run(
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     assert "Go on?" in told(capsys, "restore", file, status=130)
     assert (data_dir / "roomtone.db").read_bytes() == before
+
+
+def test_a_second_bot_ends_with_a_sentence(
+    data_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`roomtone run` on the folder of a running bot leaves its database as it is."""
+    monkeypatch.setenv("DISCORD_TOKEN", "77.local")
+    before = (data_dir / "roomtone.db").read_bytes()
+    with folder_lock(data_dir):
+        assert "Another Roomtone uses" in told(capsys, "run", status=1)
+    assert (data_dir / "roomtone.db").read_bytes() == before

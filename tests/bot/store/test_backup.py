@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_backup_is_one_moment_of_a_database_in_use(tmp_path: Path) -> None:
     """Turns that are stored while the backup is written are in it up to one of them, without a gap."""
@@ -51,6 +52,7 @@ async def test_a_backup_overwrites_nothing(tmp_path: Path) -> None:
     assert file.read_text() == "Dear Bob"
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_damaged_database_makes_no_backup(tmp_path: Path) -> None:
     """Nobody takes a file for a backup that was made of a damaged database."""

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.store.database import Database
 
+pytestmark = pytest.mark.slow
+
 SECRET = "Zanzibar"
 NOW = 1_790_000_000.0
 
