@@ -54,7 +54,7 @@ async def test_what_openai_refuses_is_refused(given: Any) -> None:
     ("behaviour", "told"),
     [
         ({"mode": EmbeddingsMode.STALL}, "in time"),
-        ({"mode": EmbeddingsMode.GARBAGE}, "no embedding"),
+        ({"mode": EmbeddingsMode.GARBAGE}, "cannot be read"),
         ({"mode": EmbeddingsMode.FEWER}, "sent 1 embeddings for 2 texts"),
         ({"refuses": RequestRefusal.WRONG_KEY}, "recall.api_key"),
         ({"refuses": RequestRefusal.BROKEN}, "status 500"),
