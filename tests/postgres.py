@@ -134,16 +134,32 @@ def running_server() -> PostgresServer:
     if os.getuid() == 0:
         shutil.chown(folder, "nobody")
     server = PostgresServer(folder)
-    atexit.register(_end, server)
+    atexit.register(_end, _watcher(folder))
     _pg("initdb", "-D", str(folder / "data"), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
     server.start()
     return server
 
 
-def _end(server: PostgresServer) -> None:
-    with suppress(subprocess.SubprocessError):
-        server.stop()
-    shutil.rmtree(server.folder, ignore_errors=True)
+def _watcher(folder: Path) -> subprocess.Popen[bytes]:
+    """Start a process that ends the server and deletes its folder once this process has ended, however that comes."""
+    root = os.getuid() == 0
+    return subprocess.Popen(
+        ["sh", "-c", 'read -r _; "$0" -D "$1/data" -m immediate -w stop; rm -rf "$1"', _binaries() / "pg_ctl", folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        user="nobody" if root else None,
+        group="nogroup" if root else None,
+        extra_groups=[] if root else None,
+        cwd="/",
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
+        start_new_session=True,
+    )
+
+
+def _end(watcher: subprocess.Popen[bytes]) -> None:
+    with suppress(subprocess.TimeoutExpired):
+        watcher.communicate(timeout=_START_S)
 
 
 def _pg(program: str, *arguments: str) -> None:
