@@ -34,7 +34,7 @@ def completed(line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("roomtone re", ["rehearse", "replay"]),
+        ("roomtone re", ["rehearse", "replay", "restore"]),
         ("roomtone memory un", ["unfreeze"]),
         ("roomtone --config somewhere models pu", ["pull"]),
         ("roomtone rehearse three", ["three-hours"]),
