@@ -25,9 +25,35 @@ from tests.compaction.turn_store_contract import EVENING
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
 HOUR_S = 3600.0
+
+
+class JumpingClock(FakeClock):
+    """A clock whose wall time can be set."""
+
+    jump_s = 0.0
+
+    def now(self) -> float:
+        """Return the wall clock."""
+        return super().now() + self.jump_s
+
+
+def session(store: SqlTurnStore, clock: FakeClock) -> AbstractAsyncContextManager[SessionMemory]:
+    """Open the session's memory."""
+    return SessionMemory.open(
+        EVENING,
+        store=store,
+        summariser=ExtractiveSummariser(),
+        fallback=ExtractiveSummariser(),
+        settings=CompactionSettings(),
+        mode=Mode.SUMMARY,
+        clock=clock,
+        guild_id="77",
+        rng=Random(7),
+    )
 
 
 async def say(memory: SessionMemory, clock: FakeClock, text: str) -> None:
@@ -44,17 +70,7 @@ async def test_a_database_that_is_away_for_an_hour(tmp_path: Path) -> None:
     async with open_database(path, busy_timeout_s=0.01) as database:
         store = SqlTurnStore(database, clock)
         checks = ServiceChecks(partial(check_writable, database), tmp_path, clock=clock)
-        async with SessionMemory.open(
-            EVENING,
-            store=store,
-            summariser=ExtractiveSummariser(),
-            fallback=ExtractiveSummariser(),
-            settings=CompactionSettings(),
-            mode=Mode.SUMMARY,
-            clock=clock,
-            guild_id="77",
-            rng=Random(7),
-        ) as memory:
+        async with session(store, clock) as memory:
             await say(memory, clock, "Turn 0")
             await checks.check()
             assert DATABASE_FAULT not in checks.faults()
@@ -74,3 +90,25 @@ async def test_a_database_that_is_away_for_an_hour(tmp_path: Path) -> None:
             await say(memory, clock, "Turn 13")
         stored = await store.turns(EVENING, Seq(0), Seq(99))
         assert [turn.parts[0].text for turn in stored] == [f"Turn {number}" for number in range(14)]
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+async def test_a_clock_that_jumps_an_hour_and_back(tmp_path: Path) -> None:
+    """Turns keep their numbers and their order, folds go on, and a restart finds all of them."""
+    clock, path = JumpingClock(), tmp_path / "roomtone.db"
+    async with open_database(path) as database:
+        store = SqlTurnStore(database, clock)
+        async with session(store, clock) as memory:
+            for number in range(90):
+                clock.advance(4.0)
+                clock.jump_s = {30: HOUR_S, 60: -HOUR_S}.get(number, clock.jump_s)
+                await say(memory, clock, f"Turn {number}")
+                memory.context(max_input_tokens=28_672)
+                await memory.settle()
+        stored = await store.turns(EVENING, Seq(0), Seq(999))
+        assert [turn.parts[0].text for turn in stored] == [f"Turn {number}" for number in range(90)]
+        after = await store.load(EVENING)
+        assert after.total_turns == 90
+        assert after.state.cursor > 0
+        assert [each.start for each in after.segments] == sorted(each.start for each in after.segments)
