@@ -56,6 +56,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "bot": (
         ("texts",),
         (
+            "background_task",
             "clock",
             "dropped_sounds",
             "errors",

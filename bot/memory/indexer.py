@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.background_task import background_task
 from bot.store.indexing import catch_up
 from compaction.errors import EmbeddingError, StoreError
 
@@ -55,12 +56,8 @@ class Indexer:
     ) -> AsyncIterator[None]:
         """Run the indexer for the duration of the block. The next run does what is left."""
         indexer = cls(database, vectors, embedder=embedder, clock=clock)
-        task = asyncio.create_task(indexer.run(), name="recall-indexer")
-        try:
+        async with background_task(indexer.run(), name="recall-indexer"):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
 
     async def run(self) -> None:
         """Work until cancelled. A failure is logged once and retried with growing delays."""

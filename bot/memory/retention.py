@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.background_task import background_task
 from bot.log_files import drop_lines_before
 from bot.server_settings import no_server_settings
 from bot.store.ageing import delete_aged
@@ -85,12 +86,8 @@ class Retention:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Keep the retention time for the duration of the block."""
-        task = asyncio.create_task(self.run(), name="retention")
-        try:
+        async with background_task(self.run(), name="retention"):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
 
     async def run(self) -> None:
         """Work now and once a day, until cancelled. *Cancellation* is safe at any point."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from bot.background_task import background_task
 from bot.health import FaultKind, HealthFault
 from compaction.errors import StoreError
 
@@ -74,12 +75,8 @@ class ServiceChecks:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Check for the duration of the block."""
-        task = asyncio.create_task(self.run(), name="health-checks")
-        try:
+        async with background_task(self.run(), name="health-checks"):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
 
     async def run(self) -> None:
         """Check now and every few seconds, until cancelled."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.background_task import background_task
 from bot.room.recap import LEAST_SAID
 from compaction.errors import StoreError
 
@@ -46,12 +47,8 @@ class RecapRenewal:
     @asynccontextmanager
     async def running(self, place_of: Callable[[int, int], Place | None]) -> AsyncIterator[None]:
         """Renew recaps for the duration of the block. `place_of`: returns a voice channel by its server and id."""
-        task = asyncio.create_task(self.run(place_of), name="recap-renewal")
-        try:
+        async with background_task(self.run(place_of), name="recap-renewal"):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
 
     async def run(self, place_of: Callable[[int, int], Place | None]) -> None:
         """Renew what is marked, until cancelled. *Cancellation* is safe at any point."""
