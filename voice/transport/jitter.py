@@ -24,6 +24,10 @@ _LONGEST_FRAME_TICKS = 5760
 _SILENCE_FRAMES_AT_END = 5
 # RFC 3550, appendix A.1 (MAX_DROPOUT): a larger jump means a restarted sender, not loss.
 _LONGEST_JUMP = 3000
+# RFC 3550, appendix A.1 (MAX_MISORDER): a packet further behind is no late one; the next one decides.
+_LATEST_PACKETS = 100
+# Two packets of a new numbering may overtake each other, and one of them may be lost.
+_NEIGHBOURS = 3
 # After this much silence a sender may number its packets anew; no duplicate is this old.
 _RESTART_QUIET_S = 2.0
 # A packet may arrive this much before or after its time on the time line. Beyond that the origin is moved: clocks
@@ -36,12 +40,13 @@ _REMEMBERED = 128
 
 
 class PushResult(StrEnum):
-    """The result of `JitterBuffer.push`. Each value except `ACCEPTED` names the packet counter that it adds to."""
+    """The result of `JitterBuffer.push`. `LATE`, `DUPLICATE` and `SILENCE` name the packet counter that they add to."""
 
     ACCEPTED = "accepted"
     LATE = "late"
     DUPLICATE = "duplicate"
     SILENCE = "silence"
+    UNDECIDED = "undecided"  # far behind: kept until the next packet tells whether the sender numbers anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,7 @@ Released: TypeAlias = OrderedFrame | MissingFrame | SpurtEnded
 
 @dataclass(frozen=True, slots=True)
 class _Packet:
+    name: int  # sequence and timestamp as sent
     timestamp: int
     ticks: int
     payload: bytes
@@ -98,7 +104,10 @@ class _Spurt:
 
 
 class JitterBuffer:
-    """The buffer of one SSRC. Not thread-safe. `lost` counts missing sequence numbers."""
+    """The buffer of one SSRC. Not thread-safe.
+
+    `lost` counts missing sequence numbers, `late` the packets that were undecided and then given up.
+    """
 
     def __init__(self, *, hold_s: float = 0.06, silence_s: float = 0.2, max_concealed: int = 5) -> None:
         """`hold_s`: how long a gap waits. `silence_s`: a talkspurt ends after this time without a packet.
@@ -107,6 +116,7 @@ class JitterBuffer:
         line.
         """
         self.lost = 0
+        self.late = 0
         self._hold_s = hold_s
         self._silence_s = silence_s
         self._max_concealed = max_concealed
@@ -116,40 +126,54 @@ class JitterBuffer:
         self._highest = 0
         self._last_arrival = float("-inf")  # of a packet that was accepted
         self._last_push = float("-inf")  # of any
-        self._released: deque[int] = deque(maxlen=_REMEMBERED)
-        self._restart_at: int | None = None
+        self._newest = (0, 0, FRAME_TICKS)  # place, timestamp and ticks of the packet released last
+        # What was released lately, as sent: sequence and timestamp together, because a sender may number anew.
+        self._released: deque[int] = deque()
+        self._known: set[int] = set()
+        self._undecided: tuple[int, _Packet] | None = None
 
-    def has(self, sequence: int) -> bool:
+    def has(self, sequence: int, timestamp: int) -> bool:
         """Return whether this packet has already arrived (it waits, or was released recently).
 
         Call it before decrypting: an end-to-end nonce is accepted once, so decrypting a duplicate would count as a
         failure.
         """
-        place = self._unwrap(sequence)
-        return place in self._waiting or place in self._released
+        return sequence << 32 | timestamp in self._known
 
     def push(
         self, sequence: int, timestamp: int, payload: bytes, *, arrived_at: float, ticks: int = FRAME_TICKS
     ) -> PushResult:
-        """Add one packet. `sequence` (16 bit) and `timestamp` (32 bit) as sent; `ticks`: its duration at 48 kHz."""
+        """Add one packet. `sequence` (16 bit) and `timestamp` (32 bit) as sent; `ticks`: its duration at 48 kHz.
+
+        An empty `payload` uses up its number without sound: a packet that is nothing but padding.
+        """
+        name = sequence << 32 | timestamp
+        if name in self._known:
+            return PushResult.DUPLICATE
         place = self._unwrap(sequence)
-        restarts = self._next is not None and place < self._next and self._restarts(place, arrived_at)
-        self._last_push = arrived_at
-        if self._next is not None and place < self._next:
-            if not restarts:
-                return PushResult.DUPLICATE if place in self._released else PushResult.LATE
+        packet = _Packet(name, timestamp, ticks, payload, arrived_at)
+        behind = 0 if self._next is None else self._next - place
+        if behind > 0:
+            if not self._renumbered(place, packet):
+                return self._keep_undecided(place, packet, behind)
             # Put the new numbering after the old one. This is a jump, which is not counted as loss.
             place += 0x1_0000
+            if self._undecided is not None and abs(self._undecided[0] + 0x1_0000 - place) <= _NEIGHBOURS:
+                (earlier, kept), self._undecided = self._undecided, None
+                self._add(earlier + 0x1_0000, kept)
         if place in self._waiting:
             return PushResult.DUPLICATE
-        self._restart_at = None
-        self._highest = max(self._highest, place)
-        self._last_arrival = max(self._last_arrival, arrived_at)
-        if payload == SILENCE_FRAME and self._spurt is None and not self._waiting:
+        self._last_push = arrived_at
+        if self._undecided is not None:
+            self._give_up_undecided()
+        if not self._waiting and self._spurt is None and (not payload or payload == SILENCE_FRAME):
+            self._highest = max(self._highest, place)
+            if payload:
+                self._last_arrival = max(self._last_arrival, arrived_at)
             self._skip_to(place)
-            self._take(place)
+            self._take(place, packet)
             return PushResult.SILENCE
-        self._waiting[place] = _Packet(timestamp, ticks, payload, arrived_at)
+        self._add(place, packet)
         return PushResult.ACCEPTED
 
     def release(self, now: float) -> list[Released]:
@@ -160,12 +184,14 @@ class JitterBuffer:
         """Release all waiting packets and end the talkspurt, because no more packets will come."""
         out = self._release(float("inf"), force=True)
         self._waiting.clear()
+        self._give_up_undecided()
         return out
 
     def discard(self) -> int:
         """Drop all waiting packets; return their number."""
-        dropped = len(self._waiting)
+        dropped = len(self._waiting) + (self._undecided is not None)
         self._waiting.clear()
+        self._undecided = None
         self._spurt = None
         self._next = None
         return dropped
@@ -190,6 +216,11 @@ class JitterBuffer:
             patient = not force and len(self._waiting) < _CAPACITY and now < self._oldest() + self._hold_s
             if not in_turn and patient:
                 return out
+            if not packet.payload:
+                self._skip_to(place)
+                del self._waiting[place]
+                self._take(place, packet)
+                continue
             if self._spurt is None:
                 self._skip_to(place)
                 self._begin(packet)
@@ -197,7 +228,7 @@ class JitterBuffer:
                 self._bridge(place, packet, out)
             spurt = self._continued(packet, out)
             del self._waiting[place]
-            self._take(place)
+            self._take(place, packet)
             out.append(OrderedFrame(packet.payload, spurt.at(packet.timestamp), packet.ticks))
             spurt.next_timestamp = (packet.timestamp + packet.ticks) & 0xFFFF_FFFF
             spurt.silent_frames = spurt.silent_frames + 1 if packet.payload == SILENCE_FRAME else 0
@@ -213,27 +244,65 @@ class JitterBuffer:
             self._highest = sequence
         return self._highest + ((sequence - self._highest + 0x8000) & 0xFFFF) - 0x8000
 
-    def _restarts(self, place: int, arrived_at: float) -> bool:
-        """Return whether a packet with a lower sequence number means that the sender started numbering anew.
+    def _renumbered(self, place: int, packet: _Packet) -> bool:
+        """Return whether a packet behind the current number means that the sender has begun to number anew.
 
-        This is so after a long silence, or when two packets in a row are far behind (RFC 3550, appendix A.1).
+        After a long silence it does at once, and after the end of a talkspurt if its timestamp is a new one. Otherwise
+        two packets next to each other must say so (RFC 3550, appendix A.1).
         """
-        assert self._next is not None
-        if not self.talking and not self._waiting and arrived_at > self._last_push + _RESTART_QUIET_S:
+        resting = self._spurt is None and not self._waiting
+        if resting and packet.arrived_at > self._last_push + _RESTART_QUIET_S:
             return True
-        if self._next - place <= _LONGEST_JUMP:
-            return False
-        if place == self._restart_at:
+        if resting and self._is_off_line(place, packet) and _ticks_between(self._newest[1], packet.timestamp) > 0:
             return True
-        self._restart_at = place + 1
-        return False
+        earlier = self._undecided
+        return earlier is not None and abs(earlier[0] - place) <= _NEIGHBOURS
+
+    def _keep_undecided(self, place: int, packet: _Packet, behind: int) -> PushResult:
+        """Keep a packet that may be the first of a new numbering. All others are late."""
+        resting = self._spurt is None and not self._waiting
+        if behind <= _LATEST_PACKETS and not (resting and self._is_off_line(place, packet)):
+            self._last_push = packet.arrived_at
+            return PushResult.LATE
+        self._give_up_undecided()
+        self._last_push = packet.arrived_at
+        self._undecided = place, packet
+        self._known.add(packet.name)
+        return PushResult.UNDECIDED
+
+    def _give_up_undecided(self) -> None:
+        if self._undecided is not None:
+            self._remember(self._undecided[1].name)
+            self._undecided = None
+            self.late += 1
+
+    def _is_off_line(self, place: int, packet: _Packet) -> bool:
+        """Return whether sequence and timestamp cannot both belong to the numbering of the packet released last."""
+        last_place, last_timestamp, ticks = self._newest
+        expected = (place - last_place) * ticks
+        return abs(_ticks_between(last_timestamp, packet.timestamp) - expected) >= ticks
+
+    def _add(self, place: int, packet: _Packet) -> None:
+        self._waiting[place] = packet
+        self._known.add(packet.name)
+        self._highest = max(self._highest, place)
+        if packet.payload:
+            self._last_arrival = max(self._last_arrival, packet.arrived_at)
 
     def _oldest(self) -> float:
         return min(packet.arrived_at for packet in self._waiting.values())
 
-    def _take(self, place: int) -> None:
-        self._released.append(place)
+    def _take(self, place: int, packet: _Packet) -> None:
+        self._remember(packet.name)
         self._next = place + 1
+        if packet.payload:
+            self._newest = place, packet.timestamp, packet.ticks
+
+    def _remember(self, name: int) -> None:
+        self._known.add(name)
+        self._released.append(name)
+        if len(self._released) > _REMEMBERED:
+            self._known.discard(self._released.popleft())
 
     def _skip_to(self, place: int) -> None:
         """Continue at `place`, and count the packets missing before it as lost."""

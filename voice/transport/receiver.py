@@ -55,7 +55,7 @@ _CONTIGUOUS_S = 0.002
 class _Stream:
     """One SSRC: its jitter buffer, its decoder, and the sound for the next batch."""
 
-    __slots__ = ("concealed", "decoder", "jitter", "lost", "pieces", "samples", "ssrc", "started_at", "user_id")
+    __slots__ = ("concealed", "decoder", "jitter", "late", "lost", "pieces", "samples", "ssrc", "started_at", "user_id")
 
     def __init__(self, user_id: int, ssrc: int, jitter: JitterBuffer) -> None:
         self.user_id = user_id
@@ -63,6 +63,7 @@ class _Stream:
         self.jitter = jitter
         self.decoder = opus.Decoder()
         self.lost = 0
+        self.late = 0
         self.pieces: list[Pcm] = []
         self.samples = 0
         self.concealed = 0
@@ -276,7 +277,7 @@ class Receiver:
 
     def _of_user(self, user_id: int, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
         stream = self._streams.get(ssrc)
-        if stream is not None and stream.jitter.has(held.sequence):
+        if stream is not None and stream.jitter.has(held.sequence, held.timestamp):
             self._counters.duplicate += 1
             return
         frame = open_frame(held.frame, user_id, keys)
@@ -301,7 +302,7 @@ class Receiver:
                 self._counters.undecodable += 1
                 return
         arrival = stream.jitter.push(held.sequence, held.timestamp, frame, arrived_at=held.arrived_at, ticks=ticks)
-        if arrival is not PushResult.ACCEPTED:
+        if arrival is not PushResult.ACCEPTED and arrival is not PushResult.UNDECIDED:
             self._counters.count(arrival)
         self._release(stream, held.arrived_at)
 
@@ -342,7 +343,8 @@ class Receiver:
                 case SpurtEnded():
                     self._end(stream, item.at)
         self._counters.lost += stream.jitter.lost - stream.lost
-        stream.lost = stream.jitter.lost
+        self._counters.late += stream.jitter.late - stream.late
+        stream.lost, stream.late = stream.jitter.lost, stream.jitter.late
 
     def _sound(self, stream: _Stream, at: float, ticks: int, payload: bytes) -> None:
         try:
@@ -411,6 +413,7 @@ class Receiver:
 
     def _drop(self, stream: _Stream) -> None:
         talking = stream.jitter.talking
+        self._counters.late += stream.jitter.late - stream.late
         self._counters.discarded += stream.jitter.discard()
         stream.pieces.clear()
         if talking:
