@@ -30,6 +30,7 @@ from bot.store.dialects.open import describe_database
 from bot.store.dialects.sqlite import verify_database_file
 from compaction.errors import StoreError
 from voice.errors import OpusMissingError, RecogniserError
+from voice.transport.receive_buffer import DATAGRAM_BYTES, SMALL_BYTES, WANTED_BYTES, enlarge
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -360,12 +361,42 @@ def check_ports(bind: Callable[[socket.SocketKind], None] | None = None) -> Find
     return Finding("network", Status.OK, "UDP and TCP ports can be opened")
 
 
+def check_receive_buffer(granted_bytes: Callable[[], int] | None = None) -> Finding:
+    """Check how much received voice the system keeps while the bot is busy."""
+    try:
+        granted = (granted_bytes or _receive_buffer)()
+    except OSError as error:
+        # `check_ports` names the cause and the remedy.
+        return Finding("receive buffer", Status.WARNING, f"not known: {error.strerror or type(error).__name__}")
+    detail = f"the system keeps {granted // 1024:,} KB of received voice"
+    if granted >= SMALL_BYTES:
+        return Finding("receive buffer", Status.OK, detail)
+    return Finding(
+        "receive buffer",
+        Status.WARNING,
+        f"{detail}, and {WANTED_BYTES // 1024:,} KB were asked for: of more than {_speakers(granted)} people who speak "
+        "at once, sound is lost whenever the machine is busy for a tenth of a second",
+        f"On the machine itself (not in a container): `sudo sysctl -w net.core.rmem_max={WANTED_BYTES}`, and the same "
+        "line in /etc/sysctl.d to keep it.",
+    )
+
+
 def check_rehearsal(version_of: Callable[[str], str] = metadata.version) -> Finding:
     """Check whether the parts of the local Discord are installed."""
     absent = [name for name in REHEARSAL_PARTS if _version(name, version_of) is None]
     if not absent:
         return Finding("rehearsal", Status.OK, "its parts are installed")
     return Finding("rehearsal", Status.WARNING, f"cannot be played: {', '.join(absent)} absent", INSTALL_PARTS)
+
+
+def _receive_buffer() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        return enlarge(probe)
+
+
+def _speakers(granted_bytes: int) -> int:
+    """Return how many people's voice fits into the buffer for a tenth of a second: five datagrams each."""
+    return granted_bytes // (5 * DATAGRAM_BYTES)
 
 
 _RIGHTS = "Give the user that runs the bot the right to read it."

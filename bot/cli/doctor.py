@@ -26,6 +26,7 @@ from bot.cli.checks import (
     check_packages,
     check_ports,
     check_python,
+    check_receive_buffer,
     check_recogniser,
     check_rehearsal,
     check_screens,
@@ -88,6 +89,7 @@ def run_checks() -> list[Finding]:
         check_user(root=runs_as_root()),
         check_database(settings.storage.database),
         check_ports(),
+        check_receive_buffer(),
         check_rehearsal(),
     ]
 

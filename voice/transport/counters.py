@@ -38,6 +38,7 @@ class PacketCounters:
     padded: int = 0
     held: int = 0  # waited until the sender was known
     talkspurts: int = 0
+    overflowed: int = 0  # datagrams that the system dropped, because its receive buffer was full
     overrun_frames: int = 0  # decoded, then dropped: the event loop did not fetch them in time
 
     def count(self, reason: str, amount: int = 1) -> None:

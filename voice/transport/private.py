@@ -23,6 +23,7 @@ from discord.utils import MISSING
 from discord.voice_state import ConnectionFlowState, SocketReader, VoiceConnectionState
 
 from voice.audio import DISCORD_FRAME_SAMPLES
+from voice.transport import receive_buffer
 from voice.transport.close_codes import RESUMABLE, SERVER_CRASHED, fatal_reason
 from voice.transport.rtp import is_discovery_answer
 
@@ -43,6 +44,8 @@ _DRAIN = 64
 _NO_SOCKET_PAUSE_S = 0.02
 # If the socket is replaced during a poll, the reader notices after this time at most.
 _LONGEST_POLL_S = 0.2
+# The reader asks this often what the system dropped.
+_OVERFLOW_CHECK_S = 1.0
 
 # UDP may lose the request or the answer of IP discovery.
 _DISCOVERY_TRIES = 5
@@ -79,6 +82,8 @@ class PollingReader(SocketReader):
         # Starts paused, before the thread runs, until `resume`. discord.py's reader pauses itself once its thread runs,
         # and on a busy machine this undoes an earlier `resume` or `stop`.
         self._idle_paused = False
+        self._overflow: tuple[object, int] = (None, 0)
+        self._overflow_checked_at = 0.0
 
     def run(self) -> None:
         try:
@@ -104,7 +109,19 @@ class PollingReader(SocketReader):
                 continue
             if readable:
                 self._drain(sock)
+            self._count_overflow(sock)
             wait_s = self._flush()
+
+    def _count_overflow(self, sock: Any) -> None:
+        """Report, once a second, how many datagrams the system dropped since the last time."""
+        now = time.monotonic()
+        if now < self._overflow_checked_at + _OVERFLOW_CHECK_S:
+            return
+        self._overflow_checked_at = now
+        before = self._overflow[1] if self._overflow[0] is sock else 0
+        self._overflow = sock, max(before, receive_buffer.dropped(sock))
+        if self._overflow[1] > before:
+            self._receiving.receiver.overflowed(self._overflow[1] - before)
 
     def _drain(self, sock: Any) -> None:
         for _ in range(_DRAIN):
@@ -293,6 +310,13 @@ class ReceivingState(VoiceConnectionState):
         self._socket_reader = PollingReader(self)
         self._socket_reader.start()
         self.add_socket_listener(self._datagram)
+
+    def _create_socket(self) -> None:
+        """Make the UDP socket with a receive buffer that many people who speak at once do not overflow."""
+        super()._create_socket()
+        size = receive_buffer.enlarge(self.socket)
+        if size < receive_buffer.SMALL_BYTES:
+            _log.warning("receive_buffer_small", granted_bytes=size, wanted_bytes=receive_buffer.WANTED_BYTES)
 
     # Messages that arrive.
 

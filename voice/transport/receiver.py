@@ -175,6 +175,11 @@ class Receiver:
                     due = min(due, batch_due)
             return max(_SHORTEST_WAIT_S, due - now)
 
+    def overflowed(self, datagrams: int) -> None:
+        """Count datagrams that the system dropped before they were read."""
+        with self._lock:
+            self._counters.overflowed += datagrams
+
     # Called on the event loop, for messages of the voice gateway.
 
     def joined(self, user_ids: Iterable[int]) -> None:

@@ -30,6 +30,7 @@ from bot.cli.checks import (
     check_packages,
     check_ports,
     check_python,
+    check_receive_buffer,
     check_recogniser,
     check_rehearsal,
     check_turns,
@@ -352,6 +353,22 @@ def test_ports() -> None:
         raise OSError(24, "Too many open files")
 
     assert is_missing(check_ports(bind), detail="Too many open files", remedy="ulimit")
+
+
+def test_receive_buffer() -> None:
+    """A small receive buffer is a warning that names the number of people it is enough for, and the remedy."""
+    assert check_receive_buffer().detail.startswith("the system keeps ")
+    assert check_receive_buffer(lambda: 4 << 20).status is Status.OK
+    small = check_receive_buffer(lambda: 212_992)
+    assert small.status is Status.WARNING
+    assert "208 KB" in small.detail
+    assert "more than 66 people" in small.detail
+    assert "net.core.rmem_max=4194304" in small.remedy
+
+    def refuse() -> int:
+        raise OSError(24, "Too many open files")
+
+    assert check_receive_buffer(refuse).detail == "not known: Too many open files"
 
 
 def test_rehearsal() -> None:

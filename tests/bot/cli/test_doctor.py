@@ -76,6 +76,7 @@ def test_json_holds_every_finding() -> None:
         "user",
         "database",
         "network",
+        "receive buffer",
         "rehearsal",
     }
     assert all(set(each) == {"name", "status", "detail", "remedy"} for each in told["findings"])

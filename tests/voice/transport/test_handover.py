@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def speech(seconds: float = 0.02, *, at: float = 0.0) -> SpeechFrames:
-    return SpeechFrames(1, 11, at, np.zeros(int(seconds * 16_000), np.int16))
+def speech(seconds: float = 0.02, *, at: float = 0.0, user_id: int = 1) -> SpeechFrames:
+    return SpeechFrames(user_id, 10 + user_id, at, np.zeros(int(seconds * 16_000), np.int16))
 
 
 @pytest.mark.asyncio
@@ -70,6 +70,37 @@ async def test_too_much_waiting_drops_the_oldest_sound_and_no_mark() -> None:
     assert sum(isinstance(item, TalkspurtEnded) for item in heard) == 100
     assert heard[-1] == SpeakerLeft(1, 2.0)
     assert handover.overrun_frames == 50
+
+
+@pytest.mark.asyncio
+async def test_who_floods_drops_their_own_sound_alone() -> None:
+    heard: list[AudioEvent] = []
+    handover = Handover(asyncio.get_running_loop(), heard.extend, max_waiting_s=1.0)
+    for n in range(45):
+        handover.put([speech(at=n * 0.02, user_id=2)])
+        handover.put([speech(at=n * 0.02) for _ in range(10)])
+    await asyncio.sleep(0)
+    sound = [item.user_id for item in heard if isinstance(item, SpeechFrames)]
+    assert (sound.count(1), sound.count(2)) == (50, 45)
+    assert handover.overrun_frames == 400
+
+
+@pytest.mark.asyncio
+async def test_150_who_start_at_once_wait_a_second_without_loss() -> None:
+    """All speakers together have a bound, and each has an equal share of it: 2 s of 300 s."""
+    heard: list[AudioEvent] = []
+    handover = Handover(asyncio.get_running_loop(), heard.extend)
+    for n in range(50):
+        handover.put([speech(at=n * 0.02, user_id=user_id) for user_id in range(150)])
+    assert (handover.queue.waiting, handover.overrun_frames) == (7500, 0)
+    for n in range(50, 150):
+        handover.put([speech(at=n * 0.02, user_id=user_id) for user_id in range(150)])
+    assert handover.queue.waiting == handover.queue.capacity
+    await asyncio.sleep(0)
+    for user_id in (0, 75, 149):
+        starts = [item.captured_at for item in heard if isinstance(item, SpeechFrames) and item.user_id == user_id]
+        assert starts == [n * 0.02 for n in range(50, 150)]
+    assert handover.overrun_frames == 7500
 
 
 @pytest.mark.asyncio

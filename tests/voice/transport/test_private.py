@@ -11,6 +11,7 @@ import os
 import resource
 import socket
 import struct
+import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 
 from tests.rehearsal.discord.stock import until
 from voice.errors import LinkError
-from voice.transport import private
+from voice.transport import private, receive_buffer
 from voice.transport.private import PendingTransitions, ReceivingState, TolerantWebSocket
 from voice.transport.receiver import Receiver
 
@@ -125,6 +126,36 @@ async def connection_state() -> AsyncIterator[ReceivingState]:
         state._socket_reader.stop()
         await asyncio.to_thread(state._socket_reader.join, 2.0)
         assert not state._socket_reader.is_alive()
+
+
+@pytest.mark.asyncio
+async def test_the_voice_socket_has_a_large_receive_buffer() -> None:
+    """A new socket gets the largest buffer that the system grants."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        most = receive_buffer.enlarge(probe)
+    async with connection_state() as state:
+        state._create_socket()
+        assert receive_buffer.granted(state.socket) == most
+        state._socket_reader.pause()
+        state.socket.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell what they dropped")
+async def test_what_the_system_dropped_is_counted_once() -> None:
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiving,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending,
+    ):
+        receiving.bind(("127.0.0.1", 0))
+        receiving.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        for _ in range(100):
+            sending.sendto(bytes(200), receiving.getsockname())
+        async with connection_state() as state:
+            for _ in range(3):
+                state._socket_reader._overflow_checked_at = float("-inf")
+                state._socket_reader._count_overflow(receiving)
+            assert state.receiver.counters().overflowed == receive_buffer.dropped(receiving) > 0
 
 
 @pytest.mark.asyncio
