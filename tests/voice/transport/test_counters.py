@@ -9,7 +9,6 @@ from voice.transport.decrypt import DecryptFailure
 from voice.transport.jitter import PushResult
 from voice.transport.rtp import Rejection
 
-
 # Who is accepted or undecided gets a fate later.
 _NO_FATE = (PushResult.ACCEPTED, PushResult.UNDECIDED)
 
