@@ -26,7 +26,7 @@ from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 from tests.rehearsal.discord.stock import until
 from voice.errors import LinkError
 from voice.transport import private, receive_buffer
-from voice.transport.private import PendingTransitions, ReceivingState, TolerantWebSocket
+from voice.transport.private import PendingTransitions, PollingReader, ReceivingState, TolerantWebSocket
 from voice.transport.receiver import Receiver
 
 if TYPE_CHECKING:
@@ -152,9 +152,11 @@ async def test_what_the_system_dropped_is_counted_once() -> None:
         for _ in range(100):
             sending.sendto(bytes(200), receiving.getsockname())
         async with connection_state() as state:
+            reader = state._socket_reader
+            assert isinstance(reader, PollingReader)
             for _ in range(3):
-                state._socket_reader._overflow_checked_at = float("-inf")
-                state._socket_reader._count_overflow(receiving)
+                reader._overflow_checked_at = float("-inf")
+                reader._count_overflow(receiving)
             assert state.receiver.counters().overflowed == receive_buffer.dropped(receiving) > 0
 
 
