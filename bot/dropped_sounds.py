@@ -20,6 +20,7 @@ REASONS: Final = {
     "empty": Text("without words"),
     "no_speech": Text("not speech"),
     "low_confidence": Text("not understood"),
+    "gibberish": Text("letters without words"),
     "repetitive": Text("the same over and over"),
     "too_sparse": Text("few words for their length"),
     "phantom_phrase": Text("words that recognisers make of noise"),

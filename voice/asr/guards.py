@@ -12,6 +12,8 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from voice.asr.gibberish import is_gibberish
+
 if TYPE_CHECKING:
     from voice.asr.port import Recognition
 
@@ -84,6 +86,7 @@ class GuardReason(StrEnum):
     EMPTY = "empty"
     NO_SPEECH = "no_speech"
     LOW_CONFIDENCE = "low_confidence"
+    GIBBERISH = "gibberish"
     REPETITIVE = "repetitive"
     TOO_SPARSE = "too_sparse"
     PHANTOM_PHRASE = "phantom_phrase"
@@ -114,6 +117,8 @@ def judge(
     logprob, no_speech = recognition.mean_logprob, recognition.no_speech_probability
     if logprob < MIN_MEAN_LOGPROB:
         return GuardReason.NO_SPEECH if no_speech > MAX_NO_SPEECH_PROBABILITY else GuardReason.LOW_CONFIDENCE
+    if is_gibberish(text):
+        return GuardReason.GIBBERISH
     if recognition.compression_ratio > MAX_COMPRESSION_RATIO or _is_loop(spoken):
         return GuardReason.REPETITIVE
     if speech_s >= SPARSE_AFTER_S and letter_count(text) < MIN_CHARS_PER_S * speech_s:

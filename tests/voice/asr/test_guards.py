@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         (recognition("Good night.", mean_logprob=-1.1, no_speech_probability=0.8), 1.0, GuardReason.NO_SPEECH),
         (recognition("Good night.", mean_logprob=-0.3, no_speech_probability=0.8), 1.0, None),
         (recognition("Да, also.", mean_logprob=-1.39), 1.0, GuardReason.LOW_CONFIDENCE),
+        (recognition("MNNNNNNNNNN", compression_ratio=1.1), 2.0, GuardReason.GIBBERISH),
         (recognition("la la la", compression_ratio=2.41), 1.0, GuardReason.REPETITIVE),
         (recognition("la la la", compression_ratio=2.4), 1.0, None),
         (recognition("I am here. I am here. I am here. I am here."), 4.0, GuardReason.REPETITIVE),
