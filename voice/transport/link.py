@@ -19,7 +19,7 @@ import structlog
 from voice.errors import LinkError
 from voice.transport.handover import Handover
 from voice.transport.outgoing import Outgoing
-from voice.transport.private import ReceivingClient
+from voice.transport.private.client import ReceivingClient
 from voice.transport.receiver import Receiver
 from voice.transport.watchdog import ReaderTaskDead, RecoverGroup, SpeakerNotHeard
 

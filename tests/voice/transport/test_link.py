@@ -38,7 +38,7 @@ from voice.transport.link import (
     _refusal,
 )
 from voice.transport.metronome import running_metronome
-from voice.transport.private import ReceivingState
+from voice.transport.private.connection_state import ReceivingState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rehearsal.people.clip import Clip
     from rehearsal.people.person import ScriptedPerson
     from voice.transport.metronome import Metronome
-    from voice.transport.private import ReceivingClient
+    from voice.transport.private.client import ReceivingClient
 
 BOT, ADA, BEN = 1001, 2001, 2002
 CHANNEL, SIDE_ROOM = 600, 602

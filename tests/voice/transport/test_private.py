@@ -25,15 +25,18 @@ from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 
 from tests.rehearsal.discord.stock import until
 from voice.errors import LinkError
-from voice.transport import private, receive_buffer
-from voice.transport.private import PendingTransitions, PollingReader, ReceivingState, TolerantWebSocket
+from voice.transport import receive_buffer
+from voice.transport.private import websocket as websocket_module
+from voice.transport.private.connection_state import PendingTransitions, ReceivingState
+from voice.transport.private.socket_reader import PollingReader
+from voice.transport.private.websocket import TolerantWebSocket
 from voice.transport.receiver import Receiver
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-# The parts of discord.py 2.7.1 that private.py overrides, calls or relies on, with a fingerprint of their source. A
-# changed part is no error yet: read the change, look at private.py again, then note the new fingerprint.
+# The parts of discord.py 2.7.1 that the package overrides, calls or relies on, with a fingerprint of their source. A
+# changed part is no error yet: read the change, look at the package again, then note the new fingerprint.
 TOUCHED = {
     "SocketReader.__init__": "9f3105c690c6",
     "SocketReader.register": "abd188a05f23",
@@ -106,7 +109,7 @@ def test_versions_are_the_ones_that_were_read() -> None:
 
 
 def test_touched_parts_are_unchanged() -> None:
-    """Every part of discord.py that private.py uses is unchanged. A failure names the changed parts."""
+    """Every part of discord.py that the package uses is unchanged. A failure names the changed parts."""
     changed = {name: fingerprint(_part(name)) for name, noted in TOUCHED.items() if fingerprint(_part(name)) != noted}
     assert changed == {}
 
@@ -214,7 +217,7 @@ async def test_answer_that_comes_before_the_question_is_sent_off_is_heard() -> N
         ws = TolerantWebSocket(None, loop)  # type: ignore[arg-type]
         ws._connection = state
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(private, "_DISCOVERY_WAIT_S", 0.1)
+            patch.setattr(websocket_module, "_DISCOVERY_WAIT_S", 0.1)
             assert await ws.discover_ip() == ("203.0.113.9", 4567)
         assert asked[0] == asked[1] == struct.pack(">HHI", 1, 70, 7) + bytes(66)
         assert len(state._socket_reader._callbacks) == 1
@@ -234,7 +237,7 @@ async def test_voice_server_that_never_answers_over_udp_is_given_up() -> None:
             ws = TolerantWebSocket(None, loop)  # type: ignore[arg-type]
             ws._connection = state
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(private, "_DISCOVERY_WAIT_S", 0.01)
+                patch.setattr(websocket_module, "_DISCOVERY_WAIT_S", 0.01)
                 with pytest.raises(TimeoutError):
                     await ws.discover_ip()
         state.socket.close()

@@ -1,0 +1,166 @@
+"""discord.py's voice client that also receives."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import discord
+import structlog
+from discord.utils import MISSING
+from discord.voice_state import ConnectionFlowState
+
+from voice.audio import DISCORD_FRAME_SAMPLES
+from voice.transport.private.connection_state import ReceivingState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from discord.abc import Connectable
+
+    from voice.transport.metronome import Metronome, MetronomeLine
+    from voice.transport.receiver import Receiver
+
+_log = structlog.get_logger()
+
+
+class ReceivingClient(discord.VoiceClient):
+    """discord.py's voice client that also receives. Created by `channel.connect(cls=…)`."""
+
+    # Discord offers other modes only to old clients, and the receiver opens only this one.
+    supported_modes = ("aead_xchacha20_poly1305_rtpsize",)
+    _connection: ReceivingState
+
+    def __init__(
+        self,
+        client: discord.Client,
+        channel: Connectable,
+        *,
+        receiver: Receiver,
+        on_state: Callable[[bool], None],
+        metronome: Metronome | None = None,
+        require_e2ee: bool = False,
+    ) -> None:
+        """`receiver` gets every datagram and the gateway's messages about people; `metronome` sends our datagrams.
+
+        `require_e2ee`: as in `ReceivingState`.
+        """
+        self._require_e2ee = require_e2ee
+        self._receiver = receiver
+        self._on_state = on_state
+        self._metronome = metronome
+        self._line: MetronomeLine | None = None
+        super().__init__(client, channel)
+
+    def create_connection_state(self) -> ReceivingState:
+        return ReceivingState(self, receiver=self._receiver, on_state=self._on_state, require_e2ee=self._require_e2ee)
+
+    @property
+    def connection(self) -> ReceivingState:
+        return self._connection
+
+    @property
+    def forgotten(self) -> bool:
+        """Whether discord.py dropped this client when it started a new main session that has the server again."""
+        guild = self.client.get_guild(self.guild.id)
+        return self not in self.client.voice_clients and guild is not None and not guild.unavailable
+
+    @property
+    def can_send(self) -> bool:
+        """See `PacketSender.can_send`. Any thread may ask."""
+        state = self._connection
+        plain = not state.end_to_end and not state.require_e2ee
+        return state.is_connected() and (plain or state.can_encrypt)
+
+    @property
+    def keys(self) -> object:
+        """See `PacketSender.keys`. Any thread may ask."""
+        session = self._connection.dave_session
+        # A new group may have the same epoch number, so the session is part of the value.
+        return self._connection.can_encrypt, id(session), None if session is None else session.epoch
+
+    def seal(self, packet: bytes) -> bytes:
+        """See `PacketSender.seal`. Call it from one thread only."""
+        self.checked_add("sequence", 1, 65535)
+        datagram: bytes = self._get_voice_packet(packet)
+        self.checked_add("timestamp", DISCORD_FRAME_SAMPLES, 4294967295)
+        return datagram
+
+    @property
+    def keeps_time(self) -> bool:
+        return self._metronome is not None and self._metronome.alive
+
+    def send(self, datagram: bytes, *, at: float) -> None:
+        """See `PacketSender.send`. A datagram that the network refuses is lost."""
+        sock = self._connection.socket
+        if sock is MISSING or sock.fileno() < 0:
+            return
+        if self._metronome is not None and self._metronome.alive:
+            line = self._line
+            if line is None or line.sock is not sock:
+                # Each connection has its own socket.
+                self._close_line()
+                line = self._line = self._metronome.line(sock)
+            line.send(datagram, at=at)
+            return
+        try:
+            self._connection.send_packet(datagram)
+        except OSError as error:
+            _log.debug("datagram_not_sent", error_class=type(error).__name__)
+
+    def _close_line(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
+
+    def set_speaking(self, speaking: bool) -> None:
+        """Announce whether the bot is speaking (op 5). Any thread may call; returns at once."""
+        state = discord.SpeakingState.voice if speaking else discord.SpeakingState.none
+        asyncio.run_coroutine_threadsafe(self._speak(state), self.loop)
+
+    async def _speak(self, state: discord.SpeakingState) -> None:
+        try:
+            await self.ws.speak(state)
+        except (OSError, AttributeError) as error:
+            # The websocket is closing or missing. Speaking is announced again after the reconnection.
+            _log.debug("speaking_not_told", error_class=type(error).__name__)
+
+    async def retire(self, *, timeout_s: float) -> None:
+        """Leave the channel for good and end every task and thread of this client.
+
+        *Cancellation*: stops waiting; the client is still unregistered.
+        """
+        state = self._connection
+        try:
+            # End the tasks first: an orphaned one would take the next client out of the channel.
+            for task in (state._runner, state._connector):
+                if task is not None:
+                    await _end_task(task)
+            # discord.py sends no updates to a client that it dropped with a new main session.
+            is_told = state.state is not ConnectionFlowState.disconnected and self in self.client.voice_clients
+            async with asyncio.timeout(timeout_s):
+                # Don't use discord.py's own wait, which swallows cancellation. Clean up later, because an unregistered
+                # client gets no updates.
+                await state.disconnect(force=True, cleanup=False, wait=False)
+                if is_told:
+                    # A late message about our leaving would confuse the next client.
+                    await state._disconnected.wait()
+        except TimeoutError:
+            _log.warning("leaving_voice_timed_out", timeout_s=timeout_s)
+        finally:
+            self.cleanup()
+            state._socket_reader.stop()
+            self._close_line()
+        await asyncio.to_thread(state._socket_reader.join, 1.0)
+
+
+async def _end_task(task: asyncio.Task[Any]) -> None:
+    """Cancel `task` until it ends: Python 3.11's `wait_for` swallows a cancellation that comes with a message."""
+    for _ in range(50):
+        if task.done():
+            if not task.cancelled():
+                # Mark the exception as retrieved; discord.py has logged it.
+                task.exception()
+            return
+        task.cancel()
+        await asyncio.wait([task], timeout=0.1)

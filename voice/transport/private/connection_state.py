@@ -1,0 +1,284 @@
+"""The state machine of one voice connection, with our websocket and socket reader."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import discord
+import structlog
+from discord.gateway import DiscordVoiceWebSocket
+from discord.utils import MISSING
+from discord.voice_state import ConnectionFlowState, VoiceConnectionState
+
+from voice.transport import receive_buffer
+from voice.transport.close_codes import fatal_reason
+from voice.transport.private.socket_reader import PollingReader, end_thread
+from voice.transport.private.websocket import TolerantWebSocket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from voice.transport.private.client import ReceivingClient
+    from voice.transport.receiver import Receiver
+
+_log = structlog.get_logger()
+
+# While the bot rejoins the group the server still sends messages of the old one. It waits two seconds for the slowest
+# member.
+_REJOIN_S = 3.0
+
+# A key change is executed when the slowest member is ready, within two seconds. One still pending after this time was
+# cancelled.
+_TRANSITION_S = 10.0
+
+# A resumption takes one round trip; after this time a new connection is quicker.
+_RESUME_S = 5.0
+
+
+class PendingTransitions(dict[int, int]):
+    """Announced key changes (DAVE transitions) that are not executed yet: id to protocol version.
+
+    The voice server may cancel one silently, and discord.py removes only executed ones.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._announced: dict[int, float] = {}
+
+    def __setitem__(self, transition_id: int, version: int) -> None:
+        super().__setitem__(transition_id, version)
+        announced = {known: at for known, at in self._announced.items() if known in self}
+        self._announced = {**announced, transition_id: self._clock()}
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a transition is recent enough to be executed still."""
+        now = self._clock()
+        return any(now < self._announced[transition_id] + _TRANSITION_S for transition_id in self)
+
+
+class ReceivingState(VoiceConnectionState):
+    """The voice connection's state machine, with our websocket and reader, and with lost wake-ups fixed."""
+
+    dave_pending_transitions: PendingTransitions
+
+    def __init__(
+        self,
+        voice_client: ReceivingClient,
+        *,
+        receiver: Receiver,
+        on_state: Callable[[bool], None],
+        require_e2ee: bool = False,
+    ) -> None:
+        """`on_state` is called on the event loop whenever the connection comes up (True) or goes down (False).
+
+        `require_e2ee`: refuse frames that are not end-to-end encrypted, in both directions.
+        """
+        self.receiver = receiver
+        self.require_e2ee = require_e2ee
+        self.removed = False
+        self.close_code: int | None = None
+        self._on_state = on_state
+        self._waiters: set[asyncio.Future[None]] = set()
+        self._rejoining_until = float("-inf")
+        super().__init__(voice_client, hook=self._heard_of)
+        self.dave_pending_transitions = PendingTransitions()
+        end_thread(self._socket_reader)
+        self._socket_reader = PollingReader(self)
+        self._socket_reader.start()
+        self.add_socket_listener(self._datagram)
+
+    def _create_socket(self) -> None:
+        """Make the UDP socket with a receive buffer that many people who speak at once do not overflow."""
+        super()._create_socket()
+        size = receive_buffer.enlarge(self.socket)
+        if size < receive_buffer.SMALL_BYTES:
+            _log.warning("receive_buffer_small", granted_bytes=size, wanted_bytes=receive_buffer.WANTED_BYTES)
+
+    # Messages that arrive.
+
+    def begin_anew(self) -> None:
+        """Reset the state that belonged to the previous connection."""
+        self._rejoining_until = float("-inf")
+        self.dave_pending_transitions.clear()
+        self.dave_downgraded = False
+        self.receiver.reset()
+
+    def _datagram(self, datagram: bytes) -> None:
+        self.receiver.datagram(datagram, self)
+
+    async def _heard_of(self, ws: DiscordVoiceWebSocket, msg: dict[str, Any]) -> None:
+        """Pass the voice gateway's messages about people to the receiver."""
+        data = msg.get("d") or {}
+        match msg.get("op"):
+            case DiscordVoiceWebSocket.CLIENTS_CONNECT:
+                self.receiver.joined({int(user_id) for user_id in data["user_ids"]} - {self.user.id})
+            case DiscordVoiceWebSocket.SPEAKING if data.get("user_id") is not None:
+                self.receiver.speaks(int(data["ssrc"]), int(data["user_id"]), announced=bool(data.get("speaking")))
+            case DiscordVoiceWebSocket.CLIENT_CONNECT if data.get("user_id") is not None and data.get("audio_ssrc"):
+                # Op 12 announces video, and names the SSRC of the audio too.
+                self.receiver.speaks(int(data["audio_ssrc"]), int(data["user_id"]), announced=False)
+            case DiscordVoiceWebSocket.CLIENT_DISCONNECT:
+                self.receiver.left(int(data["user_id"]))
+            case DiscordVoiceWebSocket.DAVE_EXECUTE_TRANSITION:
+                self.receiver.rekeyed()
+
+    # Behaviour that differs from discord.py's.
+
+    @property
+    def state(self) -> ConnectionFlowState:
+        return self._state
+
+    @state.setter
+    def state(self, state: ConnectionFlowState) -> None:
+        was_up = self._state is ConnectionFlowState.connected
+        VoiceConnectionState.state.fset(self, state)  # type: ignore[attr-defined]
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters.clear()
+        is_up = state is ConnectionFlowState.connected
+        if was_up and not is_up:
+            self.receiver.pause()
+        if was_up is not is_up:
+            self._on_state(is_up)
+
+    async def _wait_for_state(
+        self,
+        state: ConnectionFlowState,
+        *other_states: ConnectionFlowState,
+        timeout: float | None = None,  # noqa: ASYNC109 - the library's signature
+    ) -> None:
+        """Wait for a state without missing one.
+
+        discord.py sets and clears its event at once, and its waiter starts a tick later. It therefore misses a server
+        update that comes three ticks after the state update. Here the waiter registers before anything can happen.
+        """
+        async with asyncio.timeout(timeout):
+            while self.state not in (state, *other_states):
+                waiter = asyncio.get_running_loop().create_future()
+                self._waiters.add(waiter)
+                try:
+                    await waiter
+                finally:
+                    self._waiters.discard(waiter)
+
+    async def _voice_connect(self, *, self_deaf: bool = False, self_mute: bool = False) -> None:
+        """Ask Discord to join the channel. Unlike discord.py, expect the answer before asking."""
+        if self.state is ConnectionFlowState.disconnected:
+            self.state = ConnectionFlowState.set_guild_voice_state
+        await super()._voice_connect(self_deaf=self_deaf, self_mute=self_mute)
+
+    async def voice_state_update(self, data: Any) -> None:
+        """Handle Discord's update of our voice state; note when somebody else removed or moved the bot.
+
+        discord.py never clears its "disconnected" event. After one reconnection it would therefore treat the next
+        change of voice server (4014) as the end.
+        """
+        if data["channel_id"] is not None:
+            self._disconnected.clear()
+            if int(data["channel_id"]) != self.voice_client.channel.id:
+                self.removed = True
+                if self.is_connected():
+                    # discord.py would follow, and the bot would hear people who were not told about it.
+                    return
+        elif not self._expecting_disconnect:
+            if self.session_id is None:
+                # We have not joined yet, so this is a late message about the previous client.
+                return
+            self.removed = True
+        await super().voice_state_update(data)
+
+    async def _inner_connect(self, reconnect: bool, self_deaf: bool, self_mute: bool, resume: bool) -> None:
+        """Resume if `resume` is set, and connect if that fails.
+
+        discord.py asks the main gateway for the channel even to resume. Discord does not answer this, so discord.py
+        waits until its timeout and gives up the connection.
+        """
+        if resume:
+            try:
+                async with asyncio.timeout(_RESUME_S):
+                    await self._resume()
+                return
+            except (discord.ConnectionClosed, aiohttp.ClientError, OSError) as error:
+                _log.info("voice_resume_refused", error_class=type(error).__name__)
+            await self.disconnect(cleanup=False)
+        await super()._inner_connect(reconnect, self_deaf, self_mute, resume=False)
+
+    async def _resume(self) -> None:
+        """Resume the voice session on a new websocket (op 7): keys, SSRCs, group and UDP socket stay."""
+        broken = self.ws
+        try:
+            ws = await self._connect_websocket(resume=True)
+        finally:
+            # Ends its heartbeat thread.
+            await broken.close()
+        self.ws = ws
+        while not ws.resumed:
+            await ws.poll_event()
+        self.state = ConnectionFlowState.connected
+
+    async def _connect_websocket(self, resume: bool) -> TolerantWebSocket:
+        seq_ack = -1 if self.ws is MISSING else self.ws.seq_ack
+        ws = await TolerantWebSocket.from_connection_state(self, resume=resume, hook=self.hook, seq_ack=seq_ack)
+        self.state = ConnectionFlowState.websocket_connected
+        return ws
+
+    async def _recover_from_invalid_commit(self, transition_id: int) -> None:
+        """Leave the group and ask to be added again (op 31).
+
+        Asks only once: until the bot is added, messages of the old group go on failing.
+        """
+        now = time.monotonic()
+        session = self.dave_session
+        if now < self._rejoining_until and session is not None and not session.ready:
+            return
+        self._rejoining_until = now + _REJOIN_S
+        await super()._recover_from_invalid_commit(transition_id)
+
+    async def recover_group(self) -> None:
+        """Rejoin the end-to-end group, because its keys no longer fit or a message could not be processed."""
+        try:
+            await self._recover_from_invalid_commit(0)
+        except OSError as error:
+            _log.warning("group_recovery_not_sent", error_class=type(error).__name__)
+
+    async def _handshake_websocket(self) -> None:
+        """Do discord.py's handshake, and keep the reason if the server refuses."""
+        try:
+            await super()._handshake_websocket()
+        except discord.ConnectionClosed as closed:
+            self.close_code = closed.code
+            reason = fatal_reason(closed.code)
+            if reason is not None:
+                raise reason from closed
+            raise
+
+    # State that the link reads.
+
+    @property
+    def runner_alive(self) -> bool:
+        """Whether the task that reads the voice websocket, or the task that will start it, is running."""
+        task = self._runner or self._connector
+        return task is None or not task.done()
+
+    @property
+    def end_to_end(self) -> bool:
+        """Whether the call is end-to-end encrypted."""
+        return self.dave_protocol_version != 0
+
+    @property
+    def privacy_code(self) -> str:
+        """The digits that everybody in an end-to-end encrypted call can compare; empty without encryption."""
+        session = self.dave_session
+        code = session.voice_privacy_code if self.end_to_end and session is not None and session.ready else None
+        return " ".join(code[at : at + 5] for at in range(0, len(code), 5)) if code else ""
+
+    @property
+    def in_transition(self) -> bool:
+        """Whether keys are changing, so that frames may fail to decrypt."""
+        return self.dave_pending_transitions.under_way or time.monotonic() < self._rejoining_until

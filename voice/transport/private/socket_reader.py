@@ -1,0 +1,113 @@
+"""The thread that reads the UDP socket of the voice connection."""
+
+from __future__ import annotations
+
+import select
+import time
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from discord.voice_state import SocketReader
+
+from voice.transport import receive_buffer
+
+if TYPE_CHECKING:
+    from voice.transport.private.connection_state import ReceivingState
+
+_log = structlog.get_logger()
+
+# A datagram is at most one Ethernet frame; discord.py reads the same size.
+_DATAGRAM_BYTES = 2048
+# Most datagrams read per wake-up before the receiver is flushed: 64 take about 10 ms to decode.
+_DRAIN = 64
+_NO_SOCKET_PAUSE_S = 0.02
+# If the socket is replaced during a poll, the reader notices after this time at most.
+_LONGEST_POLL_S = 0.2
+# The reader asks this often what the system dropped.
+_OVERFLOW_CHECK_S = 1.0
+
+
+class PollingReader(SocketReader):
+    """Reads the UDP socket with `poll` until it is empty, and flushes the receiver when nothing comes.
+
+    discord.py's reader uses `select`, which receives nothing and spins when the socket's number is 1024 or more, and it
+    reads only one datagram per wake-up.
+    """
+
+    def __init__(self, state: ReceivingState) -> None:
+        super().__init__(state)
+        self._receiving = state
+        # Starts paused, before the thread runs, until `resume`. discord.py's reader pauses itself once its thread runs,
+        # and on a busy machine this undoes an earlier `resume` or `stop`.
+        self._idle_paused = False
+        self._overflow: tuple[object, int] = (None, 0)
+        self._overflow_checked_at = 0.0
+
+    def run(self) -> None:
+        try:
+            self._do_run()
+        finally:
+            self.stop()
+            self._callbacks.clear()
+
+    def _do_run(self) -> None:
+        wait_s = 0.0
+        while not self._end.is_set():
+            if not self._running.is_set():
+                self._running.wait()
+                continue
+            sock = self.state.socket
+            try:
+                poll = select.poll()
+                poll.register(sock.fileno(), select.POLLIN)
+                readable = bool(poll.poll(min(wait_s, _LONGEST_POLL_S) * 1000))
+            except (OSError, ValueError, AttributeError, TypeError):
+                # Between two connections the socket is missing or closed.
+                time.sleep(_NO_SOCKET_PAUSE_S)
+                continue
+            if readable:
+                self._drain(sock)
+            self._count_overflow(sock)
+            wait_s = self._flush()
+
+    def _count_overflow(self, sock: Any) -> None:
+        """Report, once a second, how many datagrams the system dropped since the last time."""
+        now = time.monotonic()
+        if now < self._overflow_checked_at + _OVERFLOW_CHECK_S:
+            return
+        self._overflow_checked_at = now
+        before = self._overflow[1] if self._overflow[0] is sock else 0
+        self._overflow = sock, max(before, receive_buffer.dropped(sock))
+        if self._overflow[1] > before:
+            self._receiving.receiver.overflowed(self._overflow[1] - before)
+
+    def _drain(self, sock: Any) -> None:
+        for _ in range(_DRAIN):
+            try:
+                datagram = sock.recv(_DATAGRAM_BYTES)
+            except OSError:
+                # The socket is empty, or had an ICMP error, which poll reports as readable and this call has cleared.
+                return
+            for callback in list(self._callbacks):
+                try:
+                    callback(datagram)
+                except Exception:  # noqa: BLE001 - one listener's fault must not deafen the others
+                    _log.exception("datagram_listener_failed")
+
+    def _flush(self) -> float:
+        try:
+            return self._receiving.receiver.flush()
+        except Exception:  # noqa: BLE001 - the reader thread must outlive whatever one packet does
+            _log.exception("receiver_flush_failed")
+            return _NO_SOCKET_PAUSE_S
+
+
+def end_thread(reader: SocketReader) -> None:
+    """End discord.py's reader, which its constructor started. Repeats `stop`, because one before the thread runs is
+    lost.
+    """
+    for _ in range(100):
+        reader.stop()
+        reader.join(0.01)
+        if not reader.is_alive():
+            return

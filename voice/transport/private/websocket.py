@@ -1,0 +1,142 @@
+"""The voice websocket: drops bad messages, rejoins the group where the protocol asks for it, and finds our address."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from typing import TYPE_CHECKING, Any
+
+import davey
+import discord
+import structlog
+from discord.gateway import DiscordVoiceWebSocket
+
+from voice.transport.close_codes import RESUMABLE, SERVER_CRASHED
+from voice.transport.rtp import is_discovery_answer
+
+if TYPE_CHECKING:
+    from voice.transport.private.connection_state import ReceivingState
+
+_log = structlog.get_logger()
+
+# UDP may lose the request or the answer of IP discovery.
+_DISCOVERY_TRIES = 5
+_DISCOVERY_WAIT_S = 1.0
+
+# What a malformed message of the voice server can raise in discord.py or davey. OSError: the websocket closes while the
+# answer is sent, which the next read reports properly.
+_BAD_MESSAGE = (
+    ValueError, KeyError, IndexError, TypeError, AttributeError, RuntimeError, OverflowError, struct.error, OSError,
+)  # fmt: skip
+
+# The largest numbers in a key change: versions and transitions have 16 bits, epochs 64 (DAVE's protocol.md).
+_LARGEST = {"protocol_version": 2**16 - 1, "transition_id": 2**16 - 1, "epoch": 2**64 - 1}
+
+
+class TolerantWebSocket(DiscordVoiceWebSocket):
+    """The voice websocket. A bad message is dropped; the task that reads the messages goes on."""
+
+    _connection: ReceivingState
+    resumed = False
+
+    async def poll_event(self) -> None:
+        """Read one message. Drops a message that is not JSON; marks a resumable disconnection as resumable."""
+        try:
+            await super().poll_event()
+        except ValueError as error:
+            _log.warning("voice_message_refused", op=None, error_class=type(error).__name__)
+        except discord.ConnectionClosed as closed:
+            if closed.code in RESUMABLE and self._connection.is_connected():
+                # discord.py resumes only after 4015; after all other codes it leaves the channel and joins again.
+                closed.code = SERVER_CRASHED
+            raise
+
+    async def received_message(self, msg: dict[str, Any]) -> None:
+        """Handle a JSON message. Unlike discord.py, lets a session that started unencrypted switch to encryption."""
+        op = msg.get("op") if isinstance(msg, dict) else None
+        if op == self.READY:
+            # Do this before a packet of the new connection can come, because the server assigns all SSRCs anew.
+            self._connection.begin_anew()
+        if op == self.RESUMED:
+            self.resumed = True
+        if op in (self.READY, self.SESSION_DESCRIPTION):
+            # There is no connection without these two messages, so an error in them must fail it.
+            await super().received_message(msg)
+            return
+        try:
+            self._check_numbers(msg)
+            await self._start_encryption(msg)
+            await super().received_message(msg)
+        except _BAD_MESSAGE as error:
+            _log.warning("voice_message_refused", op=op, error_class=type(error).__name__)
+
+    async def received_binary_message(self, msg: bytes) -> None:
+        """Handle an MLS message. After one that cannot be processed, rejoin the group, as the protocol asks."""
+        try:
+            session = self._connection.dave_session
+            if session is not None and len(msg) > 3 and msg[2] == self.MLS_PROPOSALS:
+                await self._process_proposals(session, msg)
+            else:
+                await super().received_binary_message(msg)
+        except _BAD_MESSAGE as error:
+            _log.warning("mls_message_refused", op=msg[2] if len(msg) > 2 else None, error_class=type(error).__name__)
+            await self._connection.recover_group()
+
+    def _check_numbers(self, msg: dict[str, Any]) -> None:
+        """Raise ValueError for a key change whose version or id is no number: discord.py would keep it as it came."""
+        if msg.get("op") not in (self.DAVE_PREPARE_TRANSITION, self.DAVE_EXECUTE_TRANSITION, self.DAVE_PREPARE_EPOCH):
+            return
+        for name, largest in _LARGEST.items():
+            number = msg["d"].get(name, 0)
+            if type(number) is not int or not 0 <= number <= largest:
+                raise ValueError(f"{name} is no number")
+
+    async def _start_encryption(self, msg: dict[str, Any]) -> None:
+        """Create the session for op 24. discord.py handles op 24 only if a session exists already."""
+        state = self._connection
+        if msg.get("op") == self.DAVE_PREPARE_EPOCH and state.dave_session is None and msg["d"]["epoch"] == 1:
+            state.dave_protocol_version = msg["d"]["protocol_version"]
+            await state.reinit_dave_session()
+
+    async def _process_proposals(self, session: davey.DaveSession, msg: bytes) -> None:
+        """Process op 27 as discord.py does, but refuse to add people whom the gateway did not announce."""
+        state = self._connection
+        self.seq_ack = struct.unpack_from(">H", msg, 0)[0]
+        kind = davey.ProposalsOperationType.append if msg[3] == 0 else davey.ProposalsOperationType.revoke
+        expected = [*state.receiver.members, state.user.id]
+        result = session.process_proposals(kind, msg[4:], expected)
+        if isinstance(result, davey.CommitWelcome):
+            await self.send_binary(self.MLS_COMMIT_WELCOME, result.commit + (result.welcome or b""))
+
+    async def discover_ip(self) -> tuple[str, int]:
+        """Return our external address and port, as the voice server sees them. Raises `TimeoutError`.
+
+        discord.py asks once, and before it listens, so that a running reader consumes the answer. This method listens
+        first and asks several times.
+        """
+        state = self._connection
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[bytes] = loop.create_future()
+
+        def answer(datagram: bytes) -> None:
+            if not answered.done():
+                answered.set_result(datagram)
+
+        def listen(datagram: bytes) -> None:
+            if is_discovery_answer(datagram):
+                loop.call_soon_threadsafe(answer, datagram)
+
+        question = struct.pack(">HHI", 1, 70, state.ssrc) + bytes(66)
+        state.add_socket_listener(listen)
+        try:
+            for _ in range(_DISCOVERY_TRIES):
+                await loop.sock_sendall(state.socket, question)
+                done, _pending = await asyncio.wait([answered], timeout=_DISCOVERY_WAIT_S)
+                if done:
+                    break
+            else:
+                raise TimeoutError("The voice server did not answer over UDP.")
+        finally:
+            state.remove_socket_listener(listen)
+        found = answered.result()
+        return found[8 : found.index(0, 8)].decode("ascii", "replace"), struct.unpack_from(">H", found, 72)[0]
