@@ -14,6 +14,7 @@ import structlog
 
 from rehearsal.discord import mls
 from rehearsal.discord.delivery import DaveOpcode
+from rehearsal.discord.stream_faults import ClearFrames, PaddingBursts
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -138,6 +139,16 @@ class FaultInjector:
             self._voice.room_of(session).announce_video(session)
         return {"packets": self._forwarder.inject_video(users, count=int(options["count"]))}
 
+    def _padding_bursts(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
+        bursts = PaddingBursts(int(options["count"]), float(options["empty"]))
+        for session in targets:
+            self._forwarder.faults.bursts[session.user_id] = bursts
+
+    def _clear_frames(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
+        clear = ClearFrames(float(options["share"]), float(options["tiny"]))
+        for session in targets:
+            self._forwarder.faults.clear[session.user_id] = clear
+
     def _request_reset(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
         for room in self._rooms(targets):
             room.decide(lambda delivery: delivery.recreate())
@@ -192,6 +203,22 @@ FAULTS: Mapping[str, FaultSpec] = {
         "Announces a camera (op 12) and injects its video packets.",
         FaultInjector._video,
         {"count": _COUNT},
+    ),
+    "padding_bursts": FaultSpec(
+        "From now on a burst of padded packets comes whenever somebody falls silent; count 0 ends that.",
+        FaultInjector._padding_bursts,
+        {
+            "count": _OptionRange(default=50, least=0, most=500),
+            "empty": _OptionRange(default=0.5, least=0.0, most=1.0),
+        },
+    ),
+    "clear_frames": FaultSpec(
+        "From now on some frames come in the clear although the call is encrypted; share 0 ends that.",
+        FaultInjector._clear_frames,
+        {
+            "share": _OptionRange(default=0.03, least=0.0, most=1.0),
+            "tiny": _OptionRange(default=0.5, least=0.0, most=1.0),
+        },
     ),
     "request_reset": FaultSpec(
         "Has everybody in the channel make the encryption group anew (op 24, epoch 1).",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, cast
 from rehearsal.discord import packet_encryption
 from rehearsal.discord.arrivals import ArrivalCallback, PacketArrival, arrived_at
 from rehearsal.discord.network import ForwarderCounters, NetworkConditions
+from rehearsal.discord.stream_faults import StreamFaults
 from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Forwarder(asyncio.DatagramProtocol):
         self.watch: ArrivalCallback | None = None
         # This generator makes no keys. It decides which packets are lost, with the same result in every run.
         self._random = random.Random(seed)  # noqa: S311
+        self.faults = StreamFaults(self._random)
         self._legs: dict[int, MediaLeg] = {}
         self._transport: asyncio.DatagramTransport | None = None
         self._held: dict[tuple[int, int], tuple[bytes, asyncio.TimerHandle]] = {}
@@ -88,6 +90,7 @@ class Forwarder(asyncio.DatagramProtocol):
     def remove(self, leg: MediaLeg) -> None:
         """Stop forwarding for a session."""
         self._legs.pop(leg.ssrc, None)
+        self.faults.forget(leg.ssrc)
         for pair in [pair for pair in self._held if leg.ssrc in pair]:
             self._held.pop(pair)[1].cancel()
 
@@ -159,13 +162,16 @@ class Forwarder(asyncio.DatagramProtocol):
         ]
 
     def _deliver(self, packet: packet_encryption.RtpPacket, receiver: MediaLeg) -> None:
+        for sent, padding in self.faults.apply(packet, user_id=receiver.user_id, receiver_ssrc=receiver.ssrc):
+            self._transmit(sent, receiver, padding)
+
+    def _transmit(self, packet: packet_encryption.RtpPacket, receiver: MediaLeg, padding: int) -> None:
         assert receiver.cipher is not None
         assert receiver.address is not None
         if self._random.random() < self.network.loss:
             self.counters.dropped += 1
             return
-        padding = 0
-        if self._random.random() < self.network.padding:
+        if self._random.random() < self.network.padding and not padding:
             padding = self._random.randint(1, _MAX_PADDING_BYTES)
         encrypted = packet_encryption.encrypt_packet(
             packet, receiver.cipher, receiver.next_counter(), extension=_EXTENSION, padding_bytes=padding

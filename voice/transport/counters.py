@@ -24,10 +24,12 @@ class PacketCounters:
     transport_failures: int = 0  # the connection's key did not fit
     not_ready: int = 0  # the end-to-end group was not ready
     dave_failures: int = 0  # the sender's key did not fit
+    clear: int = 0  # not end-to-end encrypted, although the call is
     unknown_ssrc: int = 0  # the sender was never identified
     late: int = 0  # came after its place was concealed
     duplicate: int = 0
     silence: int = 0  # silence frames outside a talkspurt: nothing to hear
+    padding: int = 0  # nothing but padding
     undecodable: int = 0  # not Opus
     discarded: int = 0  # waiting when its speaker left or opted out
     # Frames, not datagrams.

@@ -29,6 +29,8 @@ _NONCE_FILL = bytes(24 - NONCE_SUFFIX_BYTES)
 # this in one byte, and this marker. Without ranges and with the shortest nonce that makes 12 bytes.
 _DAVE_MARKER = b"\xfa\xfa"
 _DAVE_SHORTEST_TRAILER = 8 + 1 + 1 + 2
+# A frame of so few bytes has no speech in it: Opus' own header and two bytes, as in the silence frame (RFC 6716, 3.4).
+_TINY_BYTES = len(SILENCE_FRAME)
 
 
 class DecryptFailure(StrEnum):
@@ -36,6 +38,7 @@ class DecryptFailure(StrEnum):
 
     NOT_READY = "not_ready"  # the group is not ready, or our key is not there yet
     DAVE_FAILED = "dave_failures"
+    CLEAR = "clear"  # not end-to-end encrypted, although the call is: whose words it has is not proven
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +101,26 @@ def looks_encrypted(frame: bytes) -> bool:
 def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | DecryptFailure:
     """Return the Opus frame that `user_id` sent, or the reason for the failure.
 
-    These frames are unencrypted: silence frames, every frame at protocol version 0, and late frames while the room
-    returns to encryption. `require_e2ee` refuses all of them but silence. An encrypted frame that arrives late after a
-    downgrade is still decrypted.
+    An unencrypted frame is heard at protocol version 0, and while the room returns to encryption or davey's own
+    passthrough lasts (seconds after such a change). `require_e2ee` hears none. In an encrypted call it is refused: the
+    server, or whoever controls it, could put words into somebody's mouth with it. A tiny one has no words; it becomes
+    the silence frame, so that nothing of what was sent reaches the decoder. An encrypted frame that arrives late after
+    a downgrade is still decrypted.
     """
     if frame == SILENCE_FRAME:
         return frame
-    if keys.require_e2ee and not looks_encrypted(frame):
-        return DecryptFailure.DAVE_FAILED
     session = keys.dave_session
     ready = session is not None and session.ready
-    if not looks_encrypted(frame) and (keys.dave_protocol_version == 0 or (keys.dave_downgraded and not ready)):
-        return frame
-    if not ready:
-        return DecryptFailure.NOT_READY
-    return _try(session, user_id, frame) or DecryptFailure.DAVE_FAILED
+    if looks_encrypted(frame):
+        if not ready:
+            return DecryptFailure.NOT_READY
+        return _try(session, user_id, frame) or DecryptFailure.DAVE_FAILED
+    if not keys.require_e2ee:
+        if keys.dave_protocol_version == 0 or (keys.dave_downgraded and not ready):
+            return frame
+        if ready and (opened := _try(session, user_id, frame)):
+            return opened
+    return SILENCE_FRAME if len(frame) <= _TINY_BYTES else DecryptFailure.CLEAR
 
 
 def can_tell_sender(frame: bytes, keys: LiveKeys) -> bool:

@@ -151,9 +151,14 @@ class JitterBuffer:
         if name in self._known:
             return PushResult.DUPLICATE
         place = self._unwrap(sequence)
+        result = PushResult.ACCEPTED
+        if payload == SILENCE_FRAME and self._is_repeated(place, timestamp):
+            payload, result = b"", PushResult.SILENCE
         packet = _Packet(name, timestamp, ticks, payload, arrived_at)
         behind = 0 if self._next is None else self._next - place
         if behind > 0:
+            if not payload:
+                return PushResult.LATE
             if not self._renumbered(place, packet):
                 return self._keep_undecided(place, packet, behind)
             # Put the new numbering after the old one. This is a jump, which is not counted as loss.
@@ -174,7 +179,7 @@ class JitterBuffer:
             self._take(place, packet)
             return PushResult.SILENCE
         self._add(place, packet)
-        return PushResult.ACCEPTED
+        return result
 
     def release(self, now: float) -> list[Released]:
         """Return everything that is due."""
@@ -189,7 +194,7 @@ class JitterBuffer:
 
     def discard(self) -> int:
         """Drop all waiting packets; return their number."""
-        dropped = len(self._waiting) + (self._undecided is not None)
+        dropped = sum(bool(packet.payload) for packet in self._waiting.values()) + (self._undecided is not None)
         self._waiting.clear()
         self._undecided = None
         self._spurt = None
@@ -275,6 +280,10 @@ class JitterBuffer:
             self._remember(self._undecided[1].name)
             self._undecided = None
             self.late += 1
+
+    def _is_repeated(self, place: int, timestamp: int) -> bool:
+        """Return whether a packet has a new number for a time that has passed, as in a burst of padded silence."""
+        return self._next is not None and place > self._newest[0] and _ticks_between(self._newest[1], timestamp) <= 0
 
     def _is_off_line(self, place: int, packet: _Packet) -> bool:
         """Return whether sequence and timestamp cannot both belong to the numbering of the packet released last."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from voice.transport.audio_events import AudioEvent
     from voice.transport.decrypt import LiveKeys
     from voice.transport.jitter import Released
+    from voice.transport.rtp import AudioPacket
     from voice.transport.watchdog import WatchdogFinding
 
 _log = structlog.get_logger()
@@ -153,6 +154,10 @@ class Receiver:
             frame = frame_of(packet, payload)
             if frame is None:
                 self._counters.malformed += 1
+                return
+            if not frame:
+                self._counters.padding += 1
+                self._pass_over(packet)
                 return
             held = HeldFrame(packet.sequence, packet.timestamp, frame, self._clock())
             if user_id is None:
@@ -280,6 +285,14 @@ class Receiver:
             if self._keys is not None:
                 self._of_user(user_id, ssrc, held, self._keys)
 
+    def _pass_over(self, packet: AudioPacket) -> None:
+        """Handle a packet that is nothing but padding: its number is no loss."""
+        stream = self._streams.get(packet.ssrc)
+        if stream is not None:
+            now = self._clock()
+            stream.jitter.push(packet.sequence, packet.timestamp, b"", arrived_at=now)
+            self._release(stream, now)
+
     def _of_user(self, user_id: int, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
         stream = self._streams.get(ssrc)
         if stream is not None and stream.jitter.has(held.sequence, held.timestamp):
@@ -293,6 +306,9 @@ class Receiver:
             case DecryptFailure.DAVE_FAILED:
                 self._counters.dave_failures += 1
                 self._watchdog.failed(user_id)
+            case DecryptFailure.CLEAR:
+                # The group's keys are not in question, so nothing is recovered.
+                self._counters.clear += 1
             case _:
                 self._of_stream(self._stream(ssrc, user_id), held, frame)
 

@@ -95,6 +95,7 @@ def parse(datagram: bytes) -> AudioPacket | Rejection:
 def frame_of(packet: AudioPacket, payload: bytes) -> bytes | None:
     """Return the media frame inside a transport-decrypted `payload`, or None if its lengths are wrong.
 
+    The frame is empty if the packet is nothing but padding. Such packets come in bursts when somebody falls silent.
     RTP padding (RFC 3550, section 5.1: the last byte is its length) must be removed before DAVE looks for its trailer
     at the frame's end. Otherwise 3-15 % of all frames are lost.
     """
@@ -104,6 +105,6 @@ def frame_of(packet: AudioPacket, payload: bytes) -> bytes | None:
         if not 0 < padding <= end:
             return None
         end -= padding
-    if packet.extension_bytes >= end:
+    if packet.extension_bytes > end or (packet.extension_bytes == end and not packet.padded):
         return None
     return payload[packet.extension_bytes : end]

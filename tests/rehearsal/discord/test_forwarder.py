@@ -12,6 +12,8 @@ import pytest
 from rehearsal.discord import packet_encryption
 from rehearsal.discord.forwarder import Address, Forwarder, MediaLeg
 from rehearsal.discord.network import NetworkConditions
+from rehearsal.discord.stream_faults import ClearFrames, PaddingBursts, beep
+from voice.transport.opus import SILENCE_FRAME
 
 _ADA, _BEN, _CHLOE = 2001, 2002, 2003
 
@@ -225,3 +227,35 @@ def test_injected_packets_bear_the_ssrc_of_somebody_else() -> None:
     assert [int.from_bytes(data[4:8], "big") for data in sent[:2]] == [ben.ssrc] * 2
     assert {packet.ssrc for packet in room.heard(ada)} == {ben.ssrc + 1}
     assert room.forwarder.counters.injected == 5
+
+
+def test_bursts_of_padding_take_numbers_of_the_speaker_s_stream() -> None:
+    """When somebody falls silent, the burst comes once, and later packets are numbered after it."""
+    room = _Room(NetworkConditions(padding=0.0))
+    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
+    room.forwarder.faults.bursts[_BEN] = PaddingBursts(50, 0.5)
+    for payload in (b"opus", b"opus", SILENCE_FRAME, SILENCE_FRAME, b"opus"):
+        room.say(ada, payload)
+    heard = room.heard(ben)
+    assert [packet.sequence for packet in heard] == list(range(1, 56))
+    burst = [packet.payload for packet in heard[3:53]]
+    assert set(burst) == {b"", SILENCE_FRAME}
+    assert 10 < burst.count(b"") < 40
+    assert [packet.payload for packet in heard[53:]] == [SILENCE_FRAME, b"opus"]
+    padded = [data for data, to in room.wire.sent if to == ben.address and data[0] & 0x20]
+    assert len(padded) == 50
+    assert [packet.sequence for packet in room.heard(chloe)] == [1, 2, 3, 4, 5]
+
+
+def test_frames_in_the_clear_replace_some_and_never_silence() -> None:
+    room = _Room(NetworkConditions())
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    room.forwarder.faults.clear[_BEN] = ClearFrames(0.5, 0.5)
+    for _ in range(100):
+        room.say(ada)
+        room.say(ada, SILENCE_FRAME)
+    payloads = [packet.payload for packet in room.heard(ben)]
+    assert set(payloads) == {b"opus", SILENCE_FRAME, b"\xf8", beep()}
+    assert payloads.count(SILENCE_FRAME) == 100
+    room.forwarder.remove(ada)
+    assert not room.forwarder.faults._streams

@@ -165,6 +165,41 @@ async def test_a_person_is_heard(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_bursts_of_padding_are_no_loss(tmp_path: Path) -> None:
+    """Fifty padded packets at once at each silence, half of them nothing but padding, cost no frame and no wait."""
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.local.fault("padding_bursts", count=50)
+        for _ in range(3):
+            await room.hears(ada)
+        counts = room.link.counters()
+        assert counts.padding > 30
+        assert (counts.lost, counts.late, counts.concealed, counts.malformed, counts.dave_failures) == (0, 0, 0, 0, 0)
+    assert room.listener.kinds() == [Connected]
+
+
+@pytest.mark.asyncio
+async def test_frames_in_the_clear_are_not_heard_and_recover_nothing(tmp_path: Path) -> None:
+    """Frames that come in the clear though the call is encrypted are not heard. The rest of the talkspurt is, and the
+    group is left alone.
+    """
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.local.fault("clear_frames", share=0.1)
+        for _ in range(3):
+            await room.hears(ada)
+        assert room.link.counters().clear > 0
+        await room.local.fault("clear_frames", share=1, tiny=0)
+        before = room.link.counters()
+        await ada.say(clip_of(tmp_path, voice_s=1.0))
+        await until(lambda: room.link.counters().clear >= before.clear + 50, "the beeps")
+        counts = room.link.counters()
+        assert (counts.decoded, counts.dave_failures) == (before.decoded, 0)
+        assert not room.link._receiver.check(connected=True, runner_alive=True, in_transition=False)
+    assert room.listener.kinds() == [Connected]
+
+
+@pytest.mark.asyncio
 async def test_padding_loss_and_reordering_lose_no_talkspurt(tmp_path: Path) -> None:
     """With 5 % padding, loss and reordering, every talkspurt has its full length. Missing frames are recovered or
     concealed.

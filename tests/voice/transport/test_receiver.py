@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ANA, BEN, BOTTY = 2001, 2002, 2003
 FATES = (
     "decoded", "foreign", "rtcp", "video", "malformed", "excluded", "transport_failures", "not_ready",
-    "dave_failures", "unknown_ssrc", "late", "duplicate", "silence", "undecodable", "discarded",
+    "dave_failures", "clear", "unknown_ssrc", "late", "duplicate", "silence", "padding", "undecodable", "discarded",
 )  # fmt: skip
 
 
@@ -446,15 +446,86 @@ def test_upgrade_hears_the_clear_frames_that_are_under_way() -> None:
     ear.take(ana.datagram(next(ear.opus), clear=True))
     ear.rest(0.5)
     assert ear.counters.decoded == 1
-    assert ear.counters.not_ready == 2
+    assert (ear.counters.not_ready, ear.counters.clear) == (1, 1)
 
 
 def test_clear_frames_are_refused_where_encryption_is_on() -> None:
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)
-    ear.take(ana.datagram(next(ear.opus), clear=True))
-    assert ear.counters.dave_failures == 1
+    for _ in range(100):
+        ear.take(ana.datagram(next(ear.opus), clear=True))
+    ear.take(ana.datagram(b"\x78", clear=True))
+    ear.rest(20.0)
+    assert ear.frames_of(ANA) == 0
+    assert (ear.counters.clear, ear.counters.silence, ear.counters.dave_failures) == (100, 1, 0)
+    findings = ear.receiver.check(connected=True, runner_alive=True, in_transition=False)
+    assert [type(finding) for finding in findings] == [SpeakerNotHeard]
+    assert_each_datagram_has_one_fate(ear)
+
+
+def test_clear_frames_from_before_the_group_recover_nothing() -> None:
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    ear.receiver.speaks(11, ANA, announced=False)
+    ear.keys.dave_session = DaveRoom().bot
+    for _ in range(1000):
+        ear.take(ana.datagram(next(ear.opus), clear=True))
+    assert not ear.receiver.check(connected=True, runner_alive=True, in_transition=False)
+
+
+def test_clear_frames_between_encrypted_ones_put_no_words_into_a_mouth() -> None:
+    """Frames of the server's own among a person's are not heard, and the person's are, each in its place."""
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    ear.receiver.speaks(11, ANA)
+    forged = list(itertools.islice(tone_packets(3000.0), 20))
+    for n in range(100):
+        ear.take(ana.datagram(forged[n // 5], clear=True) if n % 5 == 4 else ana.datagram(next(ear.opus)))
+    ear.rest(0.5)
+    assert (ear.counters.decoded, ear.counters.clear, ear.counters.lost) == (80, 20, 19)
+    sound = np.concatenate([item.pcm for item in ear.speech_of(ANA)])
+    spectrum = np.abs(np.fft.rfft(sound.astype(float)))
+    at = np.fft.rfftfreq(len(sound), 1 / 16_000)
+    assert spectrum[(at > 2800) & (at < 3200)].max() < 0.05 * spectrum[(at > 400) & (at < 480)].max()
+
+
+@pytest.mark.parametrize("extension", [b"", bytes(8)])
+def test_bursts_of_padding_are_no_loss(extension: bytes) -> None:
+    """Packets that are nothing but padding use up numbers. The speech before and after them is whole, at once."""
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    ear.receiver.speaks(11, ANA)
+    for _ in range(3):
+        ear.say(ana, 25)
+        for n in range(50):
+            ana.timestamp -= 960
+            silence = n % 4 == 0
+            frame = ana.datagram(SILENCE_FRAME if silence else b"", padding=200, extension=extension, clear=True)
+            ear.take(frame, after_s=0.002)
+        ear.rest(0.6)
+        ana.timestamp += 40 * 960
+    counts = ear.counters
+    assert ear.frames_of(ANA) == 75
+    assert (counts.padding, counts.lost, counts.concealed, counts.late, counts.malformed) == (3 * 37, 0, 0, 0, 0)
+    assert counts.padded == 150
+    assert_each_datagram_has_one_fate(ear)
+
+
+def test_padding_in_the_middle_of_speech_keeps_nobody_waiting() -> None:
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    ear.receiver.speaks(11, ANA)
+    ear.say(ana, 10)
+    for _ in range(20):
+        ear.take(ana.datagram(b"", padding=255, clear=True), after_s=0.0005)
+        ana.timestamp -= 960
+    before = ear.frames_of(ANA)
+    ear.say(ana, 10)
+    ear.rest(0.04)
+    assert ear.frames_of(ANA) == 20 > before
+    assert len(ear.ends()) == ear.counters.lost == ear.counters.concealed == 0
+    assert_each_datagram_has_one_fate(ear)
 
 
 def test_broken_opus_costs_one_frame() -> None:

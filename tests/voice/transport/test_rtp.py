@@ -89,10 +89,13 @@ def test_discovery_answer_is_known() -> None:
         (0xB0, 1, b"EXT1frame\x02\x02", b"frame"),
         (0xA0, 0, b"frame\x00", None),
         (0xA0, 0, b"frame\x07", None),
-        (0xA0, 0, b"\x01", None),
+        (0xA0, 0, b"\x01", b""),
+        (0xA0, 0, b"\x00\x02", b""),
+        (0xB0, 1, b"EXT1\x00\x02", b""),
         (0xA0, 0, b"", None),
         (0x90, 1, b"EXT1", None),
-        (0xB0, 1, b"EXT1fr\x03", None),
+        (0xB0, 1, b"EXT1fr\x03", b""),
+        (0xB0, 1, b"EXT1fr\x04", None),
     ],
 )
 def test_frame_is_cut_out(first: int, extension_words: int, payload: bytes, frame: bytes | None) -> None:
