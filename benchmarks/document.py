@@ -85,6 +85,7 @@ def _result(name: str, report: Mapping[str, Json]) -> Iterator[str]:
     )
     yield from _comparisons({**_entry(report, "ours"), **_entry(report, "peers")})
     yield from _people({**_entry(report, "ours"), **_entry(report, "peers")})
+    yield from _answers(report)
     remarks = report.get("remarks")
     if isinstance(remarks, list) and remarks:
         yield from (f"- {_cell(remark)}" for remark in remarks)
@@ -128,6 +129,29 @@ def _people(entries: Mapping[str, Json]) -> Iterator[str]:
             yield f"Names and numbers of what people wrote about {name}:"
             yield ""
             yield from _table(("who", "names and numbers", "told", "first third", "second", "last"), rows)
+
+
+def _answers(report: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the table of the bot's answers beside those of other pipelines, if any was measured."""
+    entries = _entry(report, "peers")
+    peers = {who: figures for who in entries if "total_ms" in (figures := _entry(entries, who))}
+    if not peers:
+        return
+    rows = [
+        (
+            f"{who} ({_cell(figures['version'])})" if "version" in figures else who,
+            _cell(figures.get("recordings")),
+            *(_cell(_entry(figures, "total_ms").get(each)) for each in ("p50", "p95")),
+            f"{_cell(figures.get('pauses_cut'))} of {_cell(figures.get('pauses_inside'))}",
+            _cell(figures.get("unanswered")),
+            _cell(figures.get("cpu_s_an_answer")),
+        )
+        for who, figures in {"Roomtone": _entry(_entry(report, "ours"), "answers"), **peers}.items()
+    ]
+    yield "Answers, one recording after the other:"
+    yield ""
+    times = ("end of speech to first voiced sound, P50 ms", "P95 ms")
+    yield from _table(("who", "recordings", *times, "pauses cut", "answers missing", "CPU s an answer"), rows)
 
 
 def _contender(who: str, figures: Mapping[str, Json], version: str) -> Iterator[tuple[str, ...]]:

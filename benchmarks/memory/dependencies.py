@@ -5,13 +5,11 @@ If something is missing, the report gets a remark and the run continues without 
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.errors import PeerError
 from benchmarks.local_model import ChatEndpoint, check_endpoint, find_model_file
-from benchmarks.peers.environment import PEERS, peer_python
+from benchmarks.peers.environment import MEMORY_PEERS, peer_python, peers_parent
 from bot.embedding.factory import open_embedder
 from bot.llm.settings import LlmSettings
 from config.load import load
@@ -21,6 +19,7 @@ from rehearsal.servers.language_model import find_llama_python, serve_model
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AsyncExitStack
+    from pathlib import Path
 
     from benchmarks.memory.options import MemoryBenchOptions
     from benchmarks.peers.environment import PeerLibrary
@@ -65,13 +64,11 @@ async def find_pythons(
     if not options.peers:
         remark("Other libraries were left out.")
         return {}
-    parent = options.peers_dir
-    if parent is None:
-        parent = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-peers-")))
+    parent = peers_parent(options.peers_dir, stack)
     pythons: dict[PeerLibrary, Path] = {}
-    for library in PEERS:
+    for library in MEMORY_PEERS:
         try:
-            pythons[library] = await peer_python(library, parent.absolute(), progress)
+            pythons[library] = await peer_python(library, parent, progress)
         except PeerError as error:
             remark(str(error))
     return pythons

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING
 from benchmarks.errors import PeerError
 
 if TYPE_CHECKING:
+    from contextlib import AsyncExitStack, ExitStack
+
     from benchmarks.progress import Progress
 
 FOLDER = Path(__file__).parent
@@ -34,7 +37,16 @@ class PeerLibrary:
 
 LANGCHAIN = PeerLibrary("langchain", FOLDER / "langchain.txt", "langchain_peer")
 PIPECAT = PeerLibrary("pipecat", FOLDER / "pipecat.txt", "pipecat_peer")
-PEERS = (LANGCHAIN, PIPECAT)
+PIPECAT_VOICE = PeerLibrary("pipecat-voice", FOLDER / "pipecat-voice.txt", "pipecat_voice_peer")
+MEMORY_PEERS = (LANGCHAIN, PIPECAT)
+PEERS = (*MEMORY_PEERS, PIPECAT_VOICE)
+
+
+def peers_parent(chosen: Path | None, stack: AsyncExitStack | ExitStack) -> Path:
+    """Return the folder for the environments: the chosen one, or a temporary one that goes with `stack`."""
+    if chosen is not None:
+        return chosen.absolute()
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-peers-")))
 
 
 async def peer_python(library: PeerLibrary, parent: Path, progress: Progress) -> Path:

@@ -1,13 +1,16 @@
 """The counterpart of `benchmarks.peers.process` in the other library's environment: it reads and writes JSON lines.
 
 Run as `python peer_server.py MODULE`. The module next to this file has `async def open_peer(request) -> peer`, and the
-peer has `hear`, `standing`, `barge_in` and `close`. This file imports nothing of Roomtone, which is not installed in
-that environment.
+peer has `version`, `close`, and a method for each request that it is sent. This file imports nothing of Roomtone, which
+is not installed in that environment.
 
-    {"op": "open", "base_url", "model", "api_key", "max_chars", "recent", "batch"} -> {"version"}
+    {"op": "open", ...}                                              -> {"version"}
+A peer that remembers, opened with {"base_url", "model", "api_key", "max_chars", "recent", "batch"}:
     {"op": "hear", "text", "by_bot"}                                 -> {}   when everything due is folded
     {"op": "standing"}                                               -> {"summary", "folds", "failures", "messages"}
     {"op": "barge_in", "turns": [{"text", "by_bot"}], "turn_s"}       -> {"asked", "applied", "behind"}
+A peer that speaks, opened with {"base_url", "model", "whisper", "voice"}:
+    {"op": "speak", "file", "voice_end_s", "end_s", "answer_timeout_s", "gap_s"} -> see `pipecat_voice_peer`
 """
 
 from __future__ import annotations
@@ -32,13 +35,8 @@ async def serve(module_name: str, answers: int) -> None:
                     case "open":
                         peer = await module.open_peer(request)
                         answer = {"version": peer.version}
-                    case "hear":
-                        await peer.hear(request["text"], by_bot=request["by_bot"])
-                        answer = {}
-                    case "standing":
-                        answer = await peer.standing()
-                    case "barge_in":
-                        answer = await peer.barge_in(request["turns"], request["turn_s"])
+                    case "hear" | "standing" | "barge_in" | "speak" as operation:
+                        answer = await getattr(peer, operation)(**request) or {}
                     case other:
                         answer = {"error": f"unknown request {other}"}
             except Exception as error:  # noqa: BLE001 - whatever a library raises is its answer

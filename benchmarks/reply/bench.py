@@ -7,11 +7,15 @@ from `room`.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from benchmarks.disabled_logging import logging_disabled
+from benchmarks.errors import PeerError
 from benchmarks.machine import busy_sentence, describe_machine
+from benchmarks.peers.environment import PIPECAT_VOICE, peer_python, peers_parent
+from benchmarks.reply import pipecat_answers
 from benchmarks.reply.concurrent_speakers import measure_speakers
 from benchmarks.reply.decisions import measure_decisions
 from benchmarks.reply.interruption import measure_interruption
@@ -24,11 +28,12 @@ from benchmarks.report import BenchmarkReport
 from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from benchmarks.machine import Machine
     from benchmarks.progress import Progress
     from benchmarks.reply.options import ReplyBenchOptions
+    from benchmarks.reply.recordings import SpeechRecording
     from benchmarks.report import Json
     from config.schema import Settings
 
@@ -67,6 +72,7 @@ class _Measuring:
     machine: Machine
     on_part: Callable[[BenchmarkReport], None] | None
     ours: dict[str, Json] = field(default_factory=dict)
+    peers: dict[str, Json] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
     def remark(self, sentence: str) -> None:
@@ -81,8 +87,8 @@ class _Measuring:
             bench="reply",
             machine=self.machine,
             ours=dict(self.ours),
-            peers={},
-            targets=reply_targets(self.ours),
+            peers=dict(self.peers),
+            targets=reply_targets(self.ours, self.peers),
             remarks=(*self.remarks, *more),
         )
 
@@ -102,18 +108,7 @@ class _Measuring:
                 ),
             )
         if options.wants("latency"):
-            self._found(
-                "answers",
-                await measure_latency(
-                    said.some(options.recordings),
-                    listener=PauseListener(
-                        self.settings.models, turn_model=self.settings.listening.turn_model == "auto"
-                    ),
-                    settings={},
-                    first_token_ms=options.first_token_ms,
-                    progress=self.progress,
-                ),
-            )
+            await self._answers(said.some(options.recordings))
         if options.wants("speakers"):
             recordings = said.some(options.crowd_recordings)
             self._found("four speakers", await measure_speakers(recordings, settings={}, progress=self.progress))
@@ -125,6 +120,37 @@ class _Measuring:
         if options.wants("pacing"):
             pacing = await measure_pacing(rooms=options.rooms, seconds=options.pacing_s, progress=self.progress)
             self._found("pacing", pacing.as_json())
+
+    async def _answers(self, recordings: Sequence[SpeechRecording]) -> None:
+        """Measure the bot's answers and those of the chosen peers, one after the other."""
+        options, models = self.options, self.settings.models
+        listener = PauseListener(models, turn_model=self.settings.listening.turn_model == "auto")
+        self._found(
+            "answers",
+            await measure_latency(
+                recordings,
+                listener=listener,
+                settings={},
+                first_token_ms=options.first_token_ms,
+                progress=self.progress,
+            ),
+        )
+        if pipecat_answers.NAME not in options.peers:
+            return
+        with ExitStack() as stack:
+            try:
+                python = await peer_python(PIPECAT_VOICE, peers_parent(options.peers_dir, stack), self.progress)
+                self.peers[pipecat_answers.NAME] = await pipecat_answers.measure_pipecat(
+                    recordings,
+                    python=python,
+                    listener=listener,
+                    models=models,
+                    first_token_ms=options.first_token_ms,
+                    progress=self.progress,
+                )
+                self.remark(pipecat_answers.REMARK)
+            except PeerError as error:
+                self.remark(str(error))
 
     def _found(self, name: str, figures: dict[str, Json]) -> None:
         """Store a part's figures and pass on the unfinished report, because a run takes minutes and may fail."""

@@ -8,6 +8,7 @@ the whole. Work that the bot does ahead of time takes no time here, because nobo
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
 
 STAGES = ("endpointing", "recogniser", "decision_and_context", "model", "synthesis", "sending")
 # Seconds to wait for an answer. After this time the recording counts as unanswered.
-_ANSWER_TIMEOUT_S = 8.0
+ANSWER_TIMEOUT_S = 8.0
 # Seconds between an answer and the next recording.
-_GAP_S = 0.7
+GAP_S = 0.7
 # The bot may record the time of the first frame just after the frame left. A frame travels for at most `_TAIL_S`.
 _LEAD_S, _TAIL_S = 0.1, 1.0
 # Answers that are not measured, because the recogniser's first call and everybody's first packet take longer.
-_WARM_UP = 1
+WARM_UP = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +68,34 @@ async def measure_latency(
     ends = {one.path: await asyncio.to_thread(listener.hear, one.path) for one in set(recordings)}
     progress.step("answers, one recording after the other", total=len(recordings))
     samples: list[LatencySample] = []
-    cut = unanswered = 0
+    cut = pieces = unanswered = 0
     async with open_room(people=1, settings=settings, first_token_s=first_token_ms / 1000) as room:
-        for _ in range(_WARM_UP):
+        for _ in range(WARM_UP):
             await _speak(room, recordings[0])
+        worked, begun = time.process_time(), time.monotonic()
         for recording in recordings:
             answered = await _speak(room, recording)
             cut += len(answered.utterances) > 1
+            pieces += max(0, len(answered.utterances) - 1)
             sample = _sample(room, answered, end_s=ends[recording.path].end_s)
             if sample is None:
                 unanswered += 1
             else:
                 samples.append(sample)
             progress.advance()
+        cpu_s, wall_s = time.process_time() - worked, time.monotonic() - begun
         troubles = room.troubles
+    pauses = sum(ends[recording.path].inside for recording in recordings)
     return {
         "recordings": len(recordings),
         "unanswered": unanswered,
         "answered_before_the_end": share_of(cut, len(recordings)),
+        "pauses_inside": pauses,
+        "pauses_cut": pieces,
+        "pauses_cut_share": share_of(pieces, pauses),
+        # The whole process: the bot, the local Discord with its people, and the model's server.
+        "cpu_s_an_answer": round(cpu_s / len(recordings), 3),
+        "wall_s_an_answer": round(wall_s / len(recordings), 3),
         "model_server_first_token_ms": first_token_ms,
         # The same figure as in `pauses`, to show whether these recordings are typical.
         "end_known_after_without_network_ms": spread([(one.end_known_s - one.end_s) * 1000 for one in ends.values()]),
@@ -109,8 +120,8 @@ async def _speak(room: BenchmarkRoom, recording: SpeechRecording) -> _Answered:
         late = [one for one in room.record.replies if one.first_audio_at > said.speech_ended_at]
         return next((one for one in late if one.utterance_id in ids), None)
 
-    await room.record.wait_until(lambda: reply() is not None, timeout_s=_ANSWER_TIMEOUT_S)
-    await asyncio.sleep(_GAP_S)
+    await room.record.wait_until(lambda: reply() is not None, timeout_s=ANSWER_TIMEOUT_S)
+    await asyncio.sleep(GAP_S)
     return _Answered(said, own(), reply())
 
 
@@ -148,11 +159,11 @@ def _sample(room: BenchmarkRoom, answered: _Answered, *, end_s: float) -> Latenc
     )
 
 
-def stages_between(begun: float, moments: Sequence[float]) -> dict[str, float]:
+def stages_between(begun: float, moments: Sequence[float], names: Sequence[str] = STAGES) -> dict[str, float]:
     """Return the milliseconds of each stage. A stage that ended before the previous one takes 0 ms."""
     stages: dict[str, float] = {}
     reached = begun
-    for stage, moment in zip(STAGES, moments, strict=True):
+    for stage, moment in zip(names, moments, strict=True):
         stages[stage] = max(0.0, moment - reached) * 1000
         reached = max(reached, moment)
     return stages

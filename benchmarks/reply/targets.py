@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 HELD_OUT = "held_out"
 
 
-def reply_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
-    """Return every target with its measured value. A target that this run could not measure says so."""
+def reply_targets(ours: Mapping[str, Json], peers: Mapping[str, Json] | None = None) -> tuple[Target, ...]:
+    """Return every target with its measured value. A target that this run could not measure says so. The comparison
+    with a peer is a target of runs with that peer only.
+    """
     total = ("answers", "besides_the_model_server_ms")
     deciding = ("deciding", HELD_OUT)
     return (
@@ -42,6 +44,26 @@ def reply_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
             0.999,
         ),
         _pacing(ours),
+        *(target for name in peers or {} for target in _beside(name, ours, peers or {})),
+    )
+
+
+def _beside(name: str, ours: Mapping[str, Json], peers: Mapping[str, Json]) -> tuple[Target, ...]:
+    """Return the targets of the comparison with a peer: no slower, and no more pauses cut or answers missing."""
+    answers = _number(ours, "answers", "recordings")
+    sample = "" if answers is None else f"{answers:.0f} recordings each"
+
+    def target(words: str, *path: str) -> Target:
+        theirs, own = _number(peers, name, *path), _number(ours, "answers", *path)
+        goal = "not measured" if theirs is None else f"<= {theirs:,.4g} ({name})"
+        return at_most(f"{words}, beside {name}", goal, None if theirs is None else own, theirs or 0.0, sample)
+
+    return (
+        target("end of speech to first voiced sound, P50 ms", "total_ms", "p50"),
+        target("end of speech to first voiced sound, P95 ms", "total_ms", "p95"),
+        target("pauses cut", "pauses_cut_share"),
+        target("answers missing", "unanswered"),
+        target("CPU seconds an answer", "cpu_s_an_answer"),
     )
 
 

@@ -32,9 +32,13 @@ _FILE_WIDTH = 150
 # As in benchmarks.memory.options and benchmarks.reply.options, which are imported when they are needed.
 MEMORY_PARTS = ("speed", "search", "barge_in", "cases", "facts")
 REPLY_PARTS = ("pauses", "deciding", "latency", "speakers", "interruption", "pacing")
+REPLY_PEERS = ("pipecat",)
 
 JsonFile = Annotated[
     Path | None, typer.Option("--json", help="Write the results as JSON to this file.", metavar="FILE", dir_okay=False)
+]
+PeersDir = Annotated[
+    Path | None, typer.Option(help="Keep the other libraries' environments here.", metavar="DIR", file_okay=False)
 ]
 
 
@@ -92,9 +96,7 @@ def memory(
     no_model: Annotated[bool, typer.Option("--no-model", help="Measure only what needs no language model.")] = False,
     no_embeddings: Annotated[bool, typer.Option("--no-embeddings", help="Search by full text only.")] = False,
     no_peers: Annotated[bool, typer.Option("--no-peers", help="Do not measure other libraries.")] = False,
-    peers_dir: Annotated[
-        Path | None, typer.Option(help="Keep the other libraries' environments here.", metavar="DIR", file_okay=False)
-    ] = None,
+    peers_dir: PeersDir = None,
     transcripts: Annotated[
         Path | None,
         typer.Option(
@@ -166,6 +168,11 @@ def reply(
     only: Annotated[
         list[str] | None, typer.Option(help=f"Only this part: {', '.join(REPLY_PARTS)}. May be repeated.")
     ] = None,
+    peer: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Measure this system's answers too: {', '.join(REPLY_PEERS)}. May be repeated."),
+    ] = None,
+    peers_dir: PeersDir = None,
     quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, one or two minutes.")] = False,
 ) -> None:
     """Measure reply latency, the decision to answer, interruption, and many rooms at once."""
@@ -174,6 +181,8 @@ def reply(
 
     if unknown := sorted(set(only or ()) - set(REPLY_PARTS)):
         raise typer.BadParameter(f"--only {unknown[0]} is none of {', '.join(REPLY_PARTS)}.")
+    if strange := sorted(set(peer or ()) - set(REPLY_PEERS)):
+        raise typer.BadParameter(f"--peer {strange[0]} is none of {', '.join(REPLY_PEERS)}.")
     given = {
         "speech": speech,
         "recordings": recordings,
@@ -181,6 +190,8 @@ def reply(
         "rooms": rooms,
         "first_token_ms": first_token_ms,
         "only": tuple(only) if only else None,
+        "peers": tuple(peer) if peer else None,
+        "peers_dir": peers_dir,
     }
     chosen = {name: value for name, value in given.items() if value is not None}
     options = ReplyBenchOptions.quick(**chosen) if quick else ReplyBenchOptions(**chosen)  # type: ignore[arg-type]

@@ -59,6 +59,25 @@ def test_a_result_is_told_in_tables() -> None:
     assert update_page(page, {"memory.json": REPORT}) == page
 
 
+def test_answers_beside_a_pipeline_are_a_table() -> None:
+    """Answers beside those of another pipeline are rows of one table. Without another pipeline there is none."""
+    measured: dict[str, Json] = {
+        "recordings": 40,
+        "total_ms": {"p50": 512.0, "p95": 1_034.0},
+        "pauses_cut": 3,
+        "pauses_inside": 50,
+        "unanswered": 0,
+        "cpu_s_an_answer": 1.25,
+    }
+    report: dict[str, Json] = {**REPORT, "bench": "reply", "ours": {"answers": measured}, "peers": {}}
+    empty = f"{BEGIN}\n{END}\n"
+    assert "| Roomtone |" not in update_page(empty, {"reply.json": report})
+    beside: dict[str, Json] = {**report, "peers": {"pipecat": {**measured, "version": "pipecat-ai 1", "unanswered": 2}}}
+    page = update_page(empty, {"reply.json": beside})
+    assert "| Roomtone | 40 | 512 | 1,034 | 3 of 50 | 0 | 1.25 |" in page
+    assert "| pipecat (pipecat-ai 1) | 40 | 512 | 1,034 | 3 of 50 | 2 | 1.25 |" in page
+
+
 def test_a_page_without_its_marks_is_left_alone() -> None:
     """A page without the marks raises an error and is not changed."""
     with pytest.raises(ValueError, match="lacks"):

@@ -49,7 +49,7 @@ async def test_library_that_cannot_be_installed_is_a_remark(tmp_path: Path, monk
     """If a library cannot be installed, the run gets a remark and the other libraries are measured."""
     requirements = tmp_path / "none.txt"
     requirements.write_text("--no-index\nno-such-package==1.0\n", "utf-8")
-    monkeypatch.setattr(equipment, "PEERS", (PeerLibrary("other", requirements, "other_peer"),))
+    monkeypatch.setattr(equipment, "MEMORY_PEERS", (PeerLibrary("other", requirements, "other_peer"),))
     remarks: list[str] = []
     async with AsyncExitStack() as stack:
         assert await find_pythons(MemoryBenchOptions(), stack, remarks.append, NoProgress()) == {}

@@ -30,3 +30,20 @@ def test_each_target_is_met_or_not() -> None:
 def test_nothing_measured_meets_nothing() -> None:
     """Without figures every target is neither met nor missed."""
     assert {target.met for target in reply_targets({})} == {None}
+
+
+def test_a_peer_is_a_target_of_runs_with_it() -> None:
+    """Beside a peer the bot may be no slower and cut no more pauses. Without a peer there is no such target."""
+    ours: dict[str, Json] = {
+        "answers": {"total_ms": {"p50": 700.0, "p95": 1_600.0}, "pauses_cut_share": 0.2, "unanswered": 0}
+    }
+    peers: dict[str, Json] = {"other": {"total_ms": {"p50": 900.0, "p95": 1_500.0}, "pauses_cut_share": 0.1}}
+    beside = {each.name: each.met for each in reply_targets(ours, peers) if "beside other" in each.name}
+    assert beside == {
+        "end of speech to first voiced sound, P50 ms, beside other": True,
+        "end of speech to first voiced sound, P95 ms, beside other": False,
+        "pauses cut, beside other": False,
+        "answers missing, beside other": None,
+        "CPU seconds an answer, beside other": None,
+    }
+    assert not any("beside" in each.name for each in reply_targets(ours))

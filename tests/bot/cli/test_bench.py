@@ -64,6 +64,7 @@ def test_the_reply_benchmark_measures_the_parts_that_were_named(
     assert {True, False} & set(met.values())
     assert "not measured" in capsys.readouterr().out
     assert run_command_line(["bench", "reply", "--only", "everything"]) == 2
+    assert run_command_line(["bench", "reply", "--peer", "nobody"]) == 2
     assert "everything is none of pauses" in " ".join(capsys.readouterr().err.split())
 
 
