@@ -173,6 +173,10 @@ class Replier:
         """Whether speech of the reply in progress has started."""
         return self._progress is not None and bool(self._progress.pieces)
 
+    def new_reader(self) -> Callable[[str], str | None]:
+        """See `SpeechOutput.new_reader`."""
+        return self._output.new_reader()
+
     def interrupt_current(self) -> None:
         """Stop the reply in progress at once; the waiting question is answered next. For barge-in."""
         if self._timeout is None or self._interrupted:

@@ -75,7 +75,7 @@ class SpeechOutput:
 
     async def speak(self, sentences: asyncio.Queue[GeneratedItem], progress: ReplyProgress) -> None:
         """Speak sentences until the queue yields None. Each is synthesised while the one before it plays."""
-        normalizer = TextNormalizer(self._pronunciations, own_names=self._own_names)
+        normalizer = self._new_normalizer()
         while (item := await sentences.get()) is not None:
             if not isinstance(item, str):
                 overflow = isinstance(item, ContextOverflowError)
@@ -88,6 +88,22 @@ class SpeechOutput:
                 continue
             if not await self._say(sentence, progress):
                 return
+
+    def new_reader(self) -> Callable[[str], str | None]:
+        """Return a function for one reply that gets its sentences in order and returns how `speak` reads each aloud.
+
+        None: the sentence is not spoken, or a word in it is blocked. A moderator is asked by `speak` only.
+        """
+        normalizer = self._new_normalizer()
+
+        def read(sentence: str) -> str | None:
+            spoken = normalizer.normalize(sentence)
+            return None if spoken is None or self._blocked_words.forbids(spoken.text) else spoken.aloud
+
+        return read
+
+    def _new_normalizer(self) -> TextNormalizer:
+        return TextNormalizer(self._pronunciations, own_names=self._own_names)
 
     async def _say(self, sentence: SpeakableText, progress: ReplyProgress) -> bool:
         """Speak one sentence; it plays while the rest of it is synthesised. Return whether playback accepts more."""

@@ -26,6 +26,7 @@ from bot.room.preemptive_reply import PreemptiveReply, reads_finished
 from bot.room.prompt import PromptBuilder
 from bot.room.reply_recorder import ReplyRecorder
 from bot.room.say import say_all
+from bot.room.speech_ahead import SpeechAhead
 from bot.room.tasks import run_for_room
 from bot.room.turn_recorder import TurnRecorder
 from bot.screen.commentary import ScreenCommentary
@@ -148,13 +149,18 @@ class Conversation:
             self._bridge = RealtimeBridge(
                 services.realtime, self._prompt_builder, place, memory=memory, toolbox=toolbox, quoting=quoting
             )
+        speech_ahead = SpeechAhead(self._voice)
         self._preemptive_reply = PreemptiveReply(
-            build_context=self._prompt_builder.build_context, responder=services.new_responder(), clock=services.clock
+            build_context=self._prompt_builder.build_context,
+            responder=services.new_responder(),
+            speech=speech_ahead,
+            new_reader=self._new_reader,
+            clock=services.clock,
         )
         self._replier = Replier(
             build_context=self._preemptive_reply.build_context,
             responder=self._preemptive_reply,
-            synthesizer=self._voice,
+            synthesizer=speech_ahead,
             playback=self.playback,
             clock=services.clock,
             timeout_s=services.reply_timeout_s,
@@ -421,6 +427,9 @@ class Conversation:
         else:
             self._preemptive_reply.discard("not_answered")
         self._turn_recorder.log_speech(group, turn, released_at=released_at, chosen=spoken, decision=decision)
+
+    def _new_reader(self) -> Callable[[str], str | None]:
+        return self._replier.new_reader()
 
     def _on_tentative(self, spoken: SpokenText, likely_finished: bool) -> None:
         """Prepare a reply to an utterance that may not be over: search the memory, perhaps begin a preemptive reply."""

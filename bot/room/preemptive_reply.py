@@ -1,8 +1,9 @@
-"""A preemptive reply: the model starts before the end of the question is certain.
+"""A preemptive reply: the model and the voice start before the end of the question is certain.
 
 In a pause that sounds like the end, after a text that reads finished, the model gets the prompt as if the question were
-complete. Nothing is spoken or recorded, and no tool runs, before the end is certain; by then the first words are ready.
-If the person goes on or says something else, the reply is discarded. Its cost is counted all the same.
+complete, and the voice synthesises the first sentence of its answer. Nothing is played or recorded, and no tool runs,
+before the end is certain; by then the first sound is ready. If the person goes on or says something else, the reply is
+discarded. Its cost is counted all the same.
 """
 
 from __future__ import annotations
@@ -14,13 +15,20 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.brain.skip import begins_with_skip, may_become_skip
+from voice.speaking.sentences import SentenceSplitter
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 
     from bot.brain.context import ModelContext
     from bot.brain.reply import Question
     from bot.brain.responder import Responder
     from bot.clock import Clock
+    from bot.room.speech_ahead import SpeechAhead
+
+    # Gets the sentences of one reply in order; returns how each is read aloud, or None if it is not spoken.
+    SentenceReader = Callable[[str], str | None]
 
 log = structlog.get_logger()
 
@@ -37,6 +45,8 @@ class _Attempt:
         # Pieces of the reply, an error if there was one, and None at the end.
         self.pieces: asyncio.Queue[str | Exception | None] = asyncio.Queue()
         self.task: asyncio.Task[None] | None = None
+        # What the voice has begun to synthesise; empty before the first sentence is complete.
+        self.first_sentence = ""
 
     def fits(self, question: Question) -> bool:
         """Return whether the attempt replies to `question`: the same words of the same people, as the same turn."""
@@ -52,14 +62,23 @@ class PreemptiveReply:
     """The preemptive reply of one room; one at a time. The replier uses it as prompt builder and as responder.
 
     `build_context` and `respond` return the prepared result if it fits the question; otherwise they use the room's own.
+    `speech` synthesises the first sentence; `new_reader` returns how the sentences of one reply are read aloud.
     *Ownership*: `run` is the room's task and owns the reply in progress; before it runs, no reply is begun.
     """
 
     def __init__(
-        self, *, build_context: Callable[[Question], Awaitable[ModelContext]], responder: Responder, clock: Clock
+        self,
+        *,
+        build_context: Callable[[Question], Awaitable[ModelContext]],
+        responder: Responder,
+        speech: SpeechAhead,
+        new_reader: Callable[[], SentenceReader],
+        clock: Clock,
     ) -> None:
         self._build_context = build_context
         self._responder = responder
+        self._speech = speech
+        self._new_reader = new_reader
         self._clock = clock
         self._tasks: asyncio.TaskGroup | None = None
         self._attempt: _Attempt | None = None
@@ -90,12 +109,19 @@ class PreemptiveReply:
 
     def discard(self, reason: str) -> None:
         """Discard the reply in progress, if any. `reason`: for the log."""
+        # Also what a reply has begun and did not use, because it was stopped.
+        self._speech.discard()
         attempt = self._attempt
         if attempt is None:
             return
         self._attempt = None
         _cancel(attempt)
-        log.info("preemptive_reply_discarded", reason=reason, wasted_ms=self._since_ms(attempt))
+        log.info(
+            "preemptive_reply_discarded",
+            reason=reason,
+            wasted_ms=self._since_ms(attempt),
+            synthesised_chars=len(attempt.first_sentence),
+        )
 
     async def build_context(self, question: Question) -> ModelContext:
         """Return the prompt for `question`, prepared earlier or built now. Raises `CompactionError`."""
@@ -113,7 +139,11 @@ class PreemptiveReply:
             return await self._build_context(question)
         if attempt.context.tools is not None:
             attempt.context.tools.release_calls()
-        log.info("preemptive_reply_used", saved_ms=self._since_ms(attempt))
+        log.info(
+            "preemptive_reply_used",
+            saved_ms=self._since_ms(attempt),
+            synthesised_chars=len(attempt.first_sentence),
+        )
         return attempt.context
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
@@ -139,14 +169,34 @@ class PreemptiveReply:
                 context.tools.hold_calls()
             attempt.context = context
             attempt.built.set()
+            splitter, read = SentenceSplitter(), self._new_reader()
             async with aclosing(self._responder.respond(context)) as stream:
                 async for piece in stream:
                     attempt.pieces.put_nowait(piece)
+                    if not attempt.first_sentence:
+                        self._begin_speech(attempt, splitter.feed(piece), read)
             attempt.pieces.put_nowait(None)
+            if not attempt.first_sentence:
+                self._begin_speech(attempt, splitter.flush(), read)
         except Exception as error:  # noqa: BLE001 - raised again in `respond`, if the reply is used
             attempt.pieces.put_nowait(error)
         finally:
             attempt.built.set()
+
+    def _begin_speech(self, attempt: _Attempt, sentences: Iterable[str], read: SentenceReader) -> None:
+        """Begin to synthesise the first of these sentences that is spoken.
+
+        The replier cuts and reads the same text itself. Where it comes to another sentence, this sound is not used.
+        """
+        assert self._tasks is not None, "an attempt runs in them"
+        for sentence in sentences:
+            if attempt.question.may_skip and (may_become_skip(sentence) or begins_with_skip(sentence)):
+                return
+            aloud = read(sentence)
+            if aloud is not None:
+                attempt.first_sentence = aloud
+                self._speech.begin(aloud, self._tasks)
+                return
 
     def _since_ms(self, attempt: _Attempt) -> float:
         return round(1000 * (self._clock.monotonic() - attempt.begun_at), 1)

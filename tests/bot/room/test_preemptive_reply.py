@@ -19,11 +19,12 @@ from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
 from bot.room.preemptive_reply import PreemptiveReply, reads_finished
+from bot.room.speech_ahead import SpeechAhead
 from compaction.budget.messages import MessageToolCall
 from compaction.context.build import SessionContext
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
-from tests.fakes.brain import ScriptedResponder, until
+from tests.fakes.brain import FakeVoice, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -44,7 +45,15 @@ class Desk:
         self.called: list[str] = []
         tool = RoomTool("look", "Looks.", {"type": "object"}, self._look)
         self.toolbox = Toolbox([tool])
-        self.preemptive = PreemptiveReply(build_context=self._context, responder=self.responder, clock=FakeClock())
+        self.voice = FakeVoice()
+        self.speech = SpeechAhead(self.voice)
+        self.preemptive = PreemptiveReply(
+            build_context=self._context,
+            responder=self.responder,
+            speech=self.speech,
+            new_reader=lambda: lambda sentence: None if "***" in sentence else sentence.replace("Bo", "Beau"),
+            clock=FakeClock(),
+        )
 
     async def _look(self, arguments: Mapping[str, object]) -> str:
         self.called.append("look")
@@ -142,6 +151,63 @@ async def test_who_goes_on_has_it_thrown_away() -> None:
         desk.responder.pieces = ("Anew.",)
         assert await desk.answer(ASKED) == ["Anew."]
         assert len(desk.built) == 2
+
+
+@pytest.mark.asyncio
+async def test_the_first_sentence_is_synthesised_ahead() -> None:
+    """The voice reads the first sentence that is spoken while the model goes on, and reads it once."""
+    thinking = asyncio.Event()
+    desk = Desk("***\n", "Bo brings it. ", thinking, "He has two.")
+    async with desk.running():
+        desk.preemptive.start(ASKED)
+        await until(lambda: bool(desk.voice.spoken))
+        first = "Beau brings it."
+        assert desk.voice.spoken == [first]
+        thinking.set()
+        with capture_logs() as logs:
+            await desk.answer(ASKED)
+        assert (logs[0]["event"], logs[0]["synthesised_chars"]) == ("preemptive_reply_used", len(first))
+        assert [sound async for sound in desk.speech.stream(first)]
+        assert desk.voice.spoken == [first]
+
+
+@pytest.mark.asyncio
+async def test_an_answer_of_one_sentence_is_synthesised_when_the_model_has_ended() -> None:
+    """The last sentence of a stream has no space after it: it is complete when the stream ends."""
+    desk = Desk("Bo ", "brings it.")
+    async with desk.running():
+        desk.preemptive.start(ASKED)
+        await until(lambda: desk.voice.spoken == ["Beau brings it."])
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("text", ["SKIP", "SKIP. They talk.", "***"])
+async def test_nothing_is_synthesised_of_what_is_not_spoken(text: str) -> None:
+    """A reply that the model skips, and a sentence that must not be spoken, cost the voice nothing."""
+    desk = Desk(text)
+    asked = replace(ASKED, may_skip=True)
+    async with desk.running():
+        desk.preemptive.start(asked)
+        assert await desk.answer(asked) == [text]
+        assert desk.voice.spoken == []
+
+
+@pytest.mark.asyncio
+async def test_the_sound_of_a_discarded_reply_is_dropped() -> None:
+    """If the person goes on, the synthesis ends, its cost is logged, and the same sentence is synthesised anew."""
+    desk = Desk("Bo brings it.")
+    never = asyncio.Event()
+    desk.voice.waits[("Beau brings it.", 1)] = never
+    async with desk.running():
+        desk.preemptive.start(ASKED)
+        await until(lambda: bool(desk.voice.spoken))
+        with capture_logs() as logs:
+            desk.preemptive.discard_for("u1")
+        assert [line["synthesised_chars"] for line in logs] == [len("Beau brings it.")]
+        del desk.voice.waits[("Beau brings it.", 1)]
+        assert [sound async for sound in desk.speech.stream("Beau brings it.")]
+        assert desk.voice.spoken == ["Beau brings it."] * 2
+        await until(lambda: len(asyncio.all_tasks()) == 2)
 
 
 @pytest.mark.asyncio

@@ -68,12 +68,14 @@ async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None
             await house.pass_time(2.0)
             house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
             await house.pass_time(0.4)
-            await settle(lambda: bool(responder.contexts))
+            await settle(lambda: bool(house.voice.spoken))
+            # The first sound is ready, and none of it is played.
             assert house.turns == []
-            assert house.voice.spoken == []
+            assert house.place.links[-1].frames_sent == 0
             await house.pass_time(1.2)
             reply = await house.reply(1)
         assert reply.text == "Bo brings it."
+        assert house.voice.spoken == ["Bo brings it."]
         assert _told(logs) == ["preemptive_reply_used"]
         assert len(responder.contexts) == 1
         assert responder.contexts[0].current.parts == house.turns[0].parts
