@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from compaction.model import Note, Turn
     from compaction.payload import PayloadPart
     from voice.asr.port import Recognition
+    from voice.asr.second_hearing import Doubt
     from voice.listening.utterance import Utterance
     from voice.queue_figures import QueueFigures
 
@@ -105,6 +106,16 @@ class SpeechDropped:
     text: str
     started_at: float
     ended_at: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechHeardAgain:
+    """A doubtful text was recognised again. `doubt`: why. `mended`: whether the new text is the one that is kept."""
+
+    speaker_id: int
+    doubt: Doubt
+    mended: bool
     at: float
 
 
@@ -262,6 +273,7 @@ Event: TypeAlias = (
     | RoomClosed
     | UtteranceTranscribed
     | SpeechDropped
+    | SpeechHeardAgain
     | TurnRecorded
     | TurnDecided
     | SoundReceived

@@ -19,6 +19,7 @@ from bot.monitoring.collectors import HealthCollector, QueueCollector, Recognise
 from bot.monitoring.measured_store import OPERATIONS
 from compaction.model import TurnKind
 from voice.asr.guards import GuardReason
+from voice.asr.second_hearing import Doubt
 from voice.listening.utterance import DropReason
 from voice.transport.counters import PacketCounters
 
@@ -57,6 +58,8 @@ FOLD_OUTCOMES = ("landed", "degraded", "failed")
 # The parts of a room that report failures.
 PROBLEMS = ("memory_mode", "notice", "realtime", "recogniser", "reply", "session", "store", "transcript")
 # A label that is no single word would be a mistake of ours; it must not become a new series for each event.
+# Whether a second recognition gave the text that is kept.
+MENDED = {True: "mended", False: "kept"}
 OTHER = "other"
 _LABEL_CHARS = 32
 
@@ -84,6 +87,7 @@ class Metrics:
         self._frames = counter("frames", "Frames that were missing in order, by how they were replaced.", "outcome")
         self._turns = counter("turns", "Recorded turns.", "kind")
         self._dropped = counter("speech_dropped", "Sounds that became no turn.", "reason")
+        self._heard_again = counter("speech_heard_again", "Doubtful texts, recognised again.", "doubt", "outcome")
         self._decisions = counter(
             "decisions", "Turns of speech by whether the bot answers, and why.", "answer", "reason"
         )
@@ -118,6 +122,9 @@ class Metrics:
         ):
             for label in labels:
                 metric.labels(str(label))
+        for doubt in Doubt:
+            for outcome in MENDED.values():
+                self._heard_again.labels(doubt.value, outcome)
         for outcome in FOLD_OUTCOMES:
             for author in ("nobody",) if outcome == "failed" else ("model", "code"):
                 self._folds.labels(outcome, author)
@@ -180,6 +187,8 @@ class Metrics:
                 self._decisions.labels("yes" if event.answers else "no", _word(event.reason)).inc()
             case events.SpeechDropped():
                 self._dropped.labels(_word(event.reason)).inc()
+            case events.SpeechHeardAgain():
+                self._heard_again.labels(event.doubt.value, MENDED[event.mended]).inc()
             case events.ReplyFinished():
                 self._add_reply(event)
             case events.CompactionLanded():

@@ -170,13 +170,14 @@ class RealtimeBridge:
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,
+        careful: bool = False,
     ) -> Recognition:
         """Send an utterance to the model and return its text. See `Recognizer.recognize`."""
         # The session detects no language, so the expected one may be "".
         language = language or None
         if self._settings.mode == "mixed" or not self._session.usable:
             return await self._recognizer.recognize(
-                pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim
+                pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim, careful=careful
             )
         if interim:
             # Sound that the model has heard cannot be taken back, so unfinished utterances are not sent.
@@ -184,7 +185,9 @@ class RealtimeBridge:
         begun_at, conversation = self._clock.monotonic(), self._items.conversation
         if (sent := self._inputs.find_same(speaker_id, pcm)) is not None:
             # Recognised again because the text was too short. The model has heard this; our own recogniser has not.
-            own = await self._recognizer.recognize(pcm, language=language, glossary=glossary, speaker_id=speaker_id)
+            own = await self._recognizer.recognize(
+                pcm, language=language, glossary=glossary, speaker_id=speaker_id, careful=careful
+            )
             return with_items(own, sent.item_ids, sent.conversation)
         name = "Somebody" if speaker_id is None else self._prompt.name_of(speaker_id)
         item_ids: tuple[str, ...] = ()
@@ -198,7 +201,9 @@ class RealtimeBridge:
             log.warning("realtime_input_failed", problem=error)
             transcript = None
         if transcript is None or transcript.text is None:
-            own = await self._recognizer.recognize(pcm, language=language, glossary=glossary, speaker_id=speaker_id)
+            own = await self._recognizer.recognize(
+                pcm, language=language, glossary=glossary, speaker_id=speaker_id, careful=careful
+            )
             return with_items(own, item_ids, conversation)
         return RealtimeRecognition(
             text=transcript.text.strip(),

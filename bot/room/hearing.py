@@ -11,7 +11,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
-import numpy as np
 import structlog
 
 from bot import events
@@ -20,9 +19,9 @@ from bot.events import SpokenText
 from bot.room.eager_recognition import EagerRecognition
 from bot.room.tasks import run_for_room
 from bot.texts.text import sentence_of
-from voice.asr.guards import GuardReason, PreviousUtterance, breaks_off, judge, letter_count
+from voice.asr.guards import PreviousUtterance, judge
 from voice.asr.languages import SpeakerLanguages
-from voice.audio import LISTEN_RATE_HZ
+from voice.asr.second_hearing import SECOND_HEARINGS, doubt_about, is_mended
 from voice.errors import RecogniserError, RecogniserOverloadedError
 from voice.listening.coalesce import UtteranceCoalescer, is_sound_effect
 from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
@@ -33,7 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from bot.clock import Clock
+    from voice.asr.guards import GuardReason
     from voice.asr.port import Recognition, Recognizer
+    from voice.asr.second_hearing import SecondHearing
     from voice.listening.listener import RoomListener
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import ListeningEvent
@@ -49,13 +50,6 @@ TICK_S = 0.02
 UTTERANCES_WAITING = 64
 # Utterances that are given to the recogniser at once, so that it can be fair between their speakers.
 RECOGNISED_AT_ONCE = 4
-# Texts with these faults are recognised a second time. A glossary makes unusual words likelier, sometimes so much that
-# nothing else is recognised, and a small model sometimes stops after one word of a clear sentence. The second attempt
-# has no glossary. It has half a second of silence before the sound, because the same input would give the same text:
-# 'Roomtone, who can bring the long ladder?' gave 'Room' with and without a glossary, and the whole sentence with the
-# silence.
-RETRY_REASONS = frozenset({GuardReason.REPETITIVE, GuardReason.TOO_SPARSE})
-LEADING_SILENCE = np.zeros(LISTEN_RATE_HZ // 2, np.int16)
 # Weight of the latest recognition in the average duration: three slow ones in a row make a slow model.
 PACE_WEIGHT = 0.3
 # How long a finished utterance waits at most while others are in mid-sentence; then the group becomes a turn. An
@@ -273,21 +267,27 @@ class Hearing:
         return spoken
 
     async def _transcribe(self, utterance: Utterance) -> _Attempt:
-        """Recognise `utterance`. Recognise it again if the first text cannot be complete."""
+        """Recognise `utterance`. Recognise it again if the text is doubtful."""
         first = await self._recognise(utterance)
         if first.recognition is None:
             return first
-        fault = self._guard(utterance, first)
-        text, speech_s = first.recognition.text, utterance.ended_at - utterance.started_at
-        if fault not in RETRY_REASONS and (is_sound_effect(text) or not breaks_off(text, speech_s=speech_s)):
+        fault, speech_s = self._guard(utterance, first), utterance.ended_at - utterance.started_at
+        doubt = doubt_about(first.recognition, fault, speech_s=speech_s)
+        if doubt is None or (fault is None and is_sound_effect(first.recognition.text)):
             return first
-        second = await self._recognise(utterance, again=True)
-        if second.recognition is None or self._guard(utterance, second) is not None:
-            return first
-        more = letter_count(second.recognition.text) > letter_count(first.recognition.text)
-        return second if fault is not None or more else first
+        kept = first
+        for way in SECOND_HEARINGS[doubt]:
+            second = await self._recognise(utterance, way)
+            if second.recognition is None:
+                continue
+            if is_mended(first.recognition, second.recognition, doubt, self._guard(utterance, second)):
+                kept = second
+                break
+        mended = kept is not first
+        self._observe(events.SpeechHeardAgain(utterance.user_id, doubt, mended, self._clock.monotonic()))
+        return kept
 
-    async def _recognise(self, utterance: Utterance, *, again: bool = False) -> _Attempt:
+    async def _recognise(self, utterance: Utterance, again: SecondHearing | None = None) -> _Attempt:
         asked_at = self._clock.monotonic()
         if self._excludes(utterance.user_id):
             return _Attempt(None, None, asked_at, OPTED_OUT)
@@ -296,11 +296,12 @@ class Hearing:
         expected = self._languages.expected(utterance.user_id, speech_s=utterance.ended_at - utterance.started_at)
         try:
             recognition = await self._recognizer.recognize(
-                np.concatenate([LEADING_SILENCE, utterance.pcm]) if again else utterance.pcm,
+                again.sound(utterance.pcm) if again else utterance.pcm,
                 language=expected,
-                glossary=() if again else self._glossary(),
+                glossary=self._glossary() if again is None or again.glossary else (),
                 speaker_id=utterance.user_id,
                 interim=interim,
+                careful=again is not None and again.careful,
             )
         except RecogniserOverloadedError:
             return _Attempt(None, expected, asked_at, OVERLOADED)
@@ -309,7 +310,8 @@ class Hearing:
                 log.error(RECOGNISER_FAILED, utterance_id=utterance.id, error=error)  # noqa: TRY400 - a plain sentence says it all
                 self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
             return _Attempt(None, expected, asked_at, RECOGNISER_FAILED)
-        self._pace_s += PACE_WEIGHT * (recognition.compute_s - self._pace_s)
+        if again is None:
+            self._pace_s += PACE_WEIGHT * (recognition.compute_s - self._pace_s)
         return _Attempt(recognition, expected, asked_at)
 
     def _guard(self, utterance: Utterance, attempt: _Attempt) -> GuardReason | None:

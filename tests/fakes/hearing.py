@@ -28,9 +28,12 @@ class ScriptedRecognizer:
         self.gate = asyncio.Event()
         self.gate.set()
         self.mean_logprob = -0.2
+        # Those of the next texts; afterwards `mean_logprob` applies.
+        self.mean_logprobs: list[float] = []
         self.confirmed: list[int] = []
         self.interims: list[bool] = []
         self.sounds: list[Pcm] = []
+        self.careful: list[bool] = []
 
     async def recognize(
         self,
@@ -40,16 +43,19 @@ class ScriptedRecognizer:
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,
+        careful: bool = False,
     ) -> Recognition:
         """Return the next text as soon as `gate` is set."""
         self.asked.append((speaker_id, language, glossary))
         self.interims.append(interim)
         self.sounds.append(pcm)
+        self.careful.append(careful)
         await self.gate.wait()
         text = self.texts.pop(0) if self.texts else f"And so on, for the {len(self.asked)}th time."
         if isinstance(text, Exception):
             raise text
-        return Recognition(text, "en", self.mean_logprob, 1.0, 0.0, duration_s(pcm), 0.01, 0.99)
+        logprob = self.mean_logprobs.pop(0) if self.mean_logprobs else self.mean_logprob
+        return Recognition(text, "en", logprob, 1.0, 0.0, duration_s(pcm), 0.01, 0.99)
 
     def confirm(self, speaker_id: int) -> None:
         """Record that the waiting interim of this speaker counts as finished speech."""

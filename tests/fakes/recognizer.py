@@ -62,6 +62,7 @@ class FakeRecognizer:
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,
+        careful: bool = False,
     ) -> Recognition:
         """See `Recognizer.recognize`."""
         await asyncio.sleep(0)  # as the real one, it lets others run before it answers
@@ -87,6 +88,7 @@ class FakeEngine:
 
     def __init__(self, *, held: bool = False) -> None:
         self._gate = threading.Event()
+        self.careful: list[bool] = []
         self.started = threading.Event()
         self.order: list[int] = []
         if not held:
@@ -96,12 +98,15 @@ class FakeEngine:
         """Let all recognitions go on."""
         self._gate.set()
 
-    def recognize(self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = ()) -> Recognition:
+    def recognize(
+        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
+    ) -> Recognition:
         """See `Engine.recognize`."""
         self.started.set()
         self._gate.wait()
         label = int(pcm[0])
         self.order.append(label)
+        self.careful.append(careful)
         if label == -1:
             raise RecogniserError("The model failed.")
         if label == -2:

@@ -38,6 +38,11 @@ class FairQueue(Generic[JobT]):
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def holds_finals(self) -> bool:
+        """Whether finished speech waits."""
+        return bool(self._finals)
+
     def add(self, job: JobT, *, speaker: Speaker, interim: bool) -> tuple[Entry[JobT], Entry[JobT] | None]:
         """Add `job`. Returns its entry, and the replaced interim of the same speaker."""
         entry = Entry(job, speaker, interim, self._arrivals)

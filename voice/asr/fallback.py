@@ -51,6 +51,7 @@ class FallbackRecognizer:
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,
+        careful: bool = False,
     ) -> Recognition:
         """See `Recognizer.recognize`. Raises the second recogniser's error when both fail."""
         if self._breaker.admits(self._monotonic()):
@@ -58,7 +59,12 @@ class FallbackRecognizer:
                 _log.info("recogniser_tried_again")
             try:
                 heard = await self._first.recognize(
-                    pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim
+                    pcm,
+                    language=language,
+                    glossary=glossary,
+                    speaker_id=speaker_id,
+                    interim=interim,
+                    careful=careful,
                 )
             except RecogniserOverloadedError:
                 # The first recogniser is busy, not broken: drop the interim, as under any load.
@@ -70,7 +76,7 @@ class FallbackRecognizer:
                 self._breaker.record_success()
                 return heard
         return await self._second.recognize(
-            pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim
+            pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim, careful=careful
         )
 
     def confirm(self, speaker_id: int) -> None:

@@ -39,15 +39,17 @@ class Recognizer(Protocol):
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,
+        careful: bool = False,
     ) -> Recognition:
         """Return the text of `pcm` (mono int16, 16 kHz, at most 30 s). `language` None: detect it.
 
         `glossary`: names and words to expect. `speaker_id`: for fairness, so that one person who talks much does not
         delay the others. `interim`: unfinished speech; only the speaker's latest one is kept, and interims are dropped
-        first under load.
+        first under load. `careful`: hear a doubtful sound again with more work. It waits behind all finished speech and
+        is dropped like an interim.
 
-        Raises `RecogniserOverloadedError` when an interim was dropped (finished speech never is), `RecogniserError`
-        when the model failed.
+        Raises `RecogniserOverloadedError` when an interim was dropped (finished speech never is), or for `careful` when
+        finished speech waits or the recogniser can do no better; `RecogniserError` when the model failed.
         """
 
     def confirm(self, speaker_id: int) -> None:

@@ -101,9 +101,12 @@ class RemoteRecognizer:
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,
+        careful: bool = False,
     ) -> Recognition:
         """See `Recognizer.recognize`. All calls run concurrently, so speakers need no order."""
         del speaker_id
+        if careful:
+            raise RecogniserOverloadedError("A transcription endpoint hears everything as well as it can.")
         if interim and self._places.locked():
             raise RecogniserOverloadedError("The transcription endpoint is busy with finished speech.")
         heard = pcm[: int(LONGEST_S * LISTEN_RATE_HZ)]

@@ -41,6 +41,7 @@ COMPUTE_TIMEOUT_S = 30.0
 LOAD_TIMEOUT_S = 120.0
 
 CLOSED = "The speech recogniser was closed."
+BUSY = "Finished speech waits, so nothing is heard a second time."
 
 _log: Any = structlog.get_logger()
 
@@ -139,14 +140,19 @@ class QueuedRecognizer:
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,
+        careful: bool = False,
     ) -> Recognition:
         self._check_running()
+        if careful:
+            # It may take five times as long as another, so it waits behind all finished speech and is dropped first.
+            interim = True
+            self._check_idle()
         await self._take_place(speaker_id, interim=interim)
         # The recogniser may have been closed while this caller was waiting.
         if self._dispatcher is None or self._dispatcher.done():
             self._places.release()
             self._check_running()
-        job = _Job(RecognitionRequest(pcm, language, glossary), asyncio.get_running_loop().create_future())
+        job = _Job(RecognitionRequest(pcm, language, glossary, careful), asyncio.get_running_loop().create_future())
         entry, replaced = self._queue.add(job, speaker=speaker_id, interim=interim)
         if replaced is not None:
             self._shed(replaced)
@@ -166,6 +172,12 @@ class QueuedRecognizer:
     def _check_running(self) -> None:
         if self._dispatcher is None or self._dispatcher.done():
             raise RecogniserError("The speech recogniser is not running.")
+
+    def _check_idle(self) -> None:
+        """Raise `RecogniserOverloadedError` if finished speech waits."""
+        if self._queue.holds_finals or self._waiting:
+            self._count(shed=1)
+            raise RecogniserOverloadedError(BUSY)
 
     async def _take_place(self, speaker_id: int | None, *, interim: bool) -> None:
         if self._places.locked():
@@ -200,6 +212,11 @@ class QueuedRecognizer:
                     self._work.clear()
                     continue
                 self._places.release()
+                if entry.job.request.careful and self._queue.holds_finals:
+                    # It was confirmed as finished speech with the rest of the speaker's, and others wait for theirs.
+                    self._count(shed=1)
+                    _fail(entry.job, RecogniserOverloadedError(BUSY))
+                    continue
                 await self._serve(entry.job)
         except Exception as exc:
             _log.error("recognizer_stopped", error=exc)

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 class Engine(Protocol):
     """A speech model that blocks while it computes. Used from one thread."""
 
-    def recognize(self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = ()) -> Recognition:
-        """Return the text of `pcm`. Raises `RecogniserError`."""
+    def recognize(
+        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
+    ) -> Recognition:
+        """Return the text of `pcm`; `careful`: with more work. Raises `RecogniserError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class RecognitionRequest:
     pcm: Pcm
     language: str | None
     glossary: tuple[str, ...]
+    careful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,9 @@ class ModelThread:
                 continue
             request = job.request
             try:
-                answer = engine.recognize(request.pcm, language=request.language, glossary=request.glossary)
+                answer = engine.recognize(
+                    request.pcm, language=request.language, glossary=request.glossary, careful=request.careful
+                )
             except RecogniserError as exc:
                 self._post(_fail, job.answer, exc)
             except Exception as exc:  # noqa: BLE001 - an engine's own errors must not end the thread

@@ -8,16 +8,14 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
-
 from bot.cli.rehearsal.realtime_answers import answer_request
 from bot.models.catalogue import VOICE_JOE
 from bot.models.directory import ModelDirectory
-from bot.room.hearing import LEADING_SILENCE, RETRY_REASONS
 from rehearsal.runner.local_servers import ServerModels
 from rehearsal.servers.realtime_behaviour import RealtimeEngines
 from voice.asr.guards import judge, letter_count
 from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.second_hearing import PLAIN, Doubt, doubt_about
 from voice.asr.whisper import WhisperEngine
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.realtime.port import REALTIME_RATE_HZ
@@ -74,9 +72,11 @@ class RehearsalRecognizer:
 
     async def _recognize(self, recognizer: Recognizer, piece: Pcm, language: str | None) -> Recognition:
         first = await recognizer.recognize(piece, language=language, glossary=self._names)
-        if not self._retry or judge(first, speech_s=duration_s(piece)) not in RETRY_REASONS:
+        speech_s = duration_s(piece)
+        doubt = doubt_about(first, judge(first, speech_s=speech_s), speech_s=speech_s)
+        if not self._retry or doubt is not Doubt.DROPPED:
             return first
-        second = await recognizer.recognize(np.concatenate([LEADING_SILENCE, piece]), language=language)
+        second = await recognizer.recognize(PLAIN.sound(piece), language=language)
         return max(first, second, key=lambda recognition: letter_count(recognition.text))
 
 

@@ -22,6 +22,7 @@ from compaction.model import Seq, Turn, TurnKind
 from tests.fakes.clock import FakeClock
 from voice.asr.port import Recognition
 from voice.asr.scheduler import RecognizerFigures
+from voice.asr.second_hearing import Doubt
 from voice.errors import SynthesisError
 from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures
@@ -44,6 +45,7 @@ HAPPENED: tuple[events.Event, ...] = (
     events.SoundReceived(0.07, 10.0),
     events.UtteranceTranscribed("u1", ADA, WORDS, 10.0, 12.0, 12.8),
     events.SpeechDropped("u2", ADA, "too_short", WORDS, 1.0, 2.0, 3.0),
+    events.SpeechHeardAgain(ADA, Doubt.UNSURE, True, 3.0),
     events.TurnRecorded(Turn(Seq(0), TurnKind.SPEECH, 10.0, 12.0, ()), 13.0, (SPOKEN,)),
     events.TurnDecided(0, SPOKEN, True, "named", 12.9, 12.95, 12.96),
     events.ReplyFinished(0, ReplyOutcome.SPOKEN, 12.0, 13.0, 13.6, 0.2, 14.0, 17.0),
@@ -119,6 +121,7 @@ def test_what_happens_in_a_room_is_counted() -> None:
     assert value(metrics, "replies_total", outcome="skipped") == 1
     assert value(metrics, "spoken_seconds_total") == 3.0
     assert value(metrics, "speech_dropped_total", reason="too_short") == 1
+    assert value(metrics, "speech_heard_again_total", doubt="unsure", outcome="mended") == 1
     assert value(metrics, "folds_total", outcome="landed", paragraph_by="model") == 1
     assert value(metrics, "folds_total", outcome="failed", paragraph_by="nobody") == 1
     assert value(metrics, "fold_seconds_sum", outcome="landed") == 1.5

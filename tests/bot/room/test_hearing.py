@@ -12,11 +12,12 @@ from structlog.testing import capture_logs
 from bot import events
 from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.room import hearing
-from bot.room.hearing import LEADING_SILENCE, TICK_S, Hearing
+from bot.room.hearing import TICK_S, Hearing
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech
-from voice.errors import RecogniserError
+from voice.asr.second_hearing import LEADING_SILENCE, Doubt
+from voice.errors import RecogniserError, RecogniserOverloadedError
 from voice.listening.listener import RoomListener
 
 if TYPE_CHECKING:
@@ -428,3 +429,48 @@ async def test_what_a_glossary_spoils_is_heard_without_it() -> None:
     assert [spoken.text for spoken in bench.texts] == ["Margaret said that she would come."]
     assert [glossary for _, _, glossary in bench.recognizer.asked] == [("Roomtone", "Ada"), ()]
     assert bench.dropped == []
+    again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
+    assert [(event.speaker_id, event.doubt, event.mended) for event in again] == [(ADA, Doubt.DROPPED, True)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("second_logprob", "text", "mended"),
+    [(-0.4, "Lobster from Newberg.", True), (-0.9, "Lobsters all new.", False)],
+)
+async def test_an_unsure_text_is_heard_again_carefully(second_logprob: float, text: str, mended: bool) -> None:
+    """Of a text with a low probability and its careful second hearing, the surer one is kept, and that is counted."""
+    bench = Bench("Lobsters all new.", "Lobster from Newberg.")
+    bench.recognizer.mean_logprobs = [-0.8, second_logprob]
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.texts))
+    assert [spoken.text for spoken in bench.texts] == [text]
+    assert bench.recognizer.careful == [False, True]
+    assert [glossary for _, _, glossary in bench.recognizer.asked] == [("Roomtone", "Ada")] * 2
+    again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
+    assert [(event.doubt, event.mended) for event in again] == [(Doubt.UNSURE, mended)]
+
+
+@pytest.mark.asyncio
+async def test_an_unsure_text_stays_when_there_is_no_time_for_another() -> None:
+    """If the recogniser refuses the second hearing because others wait, the first text is used."""
+    bench = Bench("Lobsters all new.", RecogniserOverloadedError("Finished speech waits."))
+    bench.recognizer.mean_logprobs = [-0.8]
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.texts))
+    assert [spoken.text for spoken in bench.texts] == ["Lobsters all new."]
+    assert bench.dropped == []
+
+
+@pytest.mark.asyncio
+async def test_gibberish_that_stays_gibberish_is_dropped() -> None:
+    """A run of one letter is heard again twice, the second time carefully; if nothing better comes, it is dropped."""
+    bench = Bench("MNNNNNNNNNNNN", "MNNNNNNNNNNN", "MMMMMMMMMMMMMM")
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.dropped))
+    assert bench.dropped == ["gibberish"]
+    assert bench.texts == []
+    assert bench.recognizer.careful == [False, False, True]

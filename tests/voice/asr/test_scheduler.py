@@ -238,3 +238,40 @@ async def test_closing_leaves_nobody_waiting() -> None:
             await task
     with pytest.raises(RecogniserError, match="not running"):
         await recognizer.recognize(_sound(1))
+
+
+async def test_a_careful_second_hearing_never_delays_finished_speech() -> None:
+    """A careful request is refused while finished speech waits, waits behind what comes later, and is then served
+    carefully.
+    """
+    engine = FakeEngine(held=True)
+    async with QueuedRecognizer(lambda: engine) as recognizer:
+        busy = await _busy(engine, recognizer)
+        careful = asyncio.create_task(recognizer.recognize(_sound(1), speaker_id=1, careful=True))
+        await _settle()
+        final = _ask(recognizer, 2, speaker=2)
+        await _settle()
+        with pytest.raises(RecogniserOverloadedError, match="Finished speech waits"):
+            await recognizer.recognize(_sound(3), speaker_id=3, careful=True)
+        engine.release()
+        await asyncio.gather(busy, careful, final)
+    assert engine.order == [99, 2, 1]
+    assert engine.careful == [False, False, True]
+    assert recognizer.figures.shed == 1
+
+
+async def test_a_confirmed_careful_hearing_still_yields_to_finished_speech() -> None:
+    """A careful request that was confirmed with its speaker's other sound is dropped if finished speech waits."""
+    engine = FakeEngine(held=True)
+    async with QueuedRecognizer(lambda: engine) as recognizer:
+        busy = await _busy(engine, recognizer)
+        careful = asyncio.create_task(recognizer.recognize(_sound(1), speaker_id=1, careful=True))
+        await _settle()
+        recognizer.confirm(1)
+        final = _ask(recognizer, 2, speaker=2)
+        await _settle()
+        engine.release()
+        with pytest.raises(RecogniserOverloadedError):
+            await careful
+        await asyncio.gather(busy, final)
+    assert engine.order == [99, 2]

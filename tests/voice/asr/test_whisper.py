@@ -49,6 +49,17 @@ def test_unsure_detection_takes_the_fallback(whisper_model_dir: Path) -> None:
     assert heard.language_probability < 0.7
 
 
+def test_a_careful_hearing_sees_the_whole_window(engine: WhisperEngine) -> None:
+    """A careful recognition of a clear sentence gives the same text, from another encoding."""
+    usual, careful = (
+        engine.recognize(bicycle(), language="en"),
+        engine.recognize(bicycle(), language="en", careful=True),
+    )
+    assert careful.text == usual.text == BICYCLE_TEXT
+    assert careful.duration_s == usual.duration_s
+    assert careful.mean_logprob != usual.mean_logprob
+
+
 def test_a_glossary_does_not_leak_into_the_text(engine: WhisperEngine) -> None:
     """A glossary term that nobody said does not appear in the text."""
     heard = engine.recognize(bicycle(), language="en", glossary=("Roomtone", "Valheim"))

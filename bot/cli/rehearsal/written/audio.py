@@ -63,6 +63,7 @@ class ScriptedRecognizer:
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,
+        careful: bool = False,
     ) -> Recognition:
         assert speaker_id is not None, "rooms pass the speaker"
         return Recognition(
