@@ -227,11 +227,16 @@ class Place(Protocol):
         """Return why the bot cannot or may not come in now, or None: a permission is missing, the channel is full."""
 
     def connect(
-        self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
+        self,
+        source: FrameSource,
+        sink: Callable[[Sequence[AudioEvent]], None],
+        *,
+        excludes: Callable[[int], bool],
+        on_change: Callable[[], None] = lambda: None,
     ) -> AbstractAsyncContextManager[Link]:
         """Join the channel, pass received audio to `sink`, and send the frames of `source`. Raises `LinkError`.
 
         `sink` is called on the event loop with each batch and must be quick. `excludes`: returns whether to drop a
         user's packets without decrypting them (packets of bots are always dropped); called from the connection's thread
-        for every packet.
+        for every packet. `on_change` is called on the event loop at once when the connection breaks or comes back.
         """

@@ -275,17 +275,27 @@ class DiscordPlace:
 
     @asynccontextmanager
     async def connect(
-        self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
+        self,
+        source: FrameSource,
+        sink: Callable[[Sequence[AudioEvent]], None],
+        *,
+        excludes: Callable[[int], bool],
+        on_change: Callable[[], None] = lambda: None,
     ) -> AsyncIterator[Link]:
         # Here, because the bot also comes by being moved, and by itself after a crash.
         refused = self.refusal()
         if refused is not None:
             raise ChannelNotAllowedError(refused)
+
+        def changed(event: LinkEvent) -> None:
+            _log_event(event)
+            on_change()
+
         async with VoiceLink.open(
             self._channel,
             sink=sink,
             is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),
-            on_event=_log_event,
+            on_event=changed,
             metronome=self._metronome,
             require_e2ee=self._require_e2ee,
         ) as link:

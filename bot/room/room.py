@@ -177,6 +177,7 @@ class Room:
                 ),
                 remembered,
                 _dropped_sentence(self._conversation),
+                _link_sentence(self._link, self._clock.monotonic()),
                 _encryption_sentence(self._link),
                 self._conversation.participation_status(),
                 Text("I answer with {responder}.", responder=self._conversation.responder_name),
@@ -220,7 +221,9 @@ class Room:
         self, opened: OpenedSession, conversation: Conversation, screens: RoomScreens | None, guild: GuildParticipation
     ) -> str:
         """Join the channel and run until asked to leave; return the reason."""
-        connection = self._place.connect(conversation.playback, conversation.hear, excludes=self._excludes_sound)
+        connection = self._place.connect(
+            conversation.playback, conversation.hear, excludes=self._excludes_sound, on_change=self._on_link_change
+        )
         notice = self._services.notice.for_room(self._settings.notice, listen=self._listen)
         announcer = self._announcer = Announcer(
             self._place, notice, speak=conversation.speak_notice, clock=self._clock, asks=guild.asks
@@ -440,6 +443,11 @@ class Room:
         if self._writer is not None:
             self._writer.on_event(event)
 
+    def _on_link_change(self) -> None:
+        """Tell a break of the connection, or its return, at once and not with the next packet counters."""
+        if self._link is not None:
+            self._report_link(self._link)
+
     def _report_link(self, link: Link) -> None:
         self._observe(events.LinkChanged(link.state, link.counters, self._clock.monotonic()))
 
@@ -486,6 +494,15 @@ def _session_is_over(longest_h: float) -> Text:
         "This session has lasted {hours}, as long as one may on this server, so I end it and leave. What was said "
         "stays remembered; /join begins a new one.",
         hours=Text("{count} hour", count=1) if longest_h == 1 else Text("{count} hours", count=longest_h),
+    )
+
+
+def _link_sentence(link: Link | None, now: float) -> Text:
+    if link is None or link.down_since is None:
+        return verbatim("")
+    return Text(
+        "My voice connection broke {seconds} s ago and is being made anew; until then I hear nobody.",
+        seconds=round(now - link.down_since),
     )
 
 

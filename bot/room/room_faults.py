@@ -14,8 +14,8 @@ from bot.health import FaultKind, HealthFault
 if TYPE_CHECKING:
     from bot.channel.port import Link
 
-# Discord moves voice connections between its servers, which takes a few seconds.
-LINK_GRACE_S = 10.0
+# A broken connection is resumed or made anew in less time, also when Discord moves it to another server.
+LINK_GRACE_S = 2.0
 # One failure may be due to the sound.
 FAILURES_OF_RECOGNISER = 2
 RECOGNISER_FAILED = "recogniser_failed"

@@ -125,6 +125,10 @@ class FaultInjector:
             else:
                 session.connection.abort()
 
+    def _remove_silently(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
+        for session in targets:
+            self._gateway.leave(session.user_id, told=False)
+
     def _late_speaking(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
         for room in self._rooms(targets):
             room.speaking_delay_s = float(options["delay_s"])
@@ -188,6 +192,11 @@ FAULTS: Mapping[str, FaultSpec] = {
         "Closes the voice websocket, without a close frame or with the given code; the session can be resumed.",
         FaultInjector._kill_voice_websocket,
         {"close_code": _OptionRange(default=0, least=0, most=4999)},
+    ),
+    "remove_silently": FaultSpec(
+        "Removes a member from voice (close code 4014) without an event on the main gateway.",
+        FaultInjector._remove_silently,
+        {},
     ),
     "late_speaking": FaultSpec(
         "From now on op 5 comes late, so that sound overtakes it; delay_s 0 ends that.",

@@ -119,12 +119,13 @@ class Gateway:
         self.broadcast("VOICE_STATE_UPDATE", state)
         return VoiceCredentials(state=state, server=self.announce_voice_server(user_id))
 
-    def leave(self, user_id: int) -> bool:
-        """Remove a member from voice and send the event; return False if the member was in no channel."""
+    def leave(self, user_id: int, *, told: bool = True) -> bool:
+        """Remove a member from voice and send the event (if `told`); return False if the member was in no channel."""
         state = self._state.leave_voice(user_id)
         if state is None:
             return False
-        self.broadcast("VOICE_STATE_UPDATE", state)
+        if told:
+            self.broadcast("VOICE_STATE_UPDATE", state)
         self._disconnect_voice(user_id)
         return True
 

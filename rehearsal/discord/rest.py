@@ -29,6 +29,7 @@ _log = structlog.get_logger()
 PREFIX = "/api/v10"
 _UNAUTHORIZED = (401, 0, "401: Unauthorized")
 _UNKNOWN_CHANNEL = (404, 10003, "Unknown Channel")
+_UNKNOWN_VOICE_STATE = (404, 10065, "Unknown Voice State")
 _UNKNOWN_MESSAGE = (404, 10008, "Unknown Message")
 _MISSING_ACCESS = (403, 50001, "Missing Access")
 _MISSING_PERMISSIONS = (403, 50013, "Missing Permissions")
@@ -77,6 +78,7 @@ class RestApi:
             ("GET", "/guilds/{guild}/members", self._for_bot(self._get_members)),
             ("GET", "/guilds/{guild}/members/{user}", self._for_bot(self._get_member)),
             ("PATCH", "/guilds/{guild}/members/@me", self._for_bot(self._patch_me)),
+            ("GET", "/guilds/{guild}/voice-states/@me", self._for_bot(self._get_my_voice_state)),
             ("PATCH", "/guilds/{guild}/voice-states/@me", self._for_bot(self._patch_my_voice_state)),
             ("GET", "/channels/{channel}", self._for_bot(self._get_channel)),
             ("GET", "/channels/{channel}/messages", self._for_bot(self._get_messages)),
@@ -180,12 +182,19 @@ class RestApi:
         self._gateway.broadcast("GUILD_MEMBER_UPDATE", {**member, "guild_id": str(self._state.guild.id)})
         return json_response(member)
 
+    async def _get_my_voice_state(self, request: web.Request, bot_id: int) -> web.Response:
+        self._check_guild(request)
+        state = self._state.voice_state(bot_id)
+        if state is None:
+            raise RefusedError(*_UNKNOWN_VOICE_STATE)
+        return json_response(state)
+
     async def _patch_my_voice_state(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
         data = await _message_body(request)
         state = self._state.voice_state(bot_id)
         if state is None or str(data.get("channel_id")) != state["channel_id"]:
-            raise RefusedError(404, 10065, "Unknown Voice State")
+            raise RefusedError(*_UNKNOWN_VOICE_STATE)
         guild = self._state.guild
         if not guild.is_stage(int(state["channel_id"])):
             raise RefusedError(400, 50024, "Cannot execute action on this channel type")

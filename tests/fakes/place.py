@@ -62,7 +62,7 @@ class FakeLink:
     @property
     def state(self) -> str:
         """Return the state of the connection."""
-        return "connected"
+        return "connected" if self.down_since is None else "disconnected"
 
     @property
     def end_to_end(self) -> bool:
@@ -195,10 +195,16 @@ class FakePlace:
 
     @asynccontextmanager
     async def connect(
-        self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
+        self,
+        source: FrameSource,
+        sink: Callable[[Sequence[AudioEvent]], None],
+        *,
+        excludes: Callable[[int], bool],
+        on_change: Callable[[], None] = lambda: None,
     ) -> AsyncIterator[FakeLink]:
         """Open a fake connection."""
         self.excludes = excludes
+        self.link_changed = on_change
         if self.refuse is not None:
             raise self.refuse
         link = FakeLink(source, sink)

@@ -7,6 +7,12 @@ from __future__ import annotations
 
 from voice.errors import LinkError
 
+# The channel or its call ended, somebody removed or moved the bot, or the voice server changes (4014, 4022). The main
+# gateway says which of them it is.
+DISCONNECTED = 4014
+CALL_ENDED = 4022
+SENT_AWAY = frozenset({DISCONNECTED, CALL_ENDED})
+RATE_LIMITED = 4021
 # The voice server crashed. This is the only code after which discord.py resumes.
 SERVER_CRASHED = 4015
 # 1001 (server going away) and 1006 (connection lost): the server keeps the session for a while.
@@ -19,8 +25,8 @@ _FATAL = {
     4012: "Discord does not accept this voice protocol (4012). Update Roomtone.",
     4016: "Discord does not accept this encryption mode (4016). Update Roomtone.",
     4017: "Discord asks for end-to-end encryption (4017). Install the pinned davey package: `make setup`.",
-    4021: "Discord limits how often the bot may join (4021). Wait some minutes.",
-    4022: "The channel or its call was ended (4022).",
+    RATE_LIMITED: "Discord limits how often the bot may join (4021). Wait some minutes.",
+    CALL_ENDED: "The channel or its call was ended (4022).",
 }
 
 

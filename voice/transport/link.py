@@ -17,10 +17,12 @@ import discord
 import structlog
 
 from voice.errors import LinkError
+from voice.transport.close_codes import SENT_AWAY
 from voice.transport.handover import Handover
 from voice.transport.outgoing import Outgoing
 from voice.transport.private.client import ReceivingClient
 from voice.transport.receiver import Receiver
+from voice.transport.reconnection import ReconnectPauses
 from voice.transport.watchdog import ReaderTaskDead, RecoverGroup, SpeakerNotHeard
 
 if TYPE_CHECKING:
@@ -38,16 +40,17 @@ VoiceChannel: TypeAlias = discord.VoiceChannel | discord.StageChannel
 
 # Seconds between two checks; a state change starts one at once.
 _CHECK_S = 0.5
-_FIRST_RETRY_S = 1.0
-_LONGEST_RETRY_S = 30.0
 _LEAVE_TIMEOUT_S = 5.0
-# Seconds that joining a voice channel may take.
+# Seconds that joining a voice channel may take, with all attempts.
 CONNECT_TIMEOUT_S = 30.0
+# Seconds of one attempt. It takes three round trips and one answer over UDP, for which the bot asks for five seconds.
+ATTEMPT_S = 10.0
 # For so long the link counts as deaf after somebody was announced as speaking and nothing arrived. Who goes on speaking
 # is announced again with each talkspurt; without another one, nobody misses anything.
 UNHEARD_FOR_S = 60.0
 # Seconds of reconnection attempts before the bot leaves the room for good.
 GIVE_UP_AFTER_S = 300.0
+_SENT_AWAY = "Somebody took the bot out of the voice channel, or the channel is gone."
 NOT_ENCRYPTED = (
     "This call is not end-to-end encrypted, and my settings allow no other (discord.require_e2ee). Somebody's Discord "
     "may be too old for it: let them update it, then call me again with /join."
@@ -122,6 +125,7 @@ class VoiceLink:
         self._lost_for_good = asyncio.Event()
         self._reason = LinkError("")
         self._removed = False
+        self._pauses = ReconnectPauses()
         self._was_up = False
         self._down_since: float | None = None
         # When somebody spoke of whom nothing arrived, and how many packets had become sound by then.
@@ -164,7 +168,7 @@ class VoiceLink:
         )
         keeper: asyncio.Task[None] | None = None
         try:
-            await link._connect()
+            await link._join()
             keeper = asyncio.create_task(link._keep(), name=f"voice-link-{channel.id}")
             keeper.add_done_callback(link._keeper_ended)
             yield link
@@ -243,11 +247,25 @@ class VoiceLink:
 
     # Connecting and disconnecting.
 
-    async def _connect(self) -> None:
+    async def _join(self) -> None:
+        """Connect for the first time, with further attempts as long as there is time. Raises `LinkError`."""
+        until = time.monotonic() + self._connect_timeout_s
+        while True:
+            try:
+                await self._connect(timeout_s=min(ATTEMPT_S, self._connect_timeout_s))
+            except LinkError as error:
+                pause_s = self._pauses.next_s()
+                if not error.retryable or time.monotonic() + pause_s >= until:
+                    raise
+                _log.info("voice_join_failed", problem=error, retry_in_s=pause_s)
+                await asyncio.sleep(pause_s)
+            else:
+                return
+
+    async def _connect(self, *, timeout_s: float) -> None:
         """Create a voice client and connect it. Raises `LinkError` after cleaning up the client."""
         self._channel = self._channel_of_now()
         _check_entry(self._channel)
-        timeout_s = self._connect_timeout_s
         try:
             async with asyncio.timeout(timeout_s + _LEAVE_TIMEOUT_S):
                 await self._channel.connect(cls=self._make_client, timeout=timeout_s, reconnect=True, self_deaf=False)
@@ -297,11 +315,13 @@ class VoiceLink:
 
     def _state_is(self, up: bool) -> None:
         if up:
+            self._pauses.connected(time.monotonic())
             self._emit(Connected(time.monotonic(), again=self._was_up))
             self._was_up = True
             self._down_since = None
-        else:
+        elif self._down_since is None:
             self._down_since = time.monotonic()
+            self._pauses.lost(self._down_since)
             self._emit(
                 Lost(self._down_since, LinkError("The voice connection broke; it is being made anew."), final=False)
             )
@@ -340,7 +360,7 @@ class VoiceLink:
         state = client.connection
         if state.removed:
             self._removed = True
-            await self._give_up(LinkError("Somebody took the bot out of the voice channel, or the channel is gone."))
+            await self._give_up(LinkError(_SENT_AWAY))
             return
         if client.is_connected() and await self._encryption_refused():
             return
@@ -349,6 +369,11 @@ class VoiceLink:
             return
         if client.forgotten:
             await self._reconnect()
+            return
+        if state.over:
+            # Without the main gateway the bot can neither learn why nor join.
+            if client.gateway_open:
+                await self._replace(client)
             return
         if self._unheard is not None and time.monotonic() - self._unheard[0] >= UNHEARD_FOR_S:
             self._unheard = None
@@ -366,7 +391,8 @@ class VoiceLink:
                     _log.warning("speaker_not_heard", user_id=user_id, **self.counters().as_dict())
                     self._emit(Deaf(time.monotonic(), user_id))
                 case ReaderTaskDead():
-                    await self._reconnect()
+                    await self._replace(client)
+                    return
                 case _:
                     assert_never(verdict)
 
@@ -381,24 +407,32 @@ class VoiceLink:
             await self._give_up(LinkError(NOT_ENCRYPTED))
         return refused
 
-    async def _reconnect(self) -> None:
+    async def _replace(self, client: ReceivingClient) -> None:
+        """Make a new connection in the place of one that is over, unless somebody has sent the bot away."""
+        state = client.connection
+        if state.close_code in SENT_AWAY and not await client.is_in_channel():
+            self._removed = True
+            await self._give_up(LinkError(_SENT_AWAY))
+        else:
+            await self._reconnect(close_code=state.close_code)
+
+    async def _reconnect(self, *, close_code: int | None = None) -> None:
         """Replace a voice client that has stopped for good."""
         started = self._down_since = self._down_since or time.monotonic()
         self._emit(Recovering(started, LinkError("The voice connection ended and is made anew.")))
-        wait_s = _FIRST_RETRY_S
         while not self._closing:
             await self._retire()
+            await asyncio.sleep(self._pauses.next_s(close_code=close_code))
+            close_code = None
             try:
-                await self._connect()
+                await self._connect(timeout_s=min(ATTEMPT_S, self._connect_timeout_s))
             except LinkError as error:
-                _log.warning("voice_reconnect_failed", problem=error, retry_in_s=wait_s)
+                _log.warning("voice_reconnect_failed", problem=error)
                 if not error.retryable or self._too_long(started):
                     await self._give_up(error)
                     return
             else:
                 return
-            await asyncio.sleep(wait_s)
-            wait_s = min(2 * wait_s, _LONGEST_RETRY_S)
 
     def _too_long(self, since: float) -> bool:
         return time.monotonic() - since >= self._give_up_after_s

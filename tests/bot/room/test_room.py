@@ -809,6 +809,22 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_broken_connection_is_told_at_once(tmp_path: Path) -> None:
+    """No time passes between the break and its event, and the status says since when nobody is heard."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        link, before = house.place.links[-1], len(house.of(events.LinkChanged))
+        link.down_since = house.clock.monotonic()
+        house.place.link_changed()
+        (told,) = house.of(events.LinkChanged)[before:]
+        assert isinstance(told, events.LinkChanged)
+        assert told.state == "disconnected"
+        await house.pass_time(4.0, step_s=1.0)
+        assert "My voice connection broke 4 s ago and is being made anew; until then I hear nobody." in room.status()
+        link.down_since = None
+        assert "broke" not in room.status()
+
+
+@pytest.mark.asyncio
 async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(tmp_path: Path) -> None:
     """An interrupted reply is recorded as far as it was heard, before the turn that interrupted it, and marked in the
     next prompt.

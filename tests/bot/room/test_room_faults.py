@@ -76,8 +76,8 @@ async def test_what_happened_makes_a_room_deaf_or_mute(
 
 @pytest.mark.asyncio
 async def test_the_connection_makes_a_room_deaf_or_mute() -> None:
-    """A connection that is down for longer than a move takes is deafness, and so is sound that does not arrive. A muted
-    bot is mute, unless it only writes down what is said.
+    """A connection that is down for longer than a new one takes is deafness, and so is sound that does not arrive. A
+    muted bot is mute, unless it only writes down what is said.
     """
     assert await kinds([], down_s=LINK_GRACE_S - 1) == []
     assert await kinds([], down_s=LINK_GRACE_S, audible=False) == [FaultKind.ROOM_DEAF]

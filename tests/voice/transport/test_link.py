@@ -24,7 +24,7 @@ from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.errors import LinkError
-from voice.transport import link as link_module
+from voice.transport import reconnection
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.link import (
     GIVE_UP_AFTER_S,
@@ -38,6 +38,7 @@ from voice.transport.link import (
     _refusal,
 )
 from voice.transport.metronome import running_metronome
+from voice.transport.private import connection_state, websocket
 from voice.transport.private.connection_state import ReceivingState
 
 if TYPE_CHECKING:
@@ -246,11 +247,55 @@ async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: i
         await room.hears(ada)
         ssrc, epoch = room.ssrc(), room.local.status()["epoch"]
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=close_code)
-        await until(lambda: room.listener.kinds() == [Connected, Lost, Connected], "coming back")
+        back = [Connected, Lost, Connected] if resumed else [Connected, Lost, Recovering, Connected]
+        await until(lambda: room.listener.kinds() == back, "coming back")
         assert room.listener.events[-1].again  # type: ignore[union-attr]
         assert ((room.ssrc(), room.local.status()["epoch"]) == (ssrc, epoch)) is resumed
         await ada.meet(BOT)
         await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+        await room.hears(ada)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("close_code", [4014, 4022])
+async def test_a_disconnection_without_a_reason_is_told_at_once_and_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, close_code: int
+) -> None:
+    """If the voice server says that the bot is disconnected and the main gateway says nothing, the link is down at
+    once, asks Discord whether the bot is still in the channel, and joins again.
+    """
+    monkeypatch.setattr(connection_state, "_WORD_S", 0.1)
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=close_code)
+        await until(lambda: room.listener.kinds() == [Connected, Lost, Recovering, Connected], "coming back")
+        await ada.meet(BOT)
+        await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+        await room.hears(ada)
+
+
+@pytest.mark.asyncio
+async def test_being_taken_out_without_a_word_is_final(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bot that was removed does not come back, even if the main gateway does not say that it was."""
+    monkeypatch.setattr(connection_state, "_WORD_S", 0.1)
+    async with scene(tmp_path) as room:
+        await room.local.fault("remove_silently", user_id=BOT)
+        async with asyncio.timeout(10):
+            assert "took the bot out" in str(await room.link.lost())
+        assert room.link.removed
+        assert room.listener.kinds() == [Connected, Lost, Lost]
+        assert not room.local.status()["voice_states"]
+
+
+@pytest.mark.asyncio
+async def test_a_voice_websocket_that_goes_silent_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A voice server that answers nothing any more, not even heartbeats, is noticed by its silence."""
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        monkeypatch.setattr(websocket, "_SILENCE_S", 0.01)
+        await until(lambda: Lost in room.listener.kinds(), "noticing")
+        monkeypatch.undo()
+        await until(lambda: room.listener.kinds()[-1] is Connected, "coming back")
         await room.hears(ada)
 
 
@@ -543,15 +588,11 @@ def name_another_server_in_mid_handshake(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.asyncio
-async def test_joining_that_discord_breaks_off_is_a_plain_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """If discord.py cancels its connector while a link opens, the caller gets a plain error and not a cancellation."""
+async def test_joining_that_discord_breaks_off_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If discord.py cancels its connector while a link opens, the link tries again, and its opener is not cancelled."""
     name_another_server_in_mid_handshake(monkeypatch)
-    with pytest.raises(LinkError, match="broken off") as refused:
-        async with scene(tmp_path):
-            pytest.fail("connected in spite of it")
-    assert refused.value.retryable
+    async with scene(tmp_path) as room:
+        assert room.link.connected
 
 
 @pytest.mark.asyncio
@@ -559,7 +600,7 @@ async def test_reconnection_that_discord_breaks_off_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If discord.py cancels its connector during a reconnection, the link's task does not end and tries again."""
-    monkeypatch.setattr(link_module, "_FIRST_RETRY_S", 0.01)
+    monkeypatch.setattr(reconnection, "FIRST_PAUSE_S", 0.01)
     async with scene(tmp_path) as room:
         name_another_server_in_mid_handshake(monkeypatch)
         first = room.link._client

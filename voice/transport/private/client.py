@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import discord
 import structlog
 from discord.utils import MISSING
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from voice.transport.receiver import Receiver
 
 _log = structlog.get_logger()
+
+# Seconds for an answer of Discord's API.
+_ASK_S = 3.0
 
 
 class ReceivingClient(discord.VoiceClient):
@@ -64,6 +68,24 @@ class ReceivingClient(discord.VoiceClient):
         """Whether discord.py dropped this client when it started a new main session that has the server again."""
         guild = self.client.get_guild(self.guild.id)
         return self not in self.client.voice_clients and guild is not None and not guild.unavailable
+
+    @property
+    def gateway_open(self) -> bool:
+        """Whether the main gateway's websocket is open."""
+        return bool(self.client.ws.open)
+
+    async def is_in_channel(self) -> bool:
+        """Ask Discord whether the bot is in the channel. An answer that does not come counts as yes."""
+        me = self.channel.guild.me
+        try:
+            async with asyncio.timeout(_ASK_S):
+                voice = await me.fetch_voice()
+        except discord.NotFound:
+            return False
+        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+            _log.warning("voice_state_unknown", error_class=type(error).__name__)
+            return True
+        return voice.channel is not None and voice.channel.id == self.channel.id
 
     @property
     def can_send(self) -> bool:

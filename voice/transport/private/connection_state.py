@@ -13,8 +13,9 @@ from discord.gateway import DiscordVoiceWebSocket
 from discord.utils import MISSING
 from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 
+from voice.errors import LinkError
 from voice.transport import receive_buffer
-from voice.transport.close_codes import fatal_reason
+from voice.transport.close_codes import RESUMABLE, SENT_AWAY, fatal_reason
 from voice.transport.private.socket_reader import PollingReader, end_thread
 from voice.transport.private.websocket import TolerantWebSocket
 
@@ -35,7 +36,11 @@ _REJOIN_S = 3.0
 _TRANSITION_S = 10.0
 
 # A resumption takes one round trip; after this time a new connection is quicker.
-_RESUME_S = 5.0
+_RESUME_S = 3.0
+# The main gateway's word about a voice connection that was closed comes within one round trip of the closing.
+_WORD_S = 1.5
+# Seconds that the handshake with another voice server may take.
+_HANDSHAKE_S = 8.0
 
 
 class PendingTransitions(dict[int, int]):
@@ -74,13 +79,15 @@ class ReceivingState(VoiceConnectionState):
         on_state: Callable[[bool], None],
         require_e2ee: bool = False,
     ) -> None:
-        """`on_state` is called on the event loop whenever the connection comes up (True) or goes down (False).
+        """`on_state` is called on the event loop whenever the connection comes up (True), goes down or is over (False).
 
         `require_e2ee`: refuse frames that are not end-to-end encrypted, in both directions.
         """
         self.receiver = receiver
         self.require_e2ee = require_e2ee
         self.removed = False
+        # The connection has ended, and only a new client can replace it.
+        self.over = False
         self.close_code: int | None = None
         self._on_state = on_state
         self._waiters: set[asyncio.Future[None]] = set()
@@ -94,6 +101,8 @@ class ReceivingState(VoiceConnectionState):
 
     def _create_socket(self) -> None:
         """Make the UDP socket with a receive buffer that many people who speak at once do not overflow."""
+        if self.socket is not MISSING:
+            self.socket.close()
         super()._create_socket()
         size = receive_buffer.enlarge(self.socket)
         if size < receive_buffer.SMALL_BYTES:
@@ -194,20 +203,85 @@ class ReceivingState(VoiceConnectionState):
         await super().voice_state_update(data)
 
     async def _inner_connect(self, reconnect: bool, self_deaf: bool, self_mute: bool, resume: bool) -> None:
-        """Resume if `resume` is set, and connect if that fails.
+        """Join the channel and do the handshake, once.
 
-        discord.py asks the main gateway for the channel even to resume. Discord does not answer this, so discord.py
-        waits until its timeout and gives up the connection.
+        discord.py tries five times, with pauses of its own; here the link decides about the next attempt.
         """
-        if resume:
+        await self._voice_connect(self_deaf=self_deaf, self_mute=self_mute)
+        await self._wait_for_state(ConnectionFlowState.got_both_voice_updates)
+        self.ws = await self._connect_websocket(resume=False)
+        await self._handshake_websocket()
+
+    async def _poll_voice_ws(self, reconnect: bool) -> None:
+        """Read the voice websocket until the connection is over; then the link makes a new one.
+
+        discord.py makes the new connection in this task, after pauses that grow and are never reset, and tells the loss
+        after the pause. Here the loss is told at once.
+        """
+        while True:
             try:
-                async with asyncio.timeout(_RESUME_S):
-                    await self._resume()
+                await self.ws.poll_event()
+            except asyncio.CancelledError:
                 return
-            except (discord.ConnectionClosed, aiohttp.ClientError, OSError) as error:
-                _log.info("voice_resume_refused", error_class=type(error).__name__)
-            await self.disconnect(cleanup=False)
-        await super()._inner_connect(reconnect, self_deaf, self_mute, resume=False)
+            except (discord.ConnectionClosed, TimeoutError) as error:
+                self.close_code = error.code if isinstance(error, discord.ConnectionClosed) else None
+                try:
+                    goes_on = await self._goes_on(self.close_code)
+                except (discord.ConnectionClosed, LinkError, aiohttp.ClientError, OSError) as failed:
+                    _log.info("voice_websocket_not_replaced", error_class=type(failed).__name__)
+                    goes_on = False
+                if not goes_on:
+                    self._end()
+                    return
+
+    async def _goes_on(self, code: int | None) -> bool:
+        """Replace a websocket that was closed, or went silent (`code` is None). Returns whether that was possible.
+
+        Raises `ConnectionClosed`, `LinkError`, `aiohttp.ClientError` or `OSError` (a timeout too) if it was not.
+        """
+        if self.state is ConnectionFlowState.disconnected:
+            return False
+        if code in SENT_AWAY:
+            return await self._follow()
+        if code is None or code in RESUMABLE:
+            self.state = ConnectionFlowState.websocket_connected
+            async with asyncio.timeout(_RESUME_S):
+                await self._resume()
+            return True
+        return False
+
+    async def _follow(self) -> bool:
+        """Go on at the voice server that the main gateway names. Returns False if it names none."""
+        if self.is_connected():
+            # From here a server update is the first half of a new connection.
+            self.state = ConnectionFlowState.got_voice_state_update
+        try:
+            await self._wait_for_state(
+                ConnectionFlowState.got_voice_server_update,
+                ConnectionFlowState.got_both_voice_updates,
+                ConnectionFlowState.disconnected,
+                timeout=_WORD_S,
+            )
+        except TimeoutError:
+            return False
+        if self.state is ConnectionFlowState.disconnected:
+            return False
+        former = self.ws
+        try:
+            async with asyncio.timeout(_HANDSHAKE_S):
+                self.ws = await self._connect_websocket(resume=False)
+                await self._handshake_websocket()
+        finally:
+            await former.close()
+        return True
+
+    def _end(self) -> None:
+        """Note that this connection is over. The link is told by the change of state."""
+        self.over = True
+        was_up = self.is_connected()
+        self.state = ConnectionFlowState.disconnected
+        if not was_up:
+            self._on_state(False)
 
     async def _resume(self) -> None:
         """Resume the voice session on a new websocket (op 7): keys, SSRCs, group and UDP socket stay."""

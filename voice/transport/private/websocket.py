@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import davey
-import discord
 import structlog
 from discord.gateway import DiscordVoiceWebSocket
 
-from voice.transport.close_codes import RESUMABLE, SERVER_CRASHED
 from voice.transport.rtp import is_discovery_answer
 
 if TYPE_CHECKING:
     from voice.transport.private.connection_state import ReceivingState
 
 _log = structlog.get_logger()
+
+# The server answers each heartbeat, which discord.py sends every five seconds. discord.py waits for 30 s.
+_SILENCE_S = 8.0
+
+_CLOSE_S = 1.0
 
 # UDP may lose the request or the answer of IP discovery.
 _DISCOVERY_TRIES = 5
@@ -40,16 +44,18 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
     resumed = False
 
     async def poll_event(self) -> None:
-        """Read one message. Drops a message that is not JSON; marks a resumable disconnection as resumable."""
+        """Read one message. Drops a message that is not JSON. Raises `TimeoutError` if the server has gone silent."""
         try:
-            await super().poll_event()
+            async with asyncio.timeout(_SILENCE_S):
+                await super().poll_event()
         except ValueError as error:
             _log.warning("voice_message_refused", op=None, error_class=type(error).__name__)
-        except discord.ConnectionClosed as closed:
-            if closed.code in RESUMABLE and self._connection.is_connected():
-                # discord.py resumes only after 4015; after all other codes it leaves the channel and joins again.
-                closed.code = SERVER_CRASHED
-            raise
+
+    async def close(self, code: int = 1000) -> None:
+        """Close the websocket. A server that does not answer is not waited for."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                await super().close(code)
 
     async def received_message(self, msg: dict[str, Any]) -> None:
         """Handle a JSON message. Unlike discord.py, lets a session that started unencrypted switch to encryption."""

@@ -146,8 +146,13 @@ class WrittenChannel:
 
     @asynccontextmanager
     async def connect(
-        self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
+        self,
+        source: FrameSource,
+        sink: Callable[[Sequence[AudioEvent]], None],
+        *,
+        excludes: Callable[[int], bool],
+        on_change: Callable[[], None] = lambda: None,
     ) -> AsyncIterator[ManualLink]:
-        """Open the connection. Nobody has opted out."""
+        """Open the connection. Nobody has opted out, and it never changes."""
         self.link = ManualLink(source, sink)
         yield self.link

@@ -1,0 +1,54 @@
+"""The pauses before new connections: small after health, never long, and longer while a failure lasts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from voice.transport.close_codes import RATE_LIMITED
+from voice.transport.reconnection import FIRST_PAUSE_S, HEALTHY_S, LONGEST_PAUSE_S, ReconnectPauses
+
+
+def no_luck() -> float:
+    """Leave every pause as long as it can be."""
+    return 0.0
+
+
+def after_drops(count: int, *, healthy_s: float, share: float = 0.0) -> list[float]:
+    """Return the pauses before the new connections if each of them breaks `healthy_s` after it came up."""
+    pauses, now, found = ReconnectPauses(share=lambda: share), 0.0, []
+    for _ in range(count):
+        pauses.connected(now)
+        now += healthy_s
+        pauses.lost(now)
+        found.append(pauses.next_s())
+        now += found[-1]
+    return found
+
+
+def test_each_of_seven_drops_four_seconds_after_recovery_is_over_quickly() -> None:
+    """discord.py's own pauses grow to 120 s in this case, because nothing resets them."""
+    assert after_drops(7, healthy_s=4.0) == [FIRST_PAUSE_S] * 7
+
+
+def test_no_pause_is_longer_than_ten_seconds_however_long_the_server_is_away() -> None:
+    pauses = ReconnectPauses(share=no_luck)
+    found = [pauses.next_s() for _ in range(1000)]
+    assert max(found) == LONGEST_PAUSE_S == 10.0
+    assert all(earlier <= later for earlier, later in pairwise(found))
+    assert sum(found[:6]) >= 10.0
+
+
+def test_a_server_that_throws_the_bot_out_at_once_is_asked_ever_less_often() -> None:
+    found = after_drops(8, healthy_s=HEALTHY_S - 1)
+    assert found == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+
+
+def test_after_a_limit_of_discord_the_bot_waits_its_longest_pause() -> None:
+    assert ReconnectPauses(share=no_luck).next_s(close_code=RATE_LIMITED) == LONGEST_PAUSE_S
+
+
+@pytest.mark.parametrize(("share", "pause_s"), [(0.0, FIRST_PAUSE_S), (1.0, FIRST_PAUSE_S / 2)])
+def test_rooms_do_not_come_back_at_the_same_moment(share: float, pause_s: float) -> None:
+    assert after_drops(1, healthy_s=4.0, share=share) == [pause_s]
