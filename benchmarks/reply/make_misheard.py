@@ -27,7 +27,7 @@ from config.load import load
 from rehearsal.people.clip import read_sound
 from rehearsal.scenarios.make_audio import make
 from voice.asr.scheduler import QueuedRecognizer
-from voice.asr.whisper import WhisperEngine
+from voice.asr.whisper import whisper_on_best_device
 from voice.audio import LISTEN_RATE_HZ
 from voice.speaking.resample import resample
 
@@ -73,7 +73,7 @@ async def main() -> None:
     settings = load()
     counted: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory(prefix="roomtone-names-") as folder:
-        async with QueuedRecognizer(lambda: WhisperEngine(settings.asr)) as recognizer:
+        async with QueuedRecognizer(whisper_on_best_device(settings.asr).load) as recognizer:
             for part in DialogueSet:
                 clips = await asyncio.to_thread(_spoken, part, Path(folder) / part.value)
                 counted[part.value] = await _written(clips, recognizer)

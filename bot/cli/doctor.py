@@ -113,7 +113,7 @@ def _check_hearing(settings: Settings) -> list[Finding]:
 def _check_device(settings: AsrSettings) -> Finding:
     # Imported here because it is slow.
     try:
-        from voice.asr.whisper import choose_placement, cuda_device_count
+        from voice.asr.placement import choose_placement, cuda_device_count
     except ImportError as error:
         return check_engine(error)
     devices = cuda_device_count()

@@ -21,7 +21,8 @@ from bot.room.server_voice import ServerVoice
 from bot.texts.text import Text
 from voice.asr.fallback import FallbackRecognizer
 from voice.asr.scheduler import QueuedRecognizer
-from voice.asr.whisper import WhisperEngine
+from voice.asr.whisper import whisper_on_best_device
+from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError, SynthesisError
 from voice.listening.turn_detection import SmartTurn, SmartTurnDetector, TurnModelError
 from voice.listening.vad import SileroVad, StackedSileroVad, VadError
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from bot.room.server_voice import RoomVoice
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
+    from voice.asr.placement import CudaFallback
     from voice.asr.port import Recognizer
     from voice.asr.settings import AsrSettings
     from voice.listening.settings import ListeningSettings
@@ -95,7 +97,7 @@ async def open_recognizer(
     """
     async with AsyncExitStack() as stack:
         if settings.engine == "local":
-            local = await _local_recognizer(stack, settings, metrics)
+            local = await _local_recognizer(stack, settings, health, metrics)
             if health is not None:
                 health.add_fault_check(partial(_not_loaded, local))
             yield local
@@ -108,7 +110,7 @@ async def open_recognizer(
         endpoint = Endpoint(settings.base_url, settings.endpoint_model, key, TIMEOUT_S)
         remote = await stack.enter_async_context(RemoteRecognizer(endpoint))
         try:
-            local = await _local_recognizer(stack, settings, metrics)
+            local = await _local_recognizer(stack, settings, health, metrics)
         except RecogniserError as error:
             log.warning("no_local_recogniser", problem=error)
             yield remote
@@ -131,8 +133,20 @@ def _not_loaded(recognizer: QueuedRecognizer) -> list[HealthFault]:
     return [] if recognizer.is_loaded else [NOT_LOADED]
 
 
-async def _local_recognizer(stack: AsyncExitStack, settings: AsrSettings, metrics: Metrics | None) -> QueuedRecognizer:
-    recognizer = await stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings)))
+def _gpu_problems(model: CudaFallback) -> list[DegradedPart]:
+    if model.failure is None:
+        return []
+    outage = Outage(model.failure.since, None, model.failure.problem)
+    return [DegradedPart(Text("The GPU"), Text("the processor recognises speech instead"), outage)]
+
+
+async def _local_recognizer(
+    stack: AsyncExitStack, settings: AsrSettings, health: Health | None, metrics: Metrics | None
+) -> QueuedRecognizer:
+    model = whisper_on_best_device(settings)
+    recognizer = await stack.enter_async_context(QueuedRecognizer(model.load))
+    if health is not None:
+        health.add_check(partial(_gpu_problems, model))
     if metrics is not None:
         metrics.add_queue(lambda: recognizer.queue)
         metrics.add_recogniser(lambda: recognizer.figures)

@@ -8,10 +8,10 @@ third of a recognition's CPU time.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import ctranslate2
 import numpy as np
 from faster_whisper import WhisperModel
 from faster_whisper.tokenizer import Tokenizer
@@ -19,6 +19,7 @@ from faster_whisper.transcribe import get_suppressed_tokens
 
 from voice.asr.encoder_window import FULL_WINDOW_S, MAX_TOKENS, encoder_window
 from voice.asr.glossary import glossary_prompt
+from voice.asr.placement import CPU, CudaFallback, supported
 from voice.asr.port import Recognition
 from voice.asr.repetition import compression_ratio, remove_repetition
 from voice.audio import LISTEN_RATE_HZ, duration_s
@@ -27,6 +28,9 @@ from voice.errors import RecogniserError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import ctranslate2
+
+    from voice.asr.placement import DevicePlacement
     from voice.asr.settings import AsrSettings
     from voice.audio import Pcm
 
@@ -41,36 +45,6 @@ NEEDED_FILES = ("config.json", "model.bin", "tokenizer.json")
 VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 
 
-@dataclass(frozen=True, slots=True)
-class DevicePlacement:
-    """The device and the number format of a model, as CTranslate2 names them."""
-
-    device: str
-    compute_type: str
-
-
-def cuda_device_count() -> int:
-    """Return how many CUDA devices CTranslate2 can use here; 0 without a driver."""
-    return int(ctranslate2.get_cuda_device_count())
-
-
-def choose_placement(settings: AsrSettings, *, cuda_devices: int) -> DevicePlacement:
-    """Return where to run, with `auto` resolved. Raises `RecogniserError` if CUDA is set but missing."""
-    device = settings.device
-    if device == "auto":
-        device = "cuda" if cuda_devices else "cpu"
-    if device == "cuda" and not cuda_devices:
-        raise RecogniserError('asr.device is cuda, but no CUDA device was found; set asr.device = "cpu" or "auto".')
-    return DevicePlacement(device, "float16" if device == "cuda" else "int8")
-
-
-def _supported(place: DevicePlacement) -> DevicePlacement:
-    """Return `place`. If the device (an old GPU) lacks the number format, use the fastest one it has."""
-    if place.compute_type in ctranslate2.get_supported_compute_types(place.device):
-        return place
-    return DevicePlacement(place.device, "auto")
-
-
 # Silence added after an utterance, before the padding. Without it, utterances that end right after the last word were
 # sometimes recognised as their first word alone ('Room' for "Roomtone, when does the concert start?"). 0.5 s fixes that
 # and does not change the error rate (45 recordings: 5.4 % with, 5.5 % without).
@@ -79,14 +53,14 @@ _TAIL = np.zeros(int(_TAIL_S * LISTEN_RATE_HZ), dtype=np.float32)
 
 
 class WhisperEngine:
-    """One loaded model. Not thread-safe.
+    """One loaded model at `place`. Not thread-safe.
 
     Raises `RecogniserError` if the model cannot be loaded, in a plain sentence with the remedy.
     """
 
-    def __init__(self, settings: AsrSettings) -> None:
+    def __init__(self, settings: AsrSettings, place: DevicePlacement = CPU) -> None:
         _check_model_dir(settings.model_dir)
-        place = _supported(choose_placement(settings, cuda_devices=cuda_device_count()))
+        place = supported(place)
         try:
             self._model = WhisperModel(
                 str(settings.model_dir),
@@ -196,6 +170,11 @@ class WhisperEngine:
             known = (tokenizer, tuple(get_suppressed_tokens(tokenizer, [-1]) or ()))
             self._tokenizers[language] = known
         return known
+
+
+def whisper_on_best_device(settings: AsrSettings) -> CudaFallback:
+    """Return what loads the model of the settings on a CUDA device that works, or on the CPU."""
+    return CudaFallback(settings, partial(WhisperEngine, settings))
 
 
 def _max_length(prompt_tokens: int, token_cap: int) -> int:

@@ -20,7 +20,7 @@ from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
 from rehearsal.servers.language_model import CONTEXT_TOKENS, serve_model
 from rehearsal.servers.upstream import Upstream
 from voice.asr.scheduler import QueuedRecognizer
-from voice.asr.whisper import WhisperEngine
+from voice.asr.whisper import whisper_on_best_device
 from voice.speaking.piper import PiperSynthesizer
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ async def _speech(stack: AsyncExitStack, settings: Settings) -> dict[str, object
 
 
 async def _transcription(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:
-    recognizer = await stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings.asr)))
+    recognizer = await stack.enter_async_context(QueuedRecognizer(whisper_on_best_device(settings.asr).load))
 
     async def hear(upload: transcription.TranscriptionRequest) -> transcription.Transcription:
         heard = await recognizer.recognize(

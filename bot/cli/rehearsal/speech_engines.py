@@ -16,7 +16,7 @@ from rehearsal.servers.realtime_behaviour import RealtimeEngines
 from voice.asr.guards import judge, letter_count
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.second_hearing import PLAIN, Doubt, doubt_about
-from voice.asr.whisper import WhisperEngine
+from voice.asr.whisper import whisper_on_best_device
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.realtime.port import REALTIME_RATE_HZ
 from voice.speaking.piper import PiperSynthesizer
@@ -63,7 +63,7 @@ class RehearsalRecognizer:
         """Return the text of mono int16 audio at 16 kHz. Raises `RecogniserError`."""
         if self._recognizer is None:
             self._recognizer = await self._stack.enter_async_context(
-                QueuedRecognizer(lambda: WhisperEngine(self._settings))
+                QueuedRecognizer(whisper_on_best_device(self._settings).load)
             )
         language = None if self._settings.language == "auto" else self._settings.language
         pieces = [pcm[at : at + PIECE_SAMPLES] for at in range(0, len(pcm), PIECE_SAMPLES)]

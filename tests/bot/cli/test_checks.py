@@ -44,8 +44,8 @@ from bot.mcp.settings import McpServerSettings
 from bot.models import catalogue
 from bot.settings import DiscordSettings, StorageSettings
 from bot.store.database import open_database
+from voice.asr.placement import choose_placement
 from voice.asr.settings import AsrSettings
-from voice.asr.whisper import choose_placement
 from voice.errors import OpusMissingError
 from voice.listening.settings import ListeningSettings
 

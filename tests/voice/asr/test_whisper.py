@@ -9,7 +9,7 @@ import pytest
 
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr.settings import AsrSettings
-from voice.asr.whisper import DevicePlacement, WhisperEngine, choose_placement
+from voice.asr.whisper import WhisperEngine
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
@@ -106,26 +106,3 @@ def test_a_damaged_model_is_a_plain_sentence(tmp_path: Path, whisper_model_dir: 
     (tmp_path / "model.bin").write_bytes(b"rubbish")
     with pytest.raises(RecogniserError, match="cannot be read"):
         WhisperEngine(_settings(tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("device", "cuda_devices", "expected"),
-    [
-        ("auto", 0, DevicePlacement("cpu", "int8")),
-        ("auto", 1, DevicePlacement("cuda", "float16")),
-        ("cpu", 1, DevicePlacement("cpu", "int8")),
-        ("cuda", 2, DevicePlacement("cuda", "float16")),
-    ],
-)
-def test_placement(device: str, cuda_devices: int, expected: DevicePlacement) -> None:
-    """The setting `auto` takes CUDA if a device is there, and each device gets the number format that suits it."""
-    settings = AsrSettings.model_validate({"device": device})
-    assert choose_placement(settings, cuda_devices=cuda_devices) == expected
-
-
-def test_cuda_that_is_not_there_is_said() -> None:
-    """If the settings name CUDA and no CUDA device is found, an error is raised; the CPU does not replace
-    it silently.
-    """
-    with pytest.raises(RecogniserError, match="no CUDA device was found"):
-        choose_placement(AsrSettings(device="cuda"), cuda_devices=0)

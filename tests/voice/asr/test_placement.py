@@ -1,0 +1,180 @@
+"""The recogniser runs on a CUDA device that works, and moves to the CPU when CUDA fails, without losing a sound.
+
+CTranslate2 is replaced at its boundary: an engine that raises what CTranslate2 raises. No GPU is needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from tests.fakes.recognizer import recognition
+from voice.asr.placement import CPU, CudaFallback, DevicePlacement, choose_placement
+from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.settings import AsrSettings
+from voice.errors import RecogniserError
+
+if TYPE_CHECKING:
+    from voice.asr.port import Recognition
+    from voice.audio import Pcm
+
+SOUND = np.ones(16_000, np.int16)
+NO_CUBLAS = "Library libcublas.so.12 is not found or cannot be loaded"
+NO_MEMORY = "CUDA failed with error out of memory"
+
+
+class Gpu:
+    """What CTranslate2 does at each place. `fails`: the numbers of the calls on CUDA that raise, and why."""
+
+    def __init__(
+        self, fails: dict[int, Exception] | None = None, *, loads: bool = True, cpu_loads: bool = True
+    ) -> None:
+        self.fails = fails or {}
+        self.loads = loads
+        self.cpu_loads = cpu_loads
+        self.opened: list[str] = []
+        self.calls = 0
+
+    def open(self, place: DevicePlacement) -> GpuEngine:
+        """Load the model at `place`."""
+        if place.device == "cuda" and not self.loads:
+            raise RecogniserError("The speech model cannot be read.") from RuntimeError(NO_MEMORY)
+        if place.device == "cpu" and not self.cpu_loads:
+            raise RecogniserError("The speech model cannot be read.")
+        self.opened.append(place.device)
+        return GpuEngine(self, place)
+
+    def fallback(self, device: str = "auto", *, devices: int = 1) -> CudaFallback:
+        """Return the loader under test."""
+        settings = AsrSettings.model_validate({"device": device})
+        return CudaFallback(settings, self.open, cuda_devices=lambda: devices, monotonic=lambda: 100.0)
+
+
+class GpuEngine:
+    """An `Engine` that answers with its device."""
+
+    def __init__(self, gpu: Gpu, place: DevicePlacement) -> None:
+        self._gpu = gpu
+        self._place = place
+
+    def recognize(
+        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
+    ) -> Recognition:
+        """See `Engine.recognize`."""
+        if self._place.device == "cuda":
+            self._gpu.calls += 1
+            if (error := self._gpu.fails.get(self._gpu.calls)) is not None:
+                raise RecogniserError("The speech model failed.") from error
+        return recognition(f"heard on {self._place.device}", duration_s=len(pcm) / 16_000)
+
+
+@pytest.mark.parametrize(
+    ("device", "cuda_devices", "expected"),
+    [
+        ("auto", 0, DevicePlacement("cpu", "int8")),
+        ("auto", 1, DevicePlacement("cuda", "float16")),
+        ("cpu", 1, DevicePlacement("cpu", "int8")),
+        ("cuda", 2, DevicePlacement("cuda", "float16")),
+    ],
+)
+def test_placement(device: str, cuda_devices: int, expected: DevicePlacement) -> None:
+    """The setting `auto` takes CUDA if a device is there, and each device gets the number format that suits it."""
+    settings = AsrSettings.model_validate({"device": device})
+    assert choose_placement(settings, cuda_devices=cuda_devices) == expected
+
+
+def test_cuda_that_is_not_there_is_said() -> None:
+    """If the settings name CUDA and no CUDA device is found, an error is raised; the CPU does not replace
+    it silently.
+    """
+    with pytest.raises(RecogniserError, match="no CUDA device was found"):
+        choose_placement(AsrSettings(device="cuda"), cuda_devices=0)
+
+
+def test_a_working_gpu_is_used_and_told() -> None:
+    """With a CUDA device that computes, the model runs there, and the log says where and in which format."""
+    gpu = Gpu()
+    with capture_logs() as logs:
+        engine = gpu.fallback().load()
+    assert engine.recognize(SOUND).text == "heard on cuda"
+    told = [(line["event"], line["device"], line["compute_type"]) for line in logs]
+    assert told == [("recognizer_loaded", "cuda", "float16")]
+
+
+def test_without_a_gpu_nothing_is_tried() -> None:
+    """Without a CUDA device, the CPU is used at once, and nothing failed."""
+    gpu = Gpu()
+    fallback = gpu.fallback(devices=0)
+    assert fallback.load().recognize(SOUND).text == "heard on cpu"
+    assert (gpu.opened, fallback.failure) == (["cpu"], None)
+
+
+@pytest.mark.parametrize("device", ["auto", "cuda"])
+@pytest.mark.parametrize("loads", [True, False])
+def test_a_gpu_that_cannot_compute_is_found_at_the_start(device: str, loads: bool) -> None:
+    """A listed device whose libraries or memory are missing shows when it computes: the CPU takes over, with a plain
+    sentence.
+    """
+    fallback = Gpu({1: RuntimeError(NO_CUBLAS)}, loads=loads).fallback(device)
+    with capture_logs() as logs:
+        engine = fallback.load()
+    assert engine.recognize(SOUND).text == "heard on cpu"
+    assert fallback.failure is not None
+    sentence = str(fallback.failure.problem)
+    assert sentence.startswith("CUDA failed (")
+    assert "uv sync --group cuda" in sentence
+    assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["recognizer_moved_to_cpu"]
+
+
+@pytest.mark.asyncio
+async def test_memory_that_runs_out_in_the_evening_loses_no_sound() -> None:
+    """When CUDA fails in the middle, the same sound is recognised on the CPU, and so is everything after it. The model
+    is not tried on CUDA again, also when it is loaded again.
+    """
+    gpu = Gpu({3: RuntimeError(NO_MEMORY)})
+    fallback = gpu.fallback()
+    async with QueuedRecognizer(fallback.load) as recognizer:
+        heard = [(await recognizer.recognize(SOUND, language="en")).text for _ in range(4)]
+        assert recognizer.figures.failed == 0
+    assert heard == ["heard on cuda", "heard on cpu", "heard on cpu", "heard on cpu"]
+    assert fallback.failure is not None
+    assert fallback.failure.since == 100.0
+    assert NO_MEMORY in str(fallback.failure.problem)
+    assert fallback.load().recognize(SOUND).text == "heard on cpu"
+
+
+def test_an_error_that_is_not_cudas_stays_one() -> None:
+    """An unknown language is the caller's mistake; it moves nothing to the CPU."""
+    gpu = Gpu({2: ValueError("unknown language")})
+    fallback = gpu.fallback()
+    engine = fallback.load()
+    with pytest.raises(RecogniserError, match="The speech model failed"):
+        engine.recognize(SOUND)
+    assert engine.recognize(SOUND).text == "heard on cuda"
+    assert fallback.failure is None
+
+
+def test_a_model_that_loads_nowhere_is_an_error() -> None:
+    """If the CPU cannot load the model either, the error is the file's, and CUDA is not blamed."""
+    fallback = Gpu(loads=False, cpu_loads=False).fallback()
+    with pytest.raises(RecogniserError, match="cannot be read"):
+        fallback.load()
+    assert fallback.failure is None
+
+
+def test_a_cpu_that_fails_to_load_in_the_evening_is_tried_again() -> None:
+    """If the model cannot be loaded on the CPU after CUDA failed, that sound fails, and the next one tries anew."""
+    gpu = Gpu({2: RuntimeError(NO_MEMORY)}, cpu_loads=False)
+    engine = gpu.fallback().load()
+    with pytest.raises(RecogniserError, match="cannot be read"):
+        engine.recognize(SOUND)
+    gpu.cpu_loads = True
+    assert engine.recognize(SOUND).text == "heard on cuda"
+
+
+def test_the_cpu_is_the_same_place_everywhere() -> None:
+    """The CPU's number format is the one that settings without a GPU choose."""
+    assert choose_placement(AsrSettings(device="cpu"), cuda_devices=2) == CPU

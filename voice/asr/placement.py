@@ -1,0 +1,160 @@
+"""Where the local model runs: on a CUDA device if one works, else on the CPU, also when CUDA fails later.
+
+A device that is listed may still not work: a library is missing, the driver is older than the library, the memory is
+taken. All this shows only when something is computed, so the model is tried with a moment of silence before it counts.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import ctranslate2
+import numpy as np
+import structlog
+
+from voice.audio import LISTEN_RATE_HZ
+from voice.errors import RecogniserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from voice.asr.port import Recognition
+    from voice.asr.settings import AsrSettings
+    from voice.asr.worker import Engine
+    from voice.audio import Pcm
+
+# Long enough to run the encoder and the decoder once.
+_TRIAL = np.zeros(LISTEN_RATE_HZ // 2, np.int16)
+
+# CUDA's messages may hold a list of paths.
+MOST_CHARS = 200
+
+_log: Any = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePlacement:
+    """The device and the number format of a model, as CTranslate2 names them."""
+
+    device: str
+    compute_type: str
+
+
+CPU = DevicePlacement("cpu", "int8")
+
+
+@dataclass(frozen=True, slots=True)
+class CudaFailure:
+    """Why CUDA is not used. `since`: monotonic seconds. `problem`: a plain sentence with the remedy."""
+
+    since: float
+    problem: RecogniserError
+
+
+def cuda_device_count() -> int:
+    """Return how many CUDA devices CTranslate2 can use here; 0 without a driver."""
+    return int(ctranslate2.get_cuda_device_count())
+
+
+def choose_placement(settings: AsrSettings, *, cuda_devices: int) -> DevicePlacement:
+    """Return where to run, with `auto` resolved. Raises `RecogniserError` if CUDA is set but missing."""
+    device = settings.device
+    if device == "auto":
+        device = "cuda" if cuda_devices else "cpu"
+    if device == "cuda" and not cuda_devices:
+        raise RecogniserError('asr.device is cuda, but no CUDA device was found; set asr.device = "cpu" or "auto".')
+    return DevicePlacement("cuda", "float16") if device == "cuda" else CPU
+
+
+def supported(place: DevicePlacement) -> DevicePlacement:
+    """Return `place`. If the device (an old GPU) lacks the number format, use the fastest one it has."""
+    if place.compute_type in ctranslate2.get_supported_compute_types(place.device):
+        return place
+    return DevicePlacement(place.device, "auto")
+
+
+class CudaFallback:
+    """Loads the engine on the device of the settings, and remembers for the whole process if CUDA failed.
+
+    `open_engine` loads the model at a place; it raises `RecogniserError`. `load` is called in the model's thread, by
+    one caller at a time; `failure` may be read anywhere.
+    """
+
+    def __init__(
+        self,
+        settings: AsrSettings,
+        open_engine: Callable[[DevicePlacement], Engine],
+        *,
+        cuda_devices: Callable[[], int] = cuda_device_count,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings
+        self._open_engine = open_engine
+        self._cuda_devices = cuda_devices
+        self._monotonic = monotonic
+        self.failure: CudaFailure | None = None
+
+    def load(self) -> Engine:
+        """Return an engine that works. Raises `RecogniserError`."""
+        place = CPU
+        if self.failure is None:
+            place = choose_placement(self._settings, cuda_devices=self._cuda_devices())
+        if place == CPU:
+            return self._opened(CPU)
+        try:
+            engine = self._opened(place)
+            engine.recognize(_TRIAL, language="en")
+        except RecogniserError as error:
+            if not is_cuda_failure(error):
+                raise
+            return self.on_cpu(error)
+        return _WatchedEngine(engine, self)
+
+    def on_cpu(self, error: RecogniserError) -> Engine:
+        """Remember that CUDA failed, and return an engine on the CPU."""
+        problem = RecogniserError(
+            "CUDA failed ({why}). Free the GPU's memory or install CUDA's libraries (`uv sync --group cuda`) and "
+            'restart the bot, or set asr.device = "cpu".',
+            why=str(error.__cause__)[:MOST_CHARS],
+        )
+        engine = self._opened(CPU)
+        self.failure = CudaFailure(self._monotonic(), problem)
+        _log.warning("recognizer_moved_to_cpu", problem=problem)
+        return engine
+
+    def _opened(self, place: DevicePlacement) -> Engine:
+        engine = self._open_engine(place)
+        _log.info("recognizer_loaded", device=place.device, compute_type=place.compute_type)
+        return engine
+
+
+class _WatchedEngine:
+    """An engine on CUDA. When CUDA fails, the CPU recognises the same sound, and everything after it."""
+
+    def __init__(self, engine: Engine, fallback: CudaFallback) -> None:
+        self._engine: Engine | None = engine
+        self._fallback = fallback
+
+    def recognize(
+        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
+    ) -> Recognition:
+        """See `Engine.recognize`."""
+        engine = self._engine if self._engine is not None else self._fallback.load()
+        self._engine = engine
+        try:
+            return engine.recognize(pcm, language=language, glossary=glossary, careful=careful)
+        except RecogniserError as error:
+            if self._fallback.failure is not None or not is_cuda_failure(error):
+                raise
+            # Let go of the model on the GPU before the other one is loaded.
+            self._engine = None
+            del engine
+            self._engine = self._fallback.on_cpu(error)
+        return self._engine.recognize(pcm, language=language, glossary=glossary, careful=careful)
+
+
+def is_cuda_failure(error: RecogniserError) -> bool:
+    """Return whether CTranslate2 itself failed, which on a GPU is the GPU's fault: out of memory, no cuBLAS."""
+    return isinstance(error.__cause__, RuntimeError | MemoryError)
