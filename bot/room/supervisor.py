@@ -108,6 +108,8 @@ class RoomSupervisor:
         self._make_room = make_room
         self._clock = clock
         self._entries: dict[int, _Entry] = {}
+        # Where the bot goes once the room of a guild has ended: the last wish of anybody there.
+        self._next: dict[int, Place] = {}
         self._closing = False
         self._servers = servers or no_server_settings()
         # The visits that the bot makes by itself: at most one for each guild.
@@ -129,9 +131,21 @@ class RoomSupervisor:
     async def join(self, place: Place, *, listen: ListenRequest | None = None) -> None:
         """Open a room in `place`; return when the bot has joined the channel and receives its sound.
 
-        `listen`: the bot only writes down there. Raises the room's error, or `SetupError` if it takes too long or the
+        A room that is ending is waited for; a later `join` or `leave` replaces this one meanwhile. `listen`: the bot
+        only writes down there. Raises the room's error, or `SetupError` if it takes too long, was replaced, or the
         guild has a room already.
         """
+        entry = self._entries.get(place.guild_id)
+        if entry is not None and entry.ending and entry.task is not None:
+            self._next[place.guild_id] = place
+            try:
+                await asyncio.wait({entry.task})
+            finally:
+                replaced = self._next.get(place.guild_id) is not place
+                if not replaced:
+                    del self._next[place.guild_id]
+            if replaced:
+                raise SetupError(Text("Somebody has told me something else meanwhile."))
         if self._closing:
             raise SetupError(Text("I am shutting down. Try again in a moment."))
         if place.guild_id in self._entries:
@@ -163,14 +177,16 @@ class RoomSupervisor:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def leave(self, guild_id: int) -> bool:
+        waited = self._next.pop(guild_id, None) is not None
         if guild_id not in self._entries:
-            return False
+            return waited
         await self._end(guild_id, "left")
         return True
 
     def place_of(self, guild_id: int) -> Place | None:
+        """Return where the bot is or is coming to. A room that is ending is none any more."""
         entry = self._entries.get(guild_id)
-        return entry.place if entry else None
+        return self._next.get(guild_id) if entry is None or entry.ending else entry.place
 
     def status(self, guild_id: int) -> Text:
         entry = self._entries.get(guild_id)

@@ -33,13 +33,18 @@ class FakeRoom:
         self.moves: list[MembershipChange] = []
         self._fails_to_open = fails_to_open
         self.found: list[HealthFault] = []
+        # Set it to let the room take its time to end.
+        self.stored = asyncio.Event()
+        self.stored.set()
 
     async def run(self) -> str:
         """Open, then wait for the end."""
         if self._fails_to_open:
             raise self._fails_to_open
         self.opened.set()
-        return await self.end
+        reason = await self.end
+        await self.stored.wait()
+        return reason
 
     def close(self, reason: str) -> None:
         """End with a reason."""
@@ -97,6 +102,39 @@ async def test_a_room_is_joined_asked_and_left() -> None:
         assert "/join" in rooms.status(place.guild_id)
         await rooms.join(place)
     assert [room.end.result() for room in house.rooms] == ["left", "stopped"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("commands", "comes"),
+    [
+        (["leave"], False),
+        (["leave", "join"], True),
+        (["leave", "join", "leave"], False),
+        (["leave", "join", "leave", "join"], True),
+    ],
+)
+async def test_the_last_command_wins(commands: list[str], comes: bool) -> None:
+    """Commands that follow each other while the room is still ending: the last one says whether the bot is there."""
+    house = House()
+    async with house.supervisor as rooms:
+        await rooms.join(FakePlace())
+        house.rooms[0].stored.clear()
+        told = []
+        for command in commands:
+            place = FakePlace()
+            wish = rooms.join(place) if command == "join" else rooms.leave(place.guild_id)
+            told.append(asyncio.ensure_future(wish))
+            await asyncio.sleep(0)
+            assert rooms.place_of(place.guild_id) is (place if command == "join" else None)
+        house.rooms[0].stored.set()
+        *replaced, last = await asyncio.gather(*told, return_exceptions=True)
+        assert not isinstance(last, BaseException)
+        assert [type(each) for each in replaced if isinstance(each, BaseException)] == [SetupError] * (
+            commands[:-1].count("join")
+        )
+        assert (rooms.place_of(FakePlace().guild_id) is not None) is comes
+    assert len(house.rooms) == 1 + comes
 
 
 @pytest.mark.asyncio
