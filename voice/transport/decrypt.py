@@ -11,9 +11,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 import davey
-from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt
-from nacl.exceptions import CryptoError
 
+from voice.transport.aead import PacketOpener
 from voice.transport.opus import SILENCE_FRAME
 from voice.transport.rtp import NONCE_SUFFIX_BYTES
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 # XChaCha20 takes a 24-byte nonce. The datagram carries its first 4 bytes; the rest is zero.
 _NONCE_FILL = bytes(24 - NONCE_SUFFIX_BYTES)
+_AUDIO = davey.MediaType.audio
 
 # DAVE protocol, "Frame format": a frame ends with tag (8 bytes), nonce (ULEB128), unencrypted ranges, the size of all
 # this in one byte, and this marker. Without ranges and with the shortest nonce that makes 12 bytes.
@@ -73,20 +73,22 @@ class LiveKeys(Protocol):
         """Whether frames without end-to-end encryption are refused."""
 
 
-def open_transport(datagram: bytes, packet: AudioPacket, secret_key: Sequence[int]) -> bytes | None:
+def open_transport(
+    datagram: bytes, packet: AudioPacket, secret_key: Sequence[int], opener: PacketOpener | None = None
+) -> bytes | None:
     """Return the payload of `datagram` (extension body, media frame, padding), or None if the key is wrong.
 
-    `aead_xchacha20_poly1305_rtpsize`: the header, with the extension's preamble, is the authenticated data.
+    `aead_xchacha20_poly1305_rtpsize`: the header, with the extension's preamble, is the authenticated data. `opener`:
+    the caller's own, which saves making one.
     """
     header = packet.header_bytes
     nonce = datagram[-NONCE_SUFFIX_BYTES:] + _NONCE_FILL
     try:
-        return crypto_aead_xchacha20poly1305_ietf_decrypt(
-            datagram[header:-NONCE_SUFFIX_BYTES], datagram[:header], nonce, bytes(secret_key)
-        )
-    # TypeError: there is no key before the first session description.
-    except (CryptoError, ValueError, TypeError):
+        key = bytes(secret_key)
+    # There is no key before the first session description.
+    except (ValueError, TypeError):
         return None
+    return (opener or PacketOpener()).open(datagram[header:-NONCE_SUFFIX_BYTES], datagram[:header], nonce, key)
 
 
 def looks_encrypted(frame: bytes) -> bool:
@@ -114,11 +116,11 @@ def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | DecryptFai
     if looks_encrypted(frame):
         if not ready:
             return DecryptFailure.NOT_READY
-        return _try(session, user_id, frame) or DecryptFailure.DAVE_FAILED
+        return _unseal(session, user_id, frame) or DecryptFailure.DAVE_FAILED
     if not keys.require_e2ee:
         if keys.dave_protocol_version == 0 or (keys.dave_downgraded and not ready):
             return frame
-        if ready and (opened := _try(session, user_id, frame)):
+        if ready and (opened := _decrypt(session, user_id, frame)):
             return opened
     return SILENCE_FRAME if len(frame) <= _TINY_BYTES else DecryptFailure.CLEAR
 
@@ -142,20 +144,25 @@ def find_sender(frame: bytes, candidates: Iterable[int], keys: LiveKeys) -> Decr
         return None
     session = keys.dave_session
     for user_id in candidates:
-        opened = _try(session, user_id, frame)
+        opened = _unseal(session, user_id, frame)
         if opened is not None:
             return DecryptedFrame(user_id, opened)
     return None
 
 
-def _try(session: Any, user_id: int, frame: bytes) -> bytes | None:
+def _unseal(session: Any, user_id: int, frame: bytes) -> bytes | None:
+    """Decrypt a frame that looks encrypted.
+
+    In passthrough mode the decryptor hands back what is not sealed, also if it only ends like a sealed frame. A sealed
+    frame is longer than what is in it.
+    """
+    opened = _decrypt(session, user_id, frame)
+    return opened if opened is not None and len(opened) < len(frame) else None
+
+
+def _decrypt(session: Any, user_id: int, frame: bytes) -> bytes | None:
     try:
-        opened = bytes(session.decrypt(user_id, davey.MediaType.audio, frame))
+        return bytes(session.decrypt(user_id, _AUDIO, frame)) or None
     # RuntimeError: the event loop is changing the session right now.
     except (ValueError, RuntimeError):
         return None
-    # In passthrough mode the decryptor hands back what is not sealed, also if it only ends like a sealed frame. A
-    # sealed frame is longer than what is in it.
-    if looks_encrypted(frame) and len(opened) >= len(frame):
-        return None
-    return opened or None

@@ -181,6 +181,31 @@ class JitterBuffer:
         self._add(place, packet)
         return result
 
+    def pass_on(
+        self, sequence: int, timestamp: int, payload: bytes, *, arrived_at: float, ticks: int = FRAME_TICKS
+    ) -> float | None:
+        """Take the packet whose turn it is in a running talkspurt, and return its start on the speaker's time line.
+
+        That is what happens to nearly every packet, with the same result as `push` and `release`, in a fraction of the
+        time. Returns None and changes nothing if it is any other packet; then `push` and `release` are to be called.
+        """
+        spurt, place = self._spurt, self._next
+        if spurt is None or place is None or self._waiting or self._undecided is not None:
+            return None
+        if place & 0xFFFF != sequence or spurt.next_timestamp != timestamp or not payload or payload == SILENCE_FRAME:
+            return None
+        at = spurt.at(timestamp)
+        if not _EARLIEST_S <= arrived_at - at <= _LATEST_S or arrived_at < self._last_arrival:
+            return None
+        self._remember(sequence << 32 | timestamp)
+        self._next = place + 1
+        self._highest = max(self._highest, place)
+        self._newest = place, timestamp, ticks
+        self._last_arrival = self._last_push = arrived_at
+        spurt.next_timestamp = (timestamp + ticks) & 0xFFFF_FFFF
+        spurt.silent_frames = 0
+        return at
+
     def release(self, now: float) -> list[Released]:
         """Return everything that is due."""
         return self._release(now, force=False)

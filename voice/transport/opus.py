@@ -86,8 +86,23 @@ def version() -> str:
     return text.decode("ascii", "replace")
 
 
+def _one_frame_samples(configuration: int) -> int:
+    """Return the duration of one frame in samples at 48 kHz (RFC 6716, section 3.1, table 2)."""
+    if configuration < 12:
+        return (480, 960, 1920, 2880)[configuration & 3]
+    if configuration < 16:
+        return (480, 960)[configuration & 1]
+    return (120, 240, 480, 960)[configuration & 3]
+
+
+# By the first byte of a packet that has one frame, as Discord's have.
+_ONE_FRAME_SAMPLES = {first: _one_frame_samples(first >> 3) for first in range(256) if not first & 3}
+
+
 def packet_samples(packet: bytes, *, rate_hz: int = DISCORD_RATE_HZ) -> int:
     """Return the duration of `packet` in samples per channel at `rate_hz`. Raises `OpusError` if it is not Opus."""
+    if packet and rate_hz == DISCORD_RATE_HZ and (known := _ONE_FRAME_SAMPLES.get(packet[0])):
+        return known
     return _checked(library().opus_packet_get_nb_samples(packet, len(packet), rate_hz))
 
 
@@ -114,16 +129,17 @@ class Decoder:
     After an `OpusError` the decoder stays usable; the caller conceals the frame.
     """
 
-    __slots__ = ("_buffer", "_channels", "_lib", "_pcm", "_rate_hz", "_room", "_state")
+    __slots__ = ("_buffer", "_channels", "_decode", "_pcm", "_rate_hz", "_room", "_state")
 
     def __init__(self, *, rate_hz: int = LISTEN_RATE_HZ, channels: Literal[1, 2] = 1) -> None:
         """Create a decoder that returns int16 at `rate_hz`; two channels are interleaved."""
-        self._lib = library()
+        lib = library()
+        self._decode = lib.opus_decode
         self._rate_hz = rate_hz
         self._channels = channels
         # libopus keeps its state in this buffer, so there is nothing to destroy.
-        self._state = ctypes.create_string_buffer(self._lib.opus_decoder_get_size(channels))
-        _checked(self._lib.opus_decoder_init(self._state, rate_hz, channels))
+        self._state = ctypes.create_string_buffer(lib.opus_decoder_get_size(channels))
+        _checked(lib.opus_decoder_init(self._state, rate_hz, channels))
         self._room = rate_hz * _MAX_PACKET_MS // 1000
         self._buffer = np.empty(self._room * channels, np.int16)
         self._pcm = self._buffer.ctypes.data_as(ctypes.c_void_p)
@@ -153,7 +169,9 @@ class Decoder:
         if not 0 < samples <= self._room:
             raise OpusError(f"{samples} samples are not 1 to {self._room}.")
         size = 0 if packet is None else len(packet)
-        got = _checked(self._lib.opus_decode(self._state, packet, size, self._pcm, samples, int(fec)))
+        got = self._decode(self._state, packet, size, self._pcm, samples, fec)
+        if got < _OK:
+            _checked(got)
         return self._buffer[: got * self._channels].copy()
 
 

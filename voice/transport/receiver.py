@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 import structlog
@@ -16,6 +16,7 @@ import structlog
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
 from voice.errors import OpusError
 from voice.transport import opus
+from voice.transport.aead import PacketOpener
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.counters import PacketCounters
 from voice.transport.decrypt import DecryptFailure, can_tell_sender, find_sender, open_frame, open_transport
@@ -120,6 +121,7 @@ class Receiver:
         self._is_excluded = is_excluded
         self._clock = clock
         self._lock = threading.Lock()
+        self._opener = PacketOpener()
         self._counters = PacketCounters()
         self._roster = Roster()
         self._watchdog = Watchdog()
@@ -146,7 +148,7 @@ class Receiver:
                 self._counters.excluded += 1
                 self._discard(packet.ssrc)
                 return
-            payload = open_transport(datagram, packet, keys.secret_key)
+            payload = open_transport(datagram, packet, keys.secret_key, self._opener)
             if payload is None:
                 self._counters.transport_failures += 1
                 return
@@ -299,18 +301,23 @@ class Receiver:
             self._counters.duplicate += 1
             return
         frame = open_frame(held.frame, user_id, keys)
-        match frame:
+        if isinstance(frame, DecryptFailure):
+            self._not_opened(frame, user_id, held.arrived_at)
+        else:
+            self._of_stream(stream or self._stream(ssrc, user_id), held, frame)
+
+    def _not_opened(self, failure: DecryptFailure, user_id: int, arrived_at: float) -> None:
+        self._counters.count(failure)
+        match failure:
             case DecryptFailure.NOT_READY:
-                self._counters.not_ready += 1
-                self._watchdog.unready(user_id, held.arrived_at)
+                self._watchdog.unready(user_id, arrived_at)
             case DecryptFailure.DAVE_FAILED:
-                self._counters.dave_failures += 1
                 self._watchdog.failed(user_id)
             case DecryptFailure.CLEAR:
                 # The group's keys are not in question, so nothing is recovered.
-                self._counters.clear += 1
+                pass
             case _:
-                self._of_stream(self._stream(ssrc, user_id), held, frame)
+                assert_never(failure)
 
     def _of_stream(self, stream: _Stream, held: HeldFrame, frame: bytes) -> None:
         """Push an Opus frame into the jitter buffer, and decode what it releases."""
@@ -322,6 +329,11 @@ class Receiver:
             except OpusError:
                 self._counters.undecodable += 1
                 return
+        at = stream.jitter.pass_on(held.sequence, held.timestamp, frame, arrived_at=held.arrived_at, ticks=ticks)
+        if at is not None:
+            # The stream's deadline only moves back, so `_due` stays a lower bound.
+            self._sound(stream, at, ticks, frame)
+            return
         arrival = stream.jitter.push(held.sequence, held.timestamp, frame, arrived_at=held.arrived_at, ticks=ticks)
         if arrival is not PushResult.ACCEPTED and arrival is not PushResult.UNDECIDED:
             self._counters.count(arrival)

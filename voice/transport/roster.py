@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,8 +25,7 @@ _FORGET_S = 60.0
 _MAX_UNKNOWN = 200
 
 
-@dataclass(frozen=True, slots=True)
-class HeldFrame:
+class HeldFrame(NamedTuple):
     """A frame whose sender is unknown: transport-decrypted, still DAVE-encrypted."""
 
     sequence: int

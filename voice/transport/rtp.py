@@ -5,11 +5,13 @@ Pure parsing of RFC 3550 headers as Discord uses them; it does not decrypt or id
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import struct
 from enum import StrEnum
+from typing import NamedTuple
 
 # RFC 3550, section 5.1.
 _FIXED_HEADER_BYTES = 12
+_FIXED_HEADER = struct.Struct(">BxHII")
 _VERSION = 2
 _PADDING_BIT = 0x20
 _EXTENSION_BIT = 0x10
@@ -41,8 +43,8 @@ class Rejection(StrEnum):
     MALFORMED = "malformed"  # claims to be audio, but its lengths are inconsistent
 
 
-@dataclass(frozen=True, slots=True)
-class AudioPacket:
+# A tuple is made in a third of the time of a dataclass, and a hundred speakers need 5,000 a second.
+class AudioPacket(NamedTuple):
     """An audio packet's header. The encrypted payload stays in the datagram.
 
     `header_bytes`: length of the unencrypted, authenticated part. `extension_bytes`: length of the header extension's
@@ -66,14 +68,13 @@ def parse(datagram: bytes) -> AudioPacket | Rejection:
     """Return the header of an audio packet, or the reason why `datagram` is not one."""
     if len(datagram) < 2 or datagram[0] >> 6 != _VERSION:
         return Rejection.FOREIGN
-    # Compare the whole byte, before the marker bit is masked off. Do it before checking the length: RTCP may be short.
-    if datagram[1] in _RTCP_TYPES:
-        return Rejection.RTCP
-    if datagram[1] & 0x7F != OPUS_PAYLOAD_TYPE:
-        return Rejection.VIDEO
+    # RTCP's types are whole bytes, none of which is Opus with or without the marker bit. RTCP may be short.
+    kind = datagram[1]
+    if kind & 0x7F != OPUS_PAYLOAD_TYPE:
+        return Rejection.RTCP if kind in _RTCP_TYPES else Rejection.VIDEO
     if len(datagram) < _FIXED_HEADER_BYTES:
         return Rejection.MALFORMED
-    first = datagram[0]
+    first, sequence, timestamp, ssrc = _FIXED_HEADER.unpack_from(datagram)
     header = _FIXED_HEADER_BYTES + 4 * (first & _CSRC_COUNT_MASK)
     extension = 0
     if first & _EXTENSION_BIT:
@@ -82,14 +83,7 @@ def parse(datagram: bytes) -> AudioPacket | Rejection:
         extension = 4 * int.from_bytes(datagram[header - 2 : header], "big")
     if len(datagram) <= header + extension + _OVERHEAD_BYTES:
         return Rejection.MALFORMED
-    return AudioPacket(
-        sequence=int.from_bytes(datagram[2:4], "big"),
-        timestamp=int.from_bytes(datagram[4:8], "big"),
-        ssrc=int.from_bytes(datagram[8:12], "big"),
-        header_bytes=header,
-        extension_bytes=extension,
-        padded=bool(first & _PADDING_BIT),
-    )
+    return AudioPacket(sequence, timestamp, ssrc, header, extension, bool(first & _PADDING_BIT))
 
 
 def frame_of(packet: AudioPacket, payload: bytes) -> bytes | None:

@@ -332,6 +332,34 @@ def test_each_frame_at_most_once_and_in_order(
     assert not frames or starts >= 1
 
 
+@given(arrivals(), st.integers(0, 65_535), st.integers(0, 2**32 - 1), st.integers(0, 3))
+def test_the_short_way_gives_the_same(
+    packets: list[tuple[int, float]], first_sequence: int, first_timestamp: int, odd: int
+) -> None:
+    """`pass_on`, where it takes a packet, does what `push` and `release` do, now and for all packets after it."""
+
+    def frame(n: int) -> bytes:
+        return (SILENCE_FRAME, b"", b"a", b"b")[odd] if n % 19 == 18 else struct.pack(">I", n)
+
+    def play(*, short: bool) -> tuple[list[Released], int, int, float | None]:
+        jitter, out = JitterBuffer(), list[Released]()
+        for n, at in packets:
+            sequence, timestamp = (first_sequence + n) & 0xFFFF, (first_timestamp + n * TICKS) & 0xFFFF_FFFF
+            out += jitter.release(at)
+            if jitter.has(sequence, timestamp):
+                continue
+            start = jitter.pass_on(sequence, timestamp, frame(n), arrived_at=at) if short else None
+            if start is not None:
+                out.append(OrderedFrame(frame(n), start, TICKS))
+                continue
+            jitter.push(sequence, timestamp, frame(n), arrived_at=at)
+            out += jitter.release(at)
+        deadline = jitter.deadline
+        return out + jitter.close(), jitter.lost, jitter.late, deadline
+
+    assert play(short=True) == play(short=False)
+
+
 @given(arrivals())
 def test_release_after_the_deadline_always_decides(packets: list[tuple[int, float]]) -> None:
     """Releasing at the deadline moves or removes the deadline, so a reader that sleeps until it never spins."""

@@ -21,6 +21,9 @@ _DATAGRAM_BYTES = 2048
 # Most datagrams read per wake-up before the receiver is flushed: 64 take about 10 ms to decode.
 _DRAIN = 64
 _NO_SOCKET_PAUSE_S = 0.02
+# After it has emptied the socket, the reader rests for so long. With many speakers it then reads dozens of datagrams a
+# wake-up instead of one, which costs less. Sound is handed on every 20 ms, so nothing comes later.
+_REST_S = 0.004
 # If the socket is replaced during a poll, the reader notices after this time at most.
 _LONGEST_POLL_S = 0.2
 # The reader asks this often what the system dropped.
@@ -65,10 +68,11 @@ class PollingReader(SocketReader):
                 # Between two connections the socket is missing or closed.
                 time.sleep(_NO_SOCKET_PAUSE_S)
                 continue
-            if readable:
-                self._drain(sock)
+            emptied = readable and self._drain(sock)
             self._count_overflow(sock)
             wait_s = self._flush()
+            if emptied:
+                time.sleep(_REST_S)
 
     def _count_overflow(self, sock: Any) -> None:
         """Report, once a second, how many datagrams the system dropped since the last time."""
@@ -81,18 +85,20 @@ class PollingReader(SocketReader):
         if self._overflow[1] > before:
             self._receiving.receiver.overflowed(self._overflow[1] - before)
 
-    def _drain(self, sock: Any) -> None:
+    def _drain(self, sock: Any) -> bool:
+        """Read what has arrived. Returns whether nothing is left."""
         for _ in range(_DRAIN):
             try:
                 datagram = sock.recv(_DATAGRAM_BYTES)
             except OSError:
                 # The socket is empty, or had an ICMP error, which poll reports as readable and this call has cleared.
-                return
+                return True
             for callback in list(self._callbacks):
                 try:
                     callback(datagram)
                 except Exception:  # noqa: BLE001 - one listener's fault must not deafen the others
                     _log.exception("datagram_listener_failed")
+        return False
 
     def _flush(self) -> float:
         try:
