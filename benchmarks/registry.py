@@ -23,6 +23,18 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         module="benchmarks.memory.bench",
     ),
     Benchmark(
+        name="receive",
+        title="What it costs to receive 10 to 150 people who speak at once, beside discord.py's decoder and Node.js",
+        duration="3 minutes",
+        module="benchmarks.receive.bench",
+    ),
+    Benchmark(
+        name="leaks",
+        title="Whether memory, threads, files and tasks stay flat over 1,000 joins and 100,000 packets",
+        duration="4 minutes",
+        module="benchmarks.leaks.bench",
+    ),
+    Benchmark(
         name="reply",
         title="How long an answer takes, whether it was meant to come, how it stops, and how it grows with rooms",
         duration="10 minutes, most of which people speak",

@@ -29,7 +29,7 @@ REHEARSAL_MAY_USE = "voice.transport.opus"
 
 # Library -> the modules (by prefix) that may import it.
 HOMES: dict[str, tuple[str, ...]] = {
-    "discord": ("bot.discord", "voice.transport"),
+    "discord": ("bot.discord", "voice.transport", "benchmarks.receive"),
     "opentelemetry": ("bot.monitoring",),
     "prometheus_client": ("bot.monitoring",),
     "nacl": ("voice.transport", "rehearsal"),

@@ -29,8 +29,9 @@ app = typer.Typer(
 )
 
 _FILE_WIDTH = 150
-# As in benchmarks.memory.options and benchmarks.reply.options, which are imported when they are needed.
+# As in the benchmarks' own options, which are imported when they are needed.
 MEMORY_PARTS = ("speed", "search", "barge_in", "cases", "facts")
+RECEIVE_PARTS = ("link", "bot", "node", "decoders")
 REPLY_PARTS = ("pauses", "deciding", "latency", "speakers", "interruption", "pacing")
 REPLY_PEERS = ("pipecat",)
 
@@ -197,6 +198,59 @@ def reply(
     options = ReplyBenchOptions.quick(**chosen) if quick else ReplyBenchOptions(**chosen)  # type: ignore[arg-type]
     with _shown() as progress:
         report = asyncio.run(until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
+    _tell(report, json_file)
+
+
+@app.command()
+def receive(
+    json_file: JsonFile = None,
+    speakers: Annotated[
+        list[int] | None,
+        typer.Option(min=1, max=200, help="How many people speak at once. May be repeated; default 10, 50, 100, 150."),
+    ] = None,
+    bot_speakers: Annotated[
+        list[int] | None, typer.Option(min=1, max=200, help="The same, for the whole bot; default 50, 100.")
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(min=1, max=60, help="How long they speak.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help=f"Only this part: {', '.join(RECEIVE_PARTS)}. May be repeated.")
+    ] = None,
+    node_dir: Annotated[
+        Path | None, typer.Option(help="Keep the packages of the Node.js peer here.", metavar="DIR", file_okay=False)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, half a minute.")] = False,
+) -> None:
+    """Measure what it costs to receive many people who speak at once, beside other libraries."""
+    from benchmarks.receive.bench import run
+    from benchmarks.receive.options import ReceiveBenchOptions
+
+    if unknown := sorted(set(only or ()) - set(RECEIVE_PARTS)):
+        raise typer.BadParameter(f"--only {unknown[0]} is none of {', '.join(RECEIVE_PARTS)}.")
+    given = {
+        "speakers": tuple(speakers) if speakers else None,
+        "bot_speakers": tuple(bot_speakers) if bot_speakers else None,
+        "seconds": seconds,
+        "only": tuple(only) if only else None,
+        "node_dir": node_dir,
+    }
+    chosen = {name: value for name, value in given.items() if value is not None}
+    options = ReceiveBenchOptions.quick(**chosen) if quick else ReceiveBenchOptions(**chosen)  # type: ignore[arg-type]
+    with _shown() as progress:
+        report = asyncio.run(until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
+    _tell(report, json_file)
+
+
+@app.command()
+def leaks(
+    json_file: JsonFile = None,
+    joins: Annotated[int, typer.Option(min=8, max=100_000, help="How often the bot joins and leaves.")] = 1000,
+    packets: Annotated[int, typer.Option(min=800, max=10_000_000, help="How many packets arrive.")] = 100_000,
+) -> None:
+    """Measure whether memory, threads, files and tasks stay flat."""
+    from benchmarks.leaks.bench import LeaksBenchOptions, run
+
+    with _shown() as progress:
+        report = asyncio.run(until_stopped(run(LeaksBenchOptions(joins=joins, packets=packets), progress)))
     _tell(report, json_file)
 
 

@@ -38,6 +38,28 @@ class CloseFrame:
     reason: str
 
 
+class GatewayConnection(Protocol):
+    """What a gateway needs of a connection. `send` and `close` return at once and take effect in order."""
+
+    # True when the local Discord closed this connection. The client's close code does not matter then.
+    closed_by_us: bool
+    # The code of the client's close frame, or None when the client sent no close frame, for example because its process
+    # died.
+    close_code: int | None
+
+    def send_json(self, message: Json) -> None:
+        """Send a JSON message."""
+
+    def send(self, frame: str | bytes) -> None:
+        """Send a text or binary message."""
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Close the connection once everything before is sent."""
+
+    def abort(self) -> None:
+        """Cut the connection, without a close frame."""
+
+
 class WebsocketConnection:
     """A websocket with its outbox. `send` and `close` return at once and take effect in order."""
 
@@ -45,10 +67,8 @@ class WebsocketConnection:
         self._socket = socket
         self._transport = transport
         self._outbox: asyncio.Queue[str | bytes | CloseFrame] = asyncio.Queue(_OUTBOX_MESSAGES)
-        # True when the local Discord closed this connection. The client's close code does not matter then.
         self.closed_by_us = False
-        # The code of the client's close frame, or None when the client sent no close frame, for example because its
-        # process died. aiohttp's own `close_code` would be 1000 in that case.
+        # aiohttp's own `close_code` is 1000 when the client sent no close frame.
         self.close_code: int | None = None
         # The close frame to send once the messages queued before it are sent.
         self.close_frame: CloseFrame | None = None
@@ -97,16 +117,16 @@ class WebsocketConnection:
 class ConnectionHandler(Protocol):
     """Handles the messages of a connection. The two gateways implement this protocol."""
 
-    def opened(self, connection: WebsocketConnection) -> None:
+    def opened(self, connection: GatewayConnection) -> None:
         """Say hello."""
 
-    def text(self, connection: WebsocketConnection, message: dict[str, Any]) -> None:
+    def text(self, connection: GatewayConnection, message: dict[str, Any]) -> None:
         """Handle a JSON message."""
 
-    def binary(self, connection: WebsocketConnection, body: bytes) -> None:
+    def binary(self, connection: GatewayConnection, body: bytes) -> None:
         """Handle a binary message."""
 
-    def closed(self, connection: WebsocketConnection) -> None:
+    def closed(self, connection: GatewayConnection) -> None:
         """Forget the connection."""
 
 

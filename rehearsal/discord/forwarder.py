@@ -7,8 +7,10 @@ A seeded generator decides which packets are lost, padded or reordered (`Network
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import secrets
+import socket
 import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
@@ -93,6 +95,16 @@ class Forwarder(asyncio.DatagramProtocol):
         self.faults.forget(leg.ssrc)
         for pair in [pair for pair in self._held if leg.ssrc in pair]:
             self._held.pop(pair)[1].cancel()
+
+    def leg_of(self, user_id: int) -> MediaLeg | None:
+        """Return the media leg of a user's session, or None."""
+        return next((leg for leg in self._legs.values() if leg.user_id == user_id), None)
+
+    def duplicate_socket(self) -> socket.socket:
+        """Return the media server's socket for another thread to send from. The caller closes it."""
+        assert self._transport is not None, "the forwarder was not started"
+        shared = self._transport.get_extra_info("socket")
+        return socket.socket(shared.family, shared.type, fileno=os.dup(shared.fileno()))
 
     def close(self) -> None:
         for _, timer in self._held.values():

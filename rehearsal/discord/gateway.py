@@ -22,7 +22,7 @@ from rehearsal.errors import LocalDiscordError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rehearsal.discord.connection import WebsocketConnection
+    from rehearsal.discord.connection import GatewayConnection
     from rehearsal.discord.guild_state import GuildState
     from rehearsal.discord.payloads import Json
 
@@ -56,7 +56,7 @@ class GatewaySession:
 
     user_id: int
     intents: int
-    connection: WebsocketConnection | None
+    connection: GatewayConnection | None
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     sequence: int = 0
     expiry: asyncio.TimerHandle | None = None
@@ -70,7 +70,7 @@ class GatewaySession:
         if self.connection is not None:
             self.connection.send_json(message)
 
-    def resume(self, connection: WebsocketConnection, after: int) -> None:
+    def resume(self, connection: GatewayConnection, after: int) -> None:
         """Continue on a new websocket, and resend the events that came after the sequence number `after`."""
         self.connection = connection
         for message in self._replay:
@@ -96,7 +96,7 @@ class Gateway:
         self._disconnect_voice = disconnect_voice
         self._resume_window_s = resume_window_s
         self._sessions: dict[str, GatewaySession] = {}
-        self._by_connection: dict[WebsocketConnection, GatewaySession] = {}
+        self._by_connection: dict[GatewayConnection, GatewaySession] = {}
 
     def close(self) -> None:
         for session in self._sessions.values():
@@ -175,11 +175,11 @@ class Gateway:
 
     # --- ConnectionHandler ----------------------------------------------------------------------------------------
 
-    def opened(self, connection: WebsocketConnection) -> None:
+    def opened(self, connection: GatewayConnection) -> None:
         """Say hello (op 10)."""
         connection.send_json({"op": _HELLO, "d": {"heartbeat_interval": _HEARTBEAT_INTERVAL_MS}})
 
-    def text(self, connection: WebsocketConnection, message: dict[str, Any]) -> None:
+    def text(self, connection: GatewayConnection, message: dict[str, Any]) -> None:
         """Handle a message from a bot."""
         opcode = message["op"]
         data = message.get("d")
@@ -202,11 +202,11 @@ class Gateway:
         elif opcode != _PRESENCE:
             _log.info("gateway_opcode_ignored", opcode=opcode)
 
-    def binary(self, connection: WebsocketConnection, body: bytes) -> None:
+    def binary(self, connection: GatewayConnection, body: bytes) -> None:
         """Close the connection: the local gateway accepts only JSON."""
         connection.close(GatewayCloseCode.UNKNOWN_OPCODE, f"The gateway takes JSON, not {len(body)} bytes.")
 
-    def closed(self, connection: WebsocketConnection) -> None:
+    def closed(self, connection: GatewayConnection) -> None:
         """End the session, or keep it for a resume if the websocket broke."""
         session = self._by_connection.pop(connection, None)
         if session is None or session.connection is not connection:
@@ -219,7 +219,7 @@ class Gateway:
 
     # --- helpers -----------------------------------------------------------------------------------------------
 
-    def _identify(self, connection: WebsocketConnection, data: dict[str, Any]) -> None:
+    def _identify(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
         bot_id = bot_of_token(self._state, data.get("token"))
         if bot_id is None:
             connection.close(GatewayCloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
@@ -250,7 +250,7 @@ class Gateway:
         session.dispatch("GUILD_CREATE", payloads.guild_create(guild, members, self._state.voice_states()))
         _log.info("bot_identified", user_id=bot_id)
 
-    def _resume(self, connection: WebsocketConnection, data: dict[str, Any]) -> None:
+    def _resume(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
         session = self._sessions.get(str(data.get("session_id")))
         bot_id = bot_of_token(self._state, data.get("token"))
         if bot_id is None:

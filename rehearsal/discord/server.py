@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from rehearsal.discord.arrivals import ArrivalCallback
+    from rehearsal.discord.connection import ConnectionHandler
     from rehearsal.discord.payloads import Json
 
 _log = structlog.get_logger()
@@ -212,6 +213,16 @@ class LocalDiscord:
         Raises `LocalDiscordError` for an unknown fault or option, and when nobody is in voice.
         """
         return self._faults.inject(name, user_id=user_id, options=options)
+
+    @property
+    def voice_gateway(self) -> ConnectionHandler:
+        """The voice gateway, for a client inside this process that has no websocket."""
+        return self._voice
+
+    @property
+    def media(self) -> Forwarder:
+        """The media server."""
+        return self._forwarder
 
     def watch_arrivals(self, watch: ArrivalCallback) -> None:
         """Call `watch` for each voice packet that reaches the media server from now on."""

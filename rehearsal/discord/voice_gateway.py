@@ -20,7 +20,7 @@ from rehearsal.discord.forwarder import SSRC_STEP, Forwarder, MediaLeg
 from rehearsal.discord.voice_room import VoiceRoom, VoiceSession
 
 if TYPE_CHECKING:
-    from rehearsal.discord.connection import WebsocketConnection
+    from rehearsal.discord.connection import GatewayConnection
     from rehearsal.discord.guild_state import GuildState
 
 _log = structlog.get_logger()
@@ -61,7 +61,7 @@ class VoiceGateway:
         self._state = state
         self._forwarder = forwarder
         self._resume_window_s = resume_window_s
-        self._sessions: dict[WebsocketConnection, VoiceSession] = {}
+        self._sessions: dict[GatewayConnection, VoiceSession] = {}
         self._ssrcs = itertools.count(_FIRST_SSRC, SSRC_STEP)
         self._by_user: dict[int, VoiceSession] = {}
         self.rooms = {channel.id: VoiceRoom(channel.id) for channel in state.guild.voice_channels}
@@ -95,12 +95,12 @@ class VoiceGateway:
 
     # --- ConnectionHandler -------------------------------------------------------------------------------------
 
-    def opened(self, connection: WebsocketConnection) -> None:
+    def opened(self, connection: GatewayConnection) -> None:
         """Say hello (op 8)."""
         data = {"v": 8, "heartbeat_interval": _HEARTBEAT_INTERVAL_MS}
         connection.send_json({"op": _HELLO, "d": data})
 
-    def text(self, connection: WebsocketConnection, message: dict[str, Any]) -> None:
+    def text(self, connection: GatewayConnection, message: dict[str, Any]) -> None:
         """Handle a JSON message."""
         opcode = message["op"]
         data = message.get("d")
@@ -129,7 +129,7 @@ class VoiceGateway:
         elif session.protocol_selected:
             self._in_room(session, opcode, fields)
 
-    def binary(self, connection: WebsocketConnection, body: bytes) -> None:
+    def binary(self, connection: GatewayConnection, body: bytes) -> None:
         """Handle a binary message: the opcode, then the DAVE message."""
         session = self._sessions.get(connection)
         if session is None:
@@ -137,7 +137,7 @@ class VoiceGateway:
         elif body and session.protocol_selected:
             self.room_of(session).dave_binary(session, body[0], body[1:])
 
-    def closed(self, connection: WebsocketConnection) -> None:
+    def closed(self, connection: GatewayConnection) -> None:
         """End the session, or keep it for a resume if the websocket broke."""
         session = self._sessions.pop(connection, None)
         if session is None or session.connection is not connection:
@@ -154,7 +154,7 @@ class VoiceGateway:
 
     # --- helpers -----------------------------------------------------------------------------------------------
 
-    def _identify(self, connection: WebsocketConnection, data: dict[str, Any]) -> None:
+    def _identify(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
         user_id = _snowflake(data.get("user_id"))
         state = self._state.voice_state(user_id)
         token = self._state.voice_token(user_id)
@@ -169,7 +169,7 @@ class VoiceGateway:
         else:
             self._begin(connection, user_id, int(state["channel_id"]), state["session_id"])
 
-    def _begin(self, connection: WebsocketConnection, user_id: int, channel_id: int, session_id: str) -> None:
+    def _begin(self, connection: GatewayConnection, user_id: int, channel_id: int, session_id: str) -> None:
         old = self._by_user.get(user_id)
         if old is not None:
             # Each member has one voice session, so a new identify replaces the old session.
@@ -192,7 +192,7 @@ class VoiceGateway:
         }
         session.send_unsequenced({"op": _READY, "d": ready})
 
-    def _resume(self, connection: WebsocketConnection, data: dict[str, Any]) -> None:
+    def _resume(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
         for session in self._by_user.values():
             if session.session_id == data.get("session_id"):
                 break
@@ -214,7 +214,7 @@ class VoiceGateway:
         session.resume(connection, after if isinstance(after, int) and after >= 0 else 0)
         _log.info("voice_session_resumed", user_id=session.user_id)
 
-    def _select_protocol(self, connection: WebsocketConnection, session: VoiceSession, data: dict[str, Any]) -> None:
+    def _select_protocol(self, connection: GatewayConnection, session: VoiceSession, data: dict[str, Any]) -> None:
         choice = data.get("data")
         mode = choice.get("mode") if isinstance(choice, dict) else None
         if data.get("protocol") != "udp":

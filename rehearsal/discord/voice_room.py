@@ -29,7 +29,7 @@ from rehearsal.errors import MlsError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rehearsal.discord.connection import WebsocketConnection
+    from rehearsal.discord.connection import GatewayConnection
     from rehearsal.discord.forwarder import MediaLeg
     from rehearsal.discord.payloads import Json
 
@@ -47,7 +47,7 @@ class VoiceSession:
     user_id: int
     session_id: str
     leg: MediaLeg
-    connection: WebsocketConnection | None
+    connection: GatewayConnection | None
     protocol_selected: bool = False
     sequence: int = 0
     expiry: asyncio.TimerHandle | None = None
@@ -67,7 +67,7 @@ class VoiceSession:
         if self.connection is not None:
             self.connection.send_json(message)
 
-    def resume(self, connection: WebsocketConnection, after: int) -> None:
+    def resume(self, connection: GatewayConnection, after: int) -> None:
         """Continue on a new websocket, and send the messages that came after the sequence number `after`."""
         self.connection = connection
         for sequence, frame in self._replay:

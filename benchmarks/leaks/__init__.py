@@ -1,0 +1,1 @@
+"""`roomtone bench leaks`: whether memory, threads, files and tasks stay flat."""

@@ -1,0 +1,88 @@
+"""`roomtone bench leaks`: whether memory, threads, files and tasks stay flat over many joins and packets.
+
+The link joins the local Discord and leaves it, again and again, with two people in the channel. Then a receiver gets
+packets of 200 SSRCs, half of which nobody announces, while people come and go.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.child_process import ChildProcess, child_process, python_module
+from benchmarks.leaks.growth import growth
+from benchmarks.machine import busy_sentence, describe_machine
+from benchmarks.report import BenchmarkReport, Target, at_most
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from benchmarks.progress import Progress
+    from benchmarks.report import Json
+
+_SAMPLES = 20
+_JOINS_TIMEOUT_S = 300.0
+# What the allocator may keep. A join that leaked its receiver and decoders would take a hundred times as much.
+_MEMORY_MB = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class LeaksBenchOptions:
+    """`joins`: how often the link joins and leaves. `packets`: how many packets arrive."""
+
+    joins: int = 1000
+    packets: int = 100_000
+
+
+async def run(options: LeaksBenchOptions, progress: Progress) -> BenchmarkReport:
+    """Measure both parts. Raises `BenchmarkError`."""
+    machine = describe_machine()
+    busy = busy_sentence()
+    ours: dict[str, Json] = {}
+    async with AsyncExitStack() as stack:
+        crowd = await stack.enter_async_context(
+            child_process("the crowd", python_module("benchmarks.receive.crowd_process"))
+        )
+        where = await crowd.ask("open", people=2)
+        process = await stack.enter_async_context(child_process("the link", python_module("benchmarks.leaks.process")))
+        await process.ask("enter", discord=where)
+        for op, total in (("joins", options.joins), ("packets", options.packets)):
+            ours[f"{total:,} {op}"] = await _sampled(process, op, total, progress)
+    return BenchmarkReport(
+        bench="leaks",
+        machine=machine,
+        ours=ours,
+        peers={},
+        targets=leaks_targets(ours),
+        remarks=() if busy is None else (busy,),
+    )
+
+
+async def _sampled(process: ChildProcess, op: str, total: int, progress: Progress) -> dict[str, Json]:
+    """Do something `total` times, sample what the process holds on the way, and return the samples and the growth."""
+    samples: list[dict[str, float]] = []
+    progress.step(f"{total:,} {op}", total=_SAMPLES)
+    for number in range(_SAMPLES):
+        count = total * (number + 1) // _SAMPLES - total * number // _SAMPLES
+        samples.append(await process.ask(op, count=count, timeout_s=_JOINS_TIMEOUT_S))
+        progress.advance()
+    first, last = dict(samples[0]), dict(samples[-1])
+    return {"growth": growth(samples), "first": {**first}, "last": {**last}}
+
+
+def leaks_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
+    """Return the targets with their values in `ours`."""
+    targets = []
+    for name, figures in ours.items():
+        grown = figures.get("growth") if isinstance(figures, dict) else None
+        for what, most, goal in (
+            ("rss_mb", _MEMORY_MB, f"<= {_MEMORY_MB:g} MB"),
+            ("threads", 0.0, "0"),
+            ("files", 0.0, "0"),
+            ("tasks", 0.0, "0"),
+        ):
+            value = grown.get(what) if isinstance(grown, dict) else None
+            number = float(value) if isinstance(value, int | float) else None
+            targets.append(at_most(f"growth over {name}: {what}", goal, number, most, name))
+    return tuple(targets)

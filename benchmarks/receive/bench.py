@@ -1,0 +1,203 @@
+"""`roomtone bench receive`: what it costs to receive people who speak at once, beside other libraries.
+
+The crowd and its Discord are one process, and who receives it is another one: the bare link, the whole bot, or
+@discordjs/voice. All of them get the same streams over UDP, with both encryptions, one after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.child_process import child_process, python_module
+from benchmarks.errors import PeerError
+from benchmarks.machine import busy_sentence, describe_machine
+from benchmarks.receive.crowd import load_opus
+from benchmarks.receive.crowd_process import FIRST_PERSON_ID, NODE_ID
+from benchmarks.receive.decoders import measure_decoders
+from benchmarks.receive.node_peer import VERSION, peer_command
+from benchmarks.receive.targets import receive_targets
+from benchmarks.report import BenchmarkReport
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.script.scenario_file import scenario_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from benchmarks.child_process import ChildProcess
+    from benchmarks.machine import Machine
+    from benchmarks.progress import Progress
+    from benchmarks.receive.options import ReceiveBenchOptions
+    from benchmarks.report import Json
+
+_UNFINISHED = "This run was not finished when this was written."
+_JOIN_TIMEOUT_S = 180.0
+# After the last packet, until the last sound has been delivered.
+_SETTLE_S = 0.5
+_REPORT_S = 6.0
+# The bot speaks to nobody here, and its data folder is deleted.
+_BOT_SETTINGS = {"compaction.summariser": "extractive", "room.notice": "", "web.port": 0}
+
+
+async def run(
+    options: ReceiveBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
+) -> BenchmarkReport:
+    """Measure the chosen parts. `on_part` gets the unfinished report after each part. Raises `BenchmarkError`."""
+    measuring = _Measuring(options, progress, describe_machine(), on_part)
+    if (busy := busy_sentence()) is not None:
+        measuring.remark(busy)
+    async with AsyncExitStack() as stack:
+        await measuring.all_parts(stack)
+    return measuring.report()
+
+
+@dataclass(slots=True)
+class _Measuring:
+    """One run and its results so far."""
+
+    options: ReceiveBenchOptions
+    progress: Progress
+    machine: Machine
+    on_part: Callable[[BenchmarkReport], None] | None
+    ours: dict[str, Json] = field(default_factory=dict)
+    peers: dict[str, Json] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    def remark(self, sentence: str) -> None:
+        """Show a sentence now and add it to the report."""
+        self.remarks.append(sentence)
+        self.progress.say(sentence)
+
+    def report(self, *, unfinished: bool = False) -> BenchmarkReport:
+        """Return the report of the results so far."""
+        more = (_UNFINISHED,) if unfinished else ()
+        return BenchmarkReport(
+            bench="receive",
+            machine=self.machine,
+            ours=dict(self.ours),
+            peers=dict(self.peers),
+            targets=receive_targets(self.ours),
+            remarks=(*self.remarks, *more),
+        )
+
+    async def all_parts(self, stack: AsyncExitStack) -> None:
+        """Measure the chosen parts one after the other."""
+        options = self.options
+        if options.wants("decoders"):
+            recordings = sorted(scenario_path("crowd").parent.glob("*.ogg"))
+            packets = await asyncio.to_thread(load_opus, recordings, least_s=0.0)
+            ours, stock = await asyncio.to_thread(measure_decoders, packets)
+            self.ours["decoder alone"], self.peers["discord.py's decoder alone"] = ours, stock
+            self._part_is_done()
+        if not any(map(options.wants, ("link", "bot", "node"))):
+            return
+        self.progress.step(f"{options.people} people enter", total=1)
+        crowd = await stack.enter_async_context(
+            child_process("the crowd", python_module("benchmarks.receive.crowd_process"))
+        )
+        where = await crowd.ask("open", people=options.people, timeout_s=_JOIN_TIMEOUT_S)
+        self.progress.advance()
+        if options.wants("link"):
+            await self._measure_ours(crowd, "link", where, self.options.speakers, self.options.seconds)
+        if options.wants("bot"):
+            await self._measure_ours(crowd, "bot", where, self.options.bot_speakers, self.options.bot_seconds)
+        if options.wants("node"):
+            try:
+                await self._measure_node(crowd, where)
+            except PeerError as error:
+                self.remark(f"@discordjs/voice was left out. {error}")
+
+    async def _measure_ours(
+        self, crowd: ChildProcess, op: str, where: Mapping[str, object], speakers: Sequence[int], seconds: float
+    ) -> None:
+        """Measure the bare link or the whole bot."""
+        name = {"link": "link", "bot": "whole bot"}[op]
+        command = python_module("benchmarks.receive.receiving_process")
+        figures: dict[str, Json] = {}
+        with tempfile.TemporaryDirectory(prefix="roomtone-receive-") as folder:
+            async with child_process(name, command) as receiver:
+                settings = {**_BOT_SETTINGS, "storage.data_dir": folder}
+                await receiver.ask(op, settings=settings, discord=where, timeout_s=_JOIN_TIMEOUT_S)
+                self.progress.step(f"{name}: people speak at once", total=len(speakers))
+                for number in speakers:
+                    sent, cost = await self._one(crowd, receiver, ROOMTONE_BOT_ID, number, seconds)
+                    # The bot's room reports the counters every five seconds.
+                    await asyncio.sleep(_REPORT_S if op == "bot" else 0.0)
+                    counted = await receiver.ask("counters")
+                    figures[f"{number} speakers"] = summary(sent, {**cost, **counted})
+                    self.progress.advance()
+        self.ours[name] = figures
+        self._part_is_done()
+
+    async def _measure_node(self, crowd: ChildProcess, where: Mapping[str, object]) -> None:
+        async with AsyncExitStack() as stack:
+            folder = self.options.node_dir or Path(
+                stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-node-"))
+            )
+            command = await peer_command(folder)
+            trusted = {"NODE_EXTRA_CA_CERTS": str(where["ca_file"])}
+            figures: dict[str, Json] = {"version": VERSION}
+            self.progress.step("@discordjs/voice: people speak at once", total=len(self.options.speakers))
+            peer = await stack.enter_async_context(child_process("@discordjs/voice", command, env=trusted))
+            await peer.ask(
+                "join",
+                control=where["control"],
+                user=str(NODE_ID),
+                guild=where["guild_id"],
+                channel=where["channel_id"],
+                timeout_s=_JOIN_TIMEOUT_S,
+            )
+            subscribed = 0
+            for number in sorted(self.options.speakers):
+                ids = [str(FIRST_PERSON_ID + index) for index in range(subscribed, number)]
+                await peer.ask("subscribe", speakers=ids, decode=True)
+                subscribed = number
+                sent, cost = await self._one(crowd, peer, NODE_ID, number, self.options.seconds)
+                figures[f"{number} speakers"] = summary(sent, cost)
+                self.progress.advance()
+            self.peers["@discordjs/voice"] = figures
+            self._part_is_done()
+
+    async def _one(
+        self, crowd: ChildProcess, receiver: ChildProcess, user_id: int, speakers: int, seconds: float
+    ) -> tuple[dict[str, Json], dict[str, Json]]:
+        """Let so many people speak. Returns what was sent, and what it cost the receiver."""
+        await crowd.ask("prepare", receiver=user_id, speakers=speakers, seconds=seconds)
+        await crowd.ask("announce", speakers=speakers)
+        await asyncio.sleep(_SETTLE_S)
+        await receiver.ask("begin")
+        sent = await crowd.ask("perform", receiver=user_id, together=False)
+        await asyncio.sleep(_SETTLE_S)
+        return sent, await receiver.ask("end")
+
+    def _part_is_done(self) -> None:
+        if self.on_part is not None:
+            self.on_part(self.report(unfinished=True))
+
+
+def summary(sent: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the figures of one number of speakers: what was sent, what became sound, and what it cost."""
+    counters = found["counters"]
+    assert isinstance(counters, dict)
+    packets, wall_s, cpu_s = _number(sent["packets"]), _number(found["wall_s"]), _number(found["cpu_s"])
+    speaker_seconds = packets / 50
+    return {
+        "sent": int(packets),
+        "lost": int(packets - _number(counters.get("decoded", 0)) - _number(counters.get("silence", 0))),
+        "core": round(cpu_s / wall_s, 4),
+        "cpu_s_a_speaker_second": round(cpu_s / speaker_seconds, 6),
+        "threads": found.get("threads", {}),
+        "loop_lag": found["loop_lag"],
+        "counters": counters,
+        "dropped": found.get("dropped", {}),
+        "sender_latest_ms": sent["latest_ms"],
+    }
+
+
+def _number(value: Json) -> float:
+    assert isinstance(value, int | float), "a figure"
+    return float(value)

@@ -1,0 +1,52 @@
+"""A plain discord.py client in the local Discord, which is all that the link needs."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import discord
+import yarl
+
+from benchmarks.errors import BenchmarkError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AsyncExitStack
+
+_READY_TIMEOUT_S = 60.0
+
+
+class _Client(discord.Client):
+    """Tells when it knows its guilds."""
+
+    def __init__(self, ca_file: str) -> None:
+        tls = ssl.create_default_context(cafile=ca_file)
+        intents = discord.Intents(guilds=True, voice_states=True)
+        super().__init__(intents=intents, connector=aiohttp.TCPConnector(ssl=tls))
+        self.knows_guilds = asyncio.Event()
+
+    async def on_ready(self) -> None:
+        self.knows_guilds.set()
+
+
+async def voice_channel(stack: AsyncExitStack, where: Mapping[str, Any]) -> discord.VoiceChannel:
+    """Log in to the local Discord at these addresses and return its voice channel. `stack` logs out.
+
+    This process has no other Discord afterwards. Raises `BenchmarkError`.
+    """
+    discord.http.Route.BASE = where["api_base"]
+    discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(where["gateway"])
+    client = await stack.enter_async_context(_Client(where["ca_file"]))
+    running = asyncio.create_task(client.start(where["token"]), name="discord-client")
+    stack.callback(running.cancel)
+    try:
+        async with asyncio.timeout(_READY_TIMEOUT_S):
+            await client.knows_guilds.wait()
+    except TimeoutError as error:
+        raise BenchmarkError("The local Discord did not let the client in.") from error
+    channel = client.get_channel(where["channel_id"])
+    assert isinstance(channel, discord.VoiceChannel), "the local Discord has it"
+    return channel

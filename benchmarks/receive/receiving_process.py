@@ -1,0 +1,148 @@
+"""Receives the crowd in a process of its own (`python -m benchmarks.receive.receiving_process`): the bare link of
+`voice.transport`, or the whole bot.
+
+    {"op": "link", "discord": {...}}                       -> {}    the link is in the channel
+    {"op": "bot", "settings": {...}, "discord": {...}}     -> {}    the bot is in the channel
+    {"op": "begin"}                                        -> {}    from here on it is measured
+    {"op": "end"}                                          -> the cost since `begin`
+    {"op": "counters"}                                     -> what became of the packets since `begin`
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from contextlib import AsyncExitStack
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from benchmarks.child_process import keep_stdout_for_answers, serve
+from benchmarks.receive.client import voice_channel
+from benchmarks.receive.usage import LoopLag, cpu_by_thread, shares, spread_of
+from bot.app import running_bot
+from bot.cli.environment import local_zone
+from bot.events import LinkChanged, QueuesMeasured
+from bot.wiring.settings import BotSettings
+from config.load import load
+from voice.transport.audio_events import SpeechFrames
+from voice.transport.link import VoiceLink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bot.events import Event
+    from voice.transport.audio_events import AudioEvent
+
+_FRAME_SAMPLES = 320
+
+
+class ReceivingProcess:
+    """The state of the process. `stack` closes what it opens."""
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        self._stack = stack
+        self._lag: LoopLag | None = None
+        self._samples = 0
+        self._counters: Callable[[], Mapping[str, int]] = dict
+        self._reported: Mapping[str, int] = {}
+        self._dropped: dict[str, int] = {}
+        self._before: tuple[float, float, Mapping[str, float], Mapping[str, int], Mapping[str, int]] | None = None
+
+    async def answer(self, request: Mapping[str, Any]) -> Mapping[str, object]:
+        """Carry out one request."""
+        match request["op"]:
+            case "link":
+                await self._join_link(request["discord"])
+            case "bot":
+                await self._join_bot(request["settings"], request["discord"])
+            case "begin":
+                await self._begin()
+            case "end":
+                return self._end()
+            case "counters":
+                return self._counted()
+            case other:
+                raise ValueError(f"unknown request {other}")
+        return {}
+
+    async def _join_link(self, where: Mapping[str, Any]) -> None:
+        channel = await voice_channel(self._stack, where)
+        link = await self._stack.enter_async_context(
+            VoiceLink.open(channel, sink=self._hear, is_excluded=lambda _: False, on_event=lambda _: None)
+        )
+        self._counters = lambda: link.counters().as_dict()
+
+    def _hear(self, batch: Sequence[AudioEvent]) -> None:
+        self._samples += sum(len(event.pcm) for event in batch if isinstance(event, SpeechFrames))
+
+    async def _join_bot(self, settings: Mapping[str, Any], where: Mapping[str, Any]) -> None:
+        own = {
+            "discord.token": where["token"],
+            "discord.api_base": where["api_base"],
+            "discord.gateway": where["gateway"],
+            "discord.ca_file": where["ca_file"],
+            "discord.guilds": (),
+            "discord.channels": (),
+        }
+        loaded = load(overrides={**settings, **own})
+        parts = BotSettings(**{field.name: getattr(loaded, field.name) for field in fields(BotSettings)})
+        bot = await self._stack.enter_async_context(
+            running_bot(parts, observe=self._observe, rejoin=False, zone=local_zone())
+        )
+        place = bot.client.place(where["guild_id"], where["channel_id"])
+        assert place is not None, "the local Discord has it"
+        await bot.supervisor.join(place)
+        # The room reports the link's counters every five seconds.
+        self._counters = lambda: self._reported
+
+    def _observe(self, event: Event) -> None:
+        if isinstance(event, LinkChanged):
+            self._reported = event.counters
+        if isinstance(event, QueuesMeasured):
+            for queue in event.queues:
+                self._dropped |= {f"{queue.name}: {reason}": count for reason, count in queue.dropped.items()}
+
+    async def _begin(self) -> None:
+        if self._lag is None:
+            self._lag = await self._stack.enter_async_context(LoopLag())
+        self._lag.take()
+        self._samples = 0
+        self._before = time.monotonic(), time.process_time(), cpu_by_thread(), dict(self._counters()), self._dropped
+
+    def _end(self) -> Mapping[str, object]:
+        assert self._before is not None
+        assert self._lag is not None
+        since, cpu_before, threads_before, _, _ = self._before
+        wall_s, cpu_s = time.monotonic() - since, time.process_time() - cpu_before
+        return {
+            "wall_s": round(wall_s, 3),
+            "cpu_s": round(cpu_s, 3),
+            "threads": shares(threads_before, cpu_by_thread(), wall_s),
+            "loop_lag": spread_of(self._lag.take()),
+        }
+
+    def _counted(self) -> Mapping[str, object]:
+        assert self._before is not None
+        _, _, _, counters_before, dropped_before = self._before
+        counters = {name: count - counters_before.get(name, 0) for name, count in self._counters().items()}
+        dropped = {name: count - dropped_before.get(name, 0) for name, count in self._dropped.items()}
+        return {
+            "counters": {name: count for name, count in counters.items() if count},
+            "dropped": {name: count for name, count in dropped.items() if count},
+            "heard_frames": self._samples // _FRAME_SAMPLES,
+        }
+
+
+async def _run(answers: int) -> None:
+    async with AsyncExitStack() as stack:
+        await serve(answers, ReceivingProcess(stack).answer)
+
+
+if __name__ == "__main__":
+    channel = keep_stdout_for_answers()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    sys.exit(asyncio.run(_run(channel)))
