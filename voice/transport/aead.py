@@ -8,16 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from nacl import _sodium
-from nacl.bindings import (
-    crypto_aead_xchacha20poly1305_ietf_ABYTES as TAG_BYTES,
-)
-from nacl.bindings import (
-    crypto_aead_xchacha20poly1305_ietf_KEYBYTES as KEY_BYTES,
-)
-from nacl.bindings import (
-    crypto_aead_xchacha20poly1305_ietf_NPUBBYTES as NONCE_BYTES,
-)
+from nacl import _sodium, bindings
+
+TAG_BYTES: int = bindings.crypto_aead_xchacha20poly1305_ietf_ABYTES
+KEY_BYTES: int = bindings.crypto_aead_xchacha20poly1305_ietf_KEYBYTES
+NONCE_BYTES: int = bindings.crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
 
 # A UDP datagram is never longer.
 _LONGEST_BYTES = 65_536

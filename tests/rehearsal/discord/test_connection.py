@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from rehearsal.discord.connection import WebsocketConnection, WebsocketServer
+from rehearsal.discord.connection import GatewayConnection, WebsocketServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 class _Echo:
     """A handler that calls the test's `answer` when a message arrives and echoes binary frames."""
 
-    def __init__(self, answer: Callable[[WebsocketConnection, dict[str, Any]], None]) -> None:
+    def __init__(self, answer: Callable[[GatewayConnection, dict[str, Any]], None]) -> None:
         self.answer = answer
         self.ended = asyncio.Event()
         self.close_code: int | None = None
 
-    def opened(self, connection: WebsocketConnection) -> None:
+    def opened(self, connection: GatewayConnection) -> None:
         """Send op 8 (hello)."""
         connection.send_json({"op": 8})
 
-    def text(self, connection: WebsocketConnection, message: dict[str, Any]) -> None:
+    def text(self, connection: GatewayConnection, message: dict[str, Any]) -> None:
         """Call the test's answer."""
         self.answer(connection, message)
 
-    def binary(self, connection: WebsocketConnection, body: bytes) -> None:
+    def binary(self, connection: GatewayConnection, body: bytes) -> None:
         """Echo the frame."""
         connection.send(body)
 
-    def closed(self, connection: WebsocketConnection) -> None:
+    def closed(self, connection: GatewayConnection) -> None:
         """Remember the close code."""
         self.close_code = connection.close_code
         self.ended.set()
@@ -71,7 +71,7 @@ class _Server:
 async def test_messages_and_the_close_keep_their_order() -> None:
     """Every message that was sent before `close` arrives, and then the close code."""
 
-    def answer(connection: WebsocketConnection, message: dict[str, Any]) -> None:
+    def answer(connection: GatewayConnection, message: dict[str, Any]) -> None:
         for number in range(50):
             connection.send_json({"op": number})
         connection.close(4014, "enough")
@@ -98,7 +98,7 @@ async def test_messages_and_the_close_keep_their_order() -> None:
 async def test_a_client_that_lets_messages_pile_up_is_cut_off() -> None:
     """A client with a thousand unread messages is disconnected."""
 
-    def answer(connection: WebsocketConnection, message: dict[str, Any]) -> None:
+    def answer(connection: GatewayConnection, message: dict[str, Any]) -> None:
         for _ in range(1100):
             connection.send("x" * 100)
 
@@ -151,6 +151,6 @@ class _LetGo(asyncio.WriteTransport):
 @pytest.mark.asyncio
 async def test_a_connection_that_is_gone_already_is_cut_without_complaint() -> None:
     """Aborting a connection that is already gone raises nothing. Most are gone when the server closes."""
-    connection = WebsocketConnection(web.WebSocketResponse(), _LetGo())
+    connection = GatewayConnection(web.WebSocketResponse(), _LetGo())
     connection.abort()
     assert connection.closed_by_us
