@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from rehearsal.discord.connection import GatewayConnection, WebsocketServer
+from rehearsal.discord.connection import GatewayConnection, WebsocketConnection, WebsocketServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,6 +151,6 @@ class _LetGo(asyncio.WriteTransport):
 @pytest.mark.asyncio
 async def test_a_connection_that_is_gone_already_is_cut_without_complaint() -> None:
     """Aborting a connection that is already gone raises nothing. Most are gone when the server closes."""
-    connection = GatewayConnection(web.WebSocketResponse(), _LetGo())
+    connection = WebsocketConnection(web.WebSocketResponse(), _LetGo())
     connection.abort()
     assert connection.closed_by_us
