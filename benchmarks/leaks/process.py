@@ -29,7 +29,7 @@ from voice.transport.receiver import Receiver
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import discord
+    from voice.transport.link import VoiceChannel
 
 SSRCS = 200
 _NAMED = 100
@@ -43,7 +43,7 @@ class LeaksProcess:
 
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
-        self._channel: discord.VoiceChannel | None = None
+        self._channel: VoiceChannel | None = None
         self._strangers: Strangers | None = None
 
     async def answer(self, request: Mapping[str, Any]) -> Mapping[str, object]:
