@@ -244,11 +244,15 @@ class ReplyFinished:
 
 @dataclass(frozen=True, slots=True)
 class LinkChanged:
-    """The voice connection's state, in one word, and the number of packets by outcome so far."""
+    """The voice connection's state, in one word, and the number of packets by outcome so far.
+
+    `round_trip_s`: how long the voice server takes to answer; None while it is not known.
+    """
 
     state: str
     counters: Mapping[str, int]
     at: float
+    round_trip_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

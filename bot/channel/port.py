@@ -131,6 +131,10 @@ class Link(Protocol):
         """Return the digits that Discord shows everybody in the call, or an empty text if it is not encrypted."""
 
     @property
+    def round_trip_s(self) -> float | None:
+        """Return how long the voice server takes to answer, in seconds; None while it is not known."""
+
+    @property
     def queue(self) -> QueueFigures:
         """Return how much received sound waits to be heard."""
 

@@ -98,7 +98,8 @@ class LiveRoom:
                 self._add_reply(event)
             case events.LinkChanged():
                 self._link = event.state
-                figures = {"at": self._clock.now(), **event.counters}
+                round_trip_ms = None if event.round_trip_s is None else round(1000 * event.round_trip_s)
+                figures = {"at": self._clock.now(), **event.counters, "round_trip_ms": round_trip_ms}
                 self._packets.append(figures)
                 self._tell("packets", {"packets": figures, "link": event.state})
             case _:

@@ -357,6 +357,10 @@ class _DiscordLink:
         return self._link.privacy_code
 
     @property
+    def round_trip_s(self) -> float | None:
+        return self._link.round_trip_s
+
+    @property
     def queue(self) -> QueueFigures:
         return self._link.queue
 

@@ -82,6 +82,7 @@ class Metrics:
         def histogram(name: str, text: str, *labels: str, buckets: tuple[float, ...] = LATENCY_BUCKETS) -> Histogram:
             return Histogram(name, text, labels, namespace="roomtone", registry=registry, buckets=buckets)
 
+        self._round_trip = histogram("voice_round_trip_seconds", "How long voice servers take to answer.")
         self._stages = histogram("stage_seconds", "Time of each stage from a packet to a sound.", "stage")
         self._packets = counter("packets", "Received packets by what became of them.", "outcome")
         self._frames = counter("frames", "Frames that were missing in order, by how they were replaced.", "outcome")
@@ -203,6 +204,10 @@ class Metrics:
             case _:
                 pass
 
+    def add_round_trip(self, seconds: float) -> None:
+        """Add how long a voice server took to answer."""
+        self._round_trip.observe(seconds)
+
     def add_packets(self, counts: Mapping[str, int]) -> None:
         """Add packets by outcome."""
         for outcome, count in counts.items():
@@ -250,6 +255,8 @@ class _RoomMeter:
         match event:
             case events.LinkChanged():
                 self._metrics.add_packets(_risen(self._packets, event.counters))
+                if event.round_trip_s is not None:
+                    self._metrics.add_round_trip(event.round_trip_s)
                 self._packets = Tally(event.counters)
             case events.QueuesMeasured():
                 self.queues = event.queues

@@ -449,7 +449,7 @@ class Room:
             self._report_link(self._link)
 
     def _report_link(self, link: Link) -> None:
-        self._observe(events.LinkChanged(link.state, link.counters, self._clock.monotonic()))
+        self._observe(events.LinkChanged(link.state, link.counters, self._clock.monotonic(), link.round_trip_s))
 
     def _report_queues(self, link: Link, conversation: Conversation, screens: RoomScreens | None) -> None:
         queues = [link.queue, *conversation.queues, QueueFigures("membership", self._membership_changes.qsize(), None)]
@@ -498,8 +498,11 @@ def _session_is_over(longest_h: float) -> Text:
 
 
 def _link_sentence(link: Link | None, now: float) -> Text:
-    if link is None or link.down_since is None:
+    if link is None:
         return verbatim("")
+    if link.down_since is None:
+        took_s = link.round_trip_s
+        return verbatim("") if took_s is None else Text("The voice server answers in {ms} ms.", ms=round(1000 * took_s))
     return Text(
         "My voice connection broke {seconds} s ago and is being made anew; until then I hear nobody.",
         seconds=round(now - link.down_since),

@@ -129,6 +129,9 @@ class FaultInjector:
         for session in targets:
             self._gateway.leave(session.user_id, told=False)
 
+    def _forgetful_nat(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
+        self._forwarder.set_nat([session.user_id for session in targets], idle_s=float(options["idle_s"]))
+
     def _late_speaking(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
         for room in self._rooms(targets):
             room.speaking_delay_s = float(options["delay_s"])
@@ -197,6 +200,11 @@ FAULTS: Mapping[str, FaultSpec] = {
         "Removes a member from voice (close code 4014) without an event on the main gateway.",
         FaultInjector._remove_silently,
         {},
+    ),
+    "forgetful_nat": FaultSpec(
+        "Drops the audio for a member who has sent no datagram for idle_s seconds, as a NAT does; idle_s 0 ends that.",
+        FaultInjector._forgetful_nat,
+        {"idle_s": _OptionRange(default=30.0, least=0.0, most=600.0)},
     ),
     "late_speaking": FaultSpec(
         "From now on op 5 comes late, so that sound overtakes it; delay_s 0 ends that.",

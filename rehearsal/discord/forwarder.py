@@ -12,6 +12,7 @@ import random
 import secrets
 import socket
 import struct
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
@@ -58,6 +59,10 @@ class MediaLeg:
     # True while the session has no websocket: it keeps its keys but receives nothing until it resumes.
     muted: bool = False
 
+    # When the client last sent anything (monotonic seconds), and how long its NAT remembers that; 0: for ever.
+    sent_at: float = 0.0
+    nat_idle_s: float = 0.0
+
     def next_counter(self) -> int:
         """Count one more packet to this client and return its nonce."""
         self.counter += 1
@@ -78,6 +83,8 @@ class Forwarder(asyncio.DatagramProtocol):
         self._legs: dict[int, MediaLeg] = {}
         self._transport: asyncio.DatagramTransport | None = None
         self._held: dict[tuple[int, int], tuple[bytes, asyncio.TimerHandle]] = {}
+        # How long the NATs of these users remember a mapping over which nothing leaves.
+        self._nats: dict[int, float] = {}
 
     @property
     def port(self) -> int:
@@ -87,6 +94,7 @@ class Forwarder(asyncio.DatagramProtocol):
 
     def add(self, leg: MediaLeg) -> None:
         """Start forwarding for a session."""
+        leg.sent_at, leg.nat_idle_s = time.monotonic(), self._nats.get(leg.user_id, 0.0)
         self._legs[leg.ssrc] = leg
 
     def remove(self, leg: MediaLeg) -> None:
@@ -123,6 +131,10 @@ class Forwarder(asyncio.DatagramProtocol):
         """Ignore ICMP errors. A client that has gone also loses its websocket, which is noticed elsewhere."""
 
     def datagram_received(self, data: bytes, addr: Address) -> None:
+        if self._nats:
+            for leg in self._legs.values():
+                if leg.address == addr:
+                    leg.sent_at = time.monotonic()
         if len(data) == _DISCOVERY_BYTES and data.startswith(_DISCOVERY_REQUEST):
             self._discover(data, addr)
         elif len(data) == _KEEPALIVE_BYTES:
@@ -180,6 +192,9 @@ class Forwarder(asyncio.DatagramProtocol):
     def _transmit(self, packet: packet_encryption.RtpPacket, receiver: MediaLeg, padding: int) -> None:
         assert receiver.cipher is not None
         assert receiver.address is not None
+        if receiver.nat_idle_s and time.monotonic() - receiver.sent_at > receiver.nat_idle_s:
+            self.counters.forgotten += 1
+            return
         if self._random.random() < self.network.loss:
             self.counters.dropped += 1
             return
@@ -210,6 +225,19 @@ class Forwarder(asyncio.DatagramProtocol):
             self._transport.sendto(data, address)
 
     # --- faults ------------------------------------------------------------------------------------------------
+
+    def set_nat(self, users: Iterable[int], *, idle_s: float) -> None:
+        """Let the NATs of these users forget a mapping after `idle_s` seconds without a datagram of the user; 0: never.
+
+        Audio for the user is dropped then until the user sends again.
+        """
+        for user_id in users:
+            self._nats[user_id] = idle_s
+            if not idle_s:
+                del self._nats[user_id]
+            for leg in self._legs.values():
+                if leg.user_id == user_id:
+                    leg.sent_at, leg.nat_idle_s = time.monotonic(), idle_s
 
     def inject_rtcp(self, receivers: Iterable[int], *, count: int) -> int:
         """Send RTCP sender reports to the sessions of these users. Return the number of packets sent."""

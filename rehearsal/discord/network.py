@@ -78,6 +78,7 @@ class ForwarderCounters:
     dropped: int = 0  # by the set loss
     bad: int = 0  # not authentic, not RTP, or of nobody who is here
     injected: int = 0  # by faults
+    forgotten: int = 0  # by a NAT that has forgotten the client
 
     def as_dict(self) -> dict[str, int]:
         """Return the counters under their names in the control API."""
@@ -87,4 +88,5 @@ class ForwarderCounters:
             "dropped": self.dropped,
             "bad": self.bad,
             "injected": self.injected,
+            "forgotten": self.forgotten,
         }

@@ -36,6 +36,7 @@ class FakeLink:
         self.privacy_code = "12345 67890"
         self.down_since: float | None = None
         self.unheard = False
+        self.round_trip_s: float | None = None
         self.queue = QueueFigures("sound", 0, 500, {"overrun": 0})
 
     def lose(self, reason: str = "The voice connection is lost. Use /join again.", *, removed: bool = False) -> None:

@@ -50,6 +50,7 @@ ATTEMPT_S = 10.0
 UNHEARD_FOR_S = 60.0
 # Seconds of reconnection attempts before the bot leaves the room for good.
 GIVE_UP_AFTER_S = 300.0
+_ENDED = LinkError("The voice connection ended and is made anew.")
 _SENT_AWAY = "Somebody took the bot out of the voice channel, or the channel is gone."
 NOT_ENCRYPTED = (
     "This call is not end-to-end encrypted, and my settings allow no other (discord.require_e2ee). Somebody's Discord "
@@ -213,6 +214,11 @@ class VoiceLink:
         """Whether somebody removed the bot from the channel, or the channel was deleted."""
         return self._removed
 
+    @property
+    def round_trip_s(self) -> float | None:
+        """How long the voice server takes to answer, in seconds; None while it is not known."""
+        return self._client.connection.round_trip_s if self._client is not None and self.connected else None
+
     def counters(self) -> PacketCounters:
         """Return the packet counts since the link was opened."""
         counters = self._receiver.counters()
@@ -375,6 +381,9 @@ class VoiceLink:
             if client.gateway_open:
                 await self._replace(client)
             return
+        if client.is_connected() and not state.keep_path_open():
+            await self._reconnect(LinkError("Nothing comes back from the voice server; the connection is made anew."))
+            return
         if self._unheard is not None and time.monotonic() - self._unheard[0] >= UNHEARD_FOR_S:
             self._unheard = None
         for verdict in self._receiver.check(
@@ -388,6 +397,8 @@ class VoiceLink:
                         await state.recover_group()
                 case SpeakerNotHeard(user_id):
                     self._unheard = (time.monotonic(), self._receiver.counters().decoded)
+                    # A NAT that has forgotten us lets sound in again once a datagram has left.
+                    state.keepalive.probe()
                     _log.warning("speaker_not_heard", user_id=user_id, **self.counters().as_dict())
                     self._emit(Deaf(time.monotonic(), user_id))
                 case ReaderTaskDead():
@@ -416,10 +427,11 @@ class VoiceLink:
         else:
             await self._reconnect(close_code=state.close_code)
 
-    async def _reconnect(self, *, close_code: int | None = None) -> None:
-        """Replace a voice client that has stopped for good."""
+    async def _reconnect(self, reason: LinkError = _ENDED, *, close_code: int | None = None) -> None:
+        """Replace a voice client that has stopped for good, or hears nothing any more."""
         started = self._down_since = self._down_since or time.monotonic()
-        self._emit(Recovering(started, LinkError("The voice connection ended and is made anew.")))
+        self._pauses.lost(started)
+        self._emit(Recovering(started, reason))
         while not self._closing:
             await self._retire()
             await asyncio.sleep(self._pauses.next_s(close_code=close_code))

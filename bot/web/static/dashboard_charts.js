@@ -88,6 +88,7 @@ export function packetChart(samples, link) {
   const repaired = (now.recovered || 0) + (now.concealed || 0);
   return el("figure", {},
     el("p", { class: "figure" }, around("{rate} packets a second", { rate: el("b", { text: number(Math.round(rate)) }) }), link ? `, ${LINK[link] || link}` : null),
+    now.round_trip_ms == null ? null : el("p", { text: t("The voice server answers in {ms} ms.", { ms: number(now.round_trip_ms) }) }),
     sparkline(rates, label, "packets"),
     el("ul", { class: "legend" }, el("li", { text: t("{number} received", { number: now.received }) }),
       bad.map(([name, words]) => el("li", { class: "bad", text: `${number(now[name])} ${words}` })),

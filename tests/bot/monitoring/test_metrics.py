@@ -54,7 +54,7 @@ HAPPENED: tuple[events.Event, ...] = (
     events.CompactionFailed(10, WORDS, 21.0, 400.0),
     events.Problem("reply", Text(WORDS), 22.0),
     events.QueuesMeasured((QueueFigures("recognise", 3, 68, {"overloaded": 2}), QueueFigures("store", 1, None)), 23.0),
-    events.LinkChanged("connected", {"received": 10, "decoded": 7, "late": 1, "lost": 2, "recovered": 1}, 24.0),
+    events.LinkChanged("connected", {"received": 10, "decoded": 7, "late": 1, "lost": 2, "recovered": 1}, 24.0, 0.03),
     events.RoomClosed("20261121-093109-ab5739", "stopped", 25.0),
 )
 

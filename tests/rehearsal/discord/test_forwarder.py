@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import struct
+import time
 from typing import cast
 
 import pytest
@@ -102,7 +103,36 @@ def test_everybody_in_the_channel_but_the_speaker_hears() -> None:
     assert [packet.payload for packet in room.heard(ben)] == [b"opus"] * 20
     assert [packet.sequence for packet in room.heard(ben)] == list(range(1, 21))
     assert room.heard(ada) == room.heard(elsewhere) == room.heard(away) == []
-    assert room.forwarder.counters.as_dict() == {"in": 20, "out": 20, "dropped": 0, "bad": 0, "injected": 0}
+    assert room.forwarder.counters.as_dict() == {
+        "in": 20,
+        "out": 20,
+        "dropped": 0,
+        "bad": 0,
+        "injected": 0,
+        "forgotten": 0,
+    }
+
+
+def test_a_nat_forgets_who_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Audio for a member whose NAT forgot them is dropped until they send anything, a keepalive too. Others hear."""
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    room = _Room(NetworkConditions())
+    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
+    room.forwarder.set_nat([_BEN], idle_s=30)
+    heard = []
+    for now in (130.0, 131.0, 161.0):
+        room.say(ada)
+        heard.append(len(room.heard(ben)))
+        if now == 131.0:
+            room.forwarder.datagram_received(bytes(8), _address(_BEN))
+    assert heard == [1, 1, 2]
+    assert len(room.heard(chloe)) == 3
+    assert room.forwarder.counters.forgotten == 1
+    now = 500.0
+    room.forwarder.set_nat([_BEN], idle_s=0)
+    room.say(ada)
+    assert len(room.heard(ben)) == 3
 
 
 def test_a_nonce_is_never_used_twice() -> None:

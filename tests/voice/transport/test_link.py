@@ -24,8 +24,9 @@ from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.errors import LinkError
-from voice.transport import reconnection
+from voice.transport import keepalive, reconnection
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
+from voice.transport.keepalive import Keepalive
 from voice.transport.link import (
     GIVE_UP_AFTER_S,
     NOT_ENCRYPTED,
@@ -297,6 +298,34 @@ async def test_a_voice_websocket_that_goes_silent_is_replaced(tmp_path: Path, mo
         monkeypatch.undo()
         await until(lambda: room.listener.kinds()[-1] is Connected, "coming back")
         await room.hears(ada)
+
+
+@pytest.mark.asyncio
+async def test_a_nat_that_forgets_does_not_deafen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a NAT that forgets after two silent seconds, somebody who speaks after a long silence is heard from the
+    first frame on, because keepalives leave meanwhile. Their round trip is measured.
+    """
+    monkeypatch.setattr(keepalive, "KEEPALIVE_EVERY_S", 0.5)
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.local.fault("forgetful_nat", user_id=BOT, idle_s=2)
+        since = time.monotonic()
+        await until(lambda: time.monotonic() - since > 3, "three silent seconds")
+        assert room.local.status()["packets"]["out"] == 0
+        await room.hears(ada)
+        assert room.local.status()["packets"]["forgotten"] == 0
+        assert room.link.round_trip_s is not None
+        assert 0 < room.link.round_trip_s < 1
+
+
+@pytest.mark.asyncio
+async def test_a_way_that_is_dead_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If nothing comes back from a voice server that answered before, the link makes a new connection."""
+    async with scene(tmp_path) as room:
+        await until(lambda: room.link.round_trip_s is not None, "an echo")
+        first = room.link._client
+        monkeypatch.setattr(Keepalive, "dead", lambda self, now: room.link._client is first)
+        await until(lambda: room.listener.kinds() == [Connected, Recovering, Connected], "the new connection")
 
 
 @pytest.mark.asyncio

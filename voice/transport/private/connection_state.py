@@ -16,6 +16,7 @@ from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 from voice.errors import LinkError
 from voice.transport import receive_buffer
 from voice.transport.close_codes import RESUMABLE, SENT_AWAY, fatal_reason
+from voice.transport.keepalive import KEEPALIVE_BYTES, Keepalive
 from voice.transport.private.socket_reader import PollingReader, end_thread
 from voice.transport.private.websocket import TolerantWebSocket
 
@@ -84,6 +85,7 @@ class ReceivingState(VoiceConnectionState):
         `require_e2ee`: refuse frames that are not end-to-end encrypted, in both directions.
         """
         self.receiver = receiver
+        self.keepalive = Keepalive()
         self.require_e2ee = require_e2ee
         self.removed = False
         # The connection has ended, and only a new client can replace it.
@@ -113,11 +115,14 @@ class ReceivingState(VoiceConnectionState):
     def begin_anew(self) -> None:
         """Reset the state that belonged to the previous connection."""
         self._rejoining_until = float("-inf")
+        self.keepalive.reset()
         self.dave_pending_transitions.clear()
         self.dave_downgraded = False
         self.receiver.reset()
 
     def _datagram(self, datagram: bytes) -> None:
+        if len(datagram) == KEEPALIVE_BYTES and self.keepalive.echoed(datagram, time.monotonic()):
+            return
         self.receiver.datagram(datagram, self)
 
     async def _heard_of(self, ws: DiscordVoiceWebSocket, msg: dict[str, Any]) -> None:
@@ -332,7 +337,25 @@ class ReceivingState(VoiceConnectionState):
                 raise reason from closed
             raise
 
+    def keep_path_open(self) -> bool:
+        """Send a keepalive if one is due. Returns whether the way to and from the voice server is open."""
+        now = time.monotonic()
+        datagram = self.keepalive.due(now, received=self.receiver.counters().received)
+        if datagram is not None:
+            try:
+                self.send_packet(datagram)
+            except OSError as error:
+                _log.debug("keepalive_not_sent", error_class=type(error).__name__)
+        return not self.keepalive.dead(now)
+
     # State that the link reads.
+
+    @property
+    def round_trip_s(self) -> float | None:
+        """How long the voice server takes to answer: to a keepalive over UDP, else to a heartbeat; None: not known."""
+        heartbeat_s: float = self.ws.latency if self.ws is not MISSING else float("inf")
+        over_udp_s = self.keepalive.round_trip_s
+        return over_udp_s if over_udp_s is not None else heartbeat_s if heartbeat_s < float("inf") else None
 
     @property
     def runner_alive(self) -> bool:

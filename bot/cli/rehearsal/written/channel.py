@@ -47,6 +47,7 @@ class ManualLink:
     privacy_code = ""
     down_since = None
     unheard = False
+    round_trip_s = None
     queue = QueueFigures("sound", 0, None)
 
     def __init__(self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None]) -> None:
