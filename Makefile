@@ -4,6 +4,7 @@
 #   make quick   format, lint, types, and the tests that need no sound, browser, Node or real time: under a minute
 #   make test    set up, then everything CI runs: format, lint, types, tests
 #   make fuzz    attack the bot with hostile input for MINUTES minutes (default 10), from fixed seeds
+#   make endurance  kill it, let it run out of disk, and let it live for hours (DURATION minutes in real time): two hours
 #   make docs    the documentation as a site in site/, with every link checked
 #   make setup   .venv, locked dependencies without developers' tools, models: what run does first
 #   make models  only the model files
@@ -27,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
 QUICK := not (browser or database or discord or models or node or postgres or process or rehearsal or slow)
 
-.PHONY: run quick fast test fuzz docs setup models lint types browser prometheus postgresql clean
+.PHONY: run quick fast test fuzz endurance docs setup models lint types browser prometheus postgresql clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -62,6 +63,13 @@ FIRST_ROUND ?= 0
 
 fuzz: $(SYNCED)
 	$(BIN)/python -m tests.fuzz $(MINUTES) $(FIRST_ROUND)
+
+# tests/endurance has the pieces. A short form of each but the rooms is part of `make test`.
+DURATION ?= 60
+
+endurance: $(SYNCED) models
+	$(BIN)/python -m tests.endurance --minutes $(DURATION) --json docs/benchmarks/endurance.json --svg docs/images/endurance.svg
+	$(BIN)/python -m benchmarks.document
 
 docs: $(SYNCED)
 	$(BIN)/python -m tests.docs.site site

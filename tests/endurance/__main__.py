@@ -1,0 +1,134 @@
+"""`python -m tests.endurance`: runs the pieces one after the other and writes their figures (`make endurance`).
+
+A piece that fails ends the run with a traceback; its message has the seed and the place. `--only PIECE` runs some of
+them, and the file keeps the figures of the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+
+from tests.endurance import kills, schedules
+from tests.endurance.report import (
+    KILLS,
+    LIVE_MINUTES,
+    STEPS,
+    VIRTUAL_HOURS,
+    curves,
+    endurance_report,
+    read_figures,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from benchmarks.report import Json
+
+PIECES = ("kills", "schedules", "outages", "virtual", "live")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the chosen pieces and return the exit status."""
+    chosen = _options(arguments)
+    # The log of a thousand processes and of hours is not looked at; what matters is asserted.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    runs: Mapping[str, Callable[[], dict[str, Json]]] = {
+        # First, because only a process with one thread may be forked.
+        "kills": partial(_kills, chosen.kills, chosen.seed),
+        "schedules": partial(_schedules, chosen.steps, chosen.seed),
+        "outages": partial(_outages, chosen.outage_seconds),
+        "virtual": partial(_virtual, chosen.hours),
+        "live": partial(_live, chosen.minutes),
+    }
+    file: Path | None = chosen.json
+    ours = {} if file is None else read_figures(file)
+    for piece in PIECES:
+        if piece not in (chosen.only or PIECES):
+            continue
+        _say(f"{piece} ...")
+        begun = time.monotonic()
+        ours.update(runs[piece]())
+        _say(f"{piece}: {time.monotonic() - begun:.0f} s")
+        report = endurance_report(ours)
+        if file is not None:
+            file.write_text(report.as_json(), "utf-8")
+    for target in endurance_report(ours).targets:
+        _say(f"{target.name}: {target.value} ({target.goal})")
+    if chosen.svg is not None:
+        chosen.svg.write_text(curves(ours), "utf-8")
+    return 0
+
+
+def _kills(count: int, seed: int) -> dict[str, Json]:
+    begun, done = time.monotonic(), 0
+
+    def on_kill() -> None:
+        nonlocal done
+        done += 1
+        if done % 50 == 0:
+            _say(f"{done} kills")
+
+    counts = kills.kill(count, seed=seed, on_kill=on_kill)
+    return {"kills": counts.figures(seed=seed, wall_s=time.monotonic() - begun)}
+
+
+def _schedules(steps: int, seed: int) -> dict[str, Json]:
+    return {"schedules": schedules.walk(steps, seed=seed)}
+
+
+# The pieces below import what starts threads, so they are imported after the kills.
+
+
+def _outages(seconds: float) -> dict[str, Json]:
+    from tests.endurance.outages import OUTAGES, measure_outage
+
+    return {name: asyncio.run(measure_outage(outage, seconds=seconds)) for name, outage in OUTAGES.items()}
+
+
+def _virtual(hours: float) -> dict[str, Json]:
+    from tests.endurance.samples import figures
+    from tests.endurance.virtual_room import live_virtually
+
+    return {"virtual room": figures(asyncio.run(live_virtually(hours, _say_sample)))}
+
+
+def _live(minutes: float) -> dict[str, Json]:
+    from tests.endurance.live_room import live_in_real_time
+    from tests.endurance.samples import figures
+
+    return {"live room": figures(asyncio.run(live_in_real_time(60 * minutes, _say_sample)))}
+
+
+def _say_sample(sample: object) -> None:
+    _say(str(sample))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.endurance", description="The long runs.")
+    parser.add_argument("--only", action="append", choices=PIECES, help="Only this piece. May be repeated.")
+    parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--outage-seconds", type=float, default=3600.0, help="Room time of each outage.")
+    parser.add_argument("--hours", type=float, default=VIRTUAL_HOURS, help="Hours on the virtual clock.")
+    parser.add_argument("--minutes", type=float, default=LIVE_MINUTES, help="Minutes in real time.")
+    parser.add_argument("--seed", type=int, default=kills.SEED)
+    parser.add_argument("--json", type=Path, help="Keep the figures in this file, with those of other pieces in it.")
+    parser.add_argument("--svg", type=Path, help="Draw the curves into this file.")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

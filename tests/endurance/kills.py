@@ -1,0 +1,210 @@
+"""Kills a process by SIGKILL at random moments of speech, folds, migrations, forgetting and shutdown.
+
+Each process is forked from this one, which has imported everything, so that a kill takes a fraction of a second. The
+next process checks what the killed one left. Phases and delays follow from the seed; where exactly the kill finds the
+process depends on the machine too. Only for a process with one thread (`python -m tests.endurance`).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import signal
+import sqlite3
+import threading
+import time
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from tests.bot.store.old_schemas import BEFORE_ALEMBIC
+from tests.bot.store.test_older_databases import write_old_database
+from tests.endurance.promises import Promises
+from tests.endurance.victim import FAILED_STATUS, Phase, live
+
+# Imported before the fork, because it is slow and every migration needs it.
+import alembic.command  # isort: skip  # noqa: F401
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.report import Json
+
+SEED = 20_261_121
+# Kills of one database file. Then a new one begins, so that checking everything in it stays cheap.
+LIVES = 40
+# A phase that ends by itself is killed at a moment of its usual length, and sometimes a little after it.
+FIRST_GUESS_S = 0.1
+AFTER_SHARE = 1.1
+# Speech and folds go on until they are killed.
+ENDLESS_S = {Phase.SPEECH: 0.15, Phase.FOLD: 0.4}
+# A process that is neither killed nor done by then hangs.
+HANGS_S = 60.0
+PHASES = (Phase.SPEECH, Phase.FOLD, Phase.FOLD, Phase.FORGETTING, Phase.SHUTDOWN, Phase.MIGRATION)
+
+
+class KillError(AssertionError):
+    """Something acknowledged was lost or doubled, or a database was damaged. The message says after which kill."""
+
+
+@dataclass(slots=True)
+class KillCounts:
+    """What was done. `killed`: by phase. `finished`: phases that were over before the kill came, which do not count as
+    kills. `turns`, `folds`: acknowledged ones.
+    """
+
+    killed: Counter[str] = field(default_factory=Counter)
+    finished: Counter[str] = field(default_factory=Counter)
+    turns: int = 0
+    folds: int = 0
+    databases: int = 0
+
+    def figures(self, *, seed: int, wall_s: float) -> dict[str, Json]:
+        """Return the figures for the report. Whatever was lost would have ended the run."""
+        return {
+            "kills": self.killed.total(),
+            "seed": seed,
+            "killed_in": {phase.value: self.killed[phase.value] for phase in Phase},
+            "finished_before_the_kill": {phase.value: self.finished[phase.value] for phase in Phase},
+            "databases": self.databases,
+            "acknowledged_turns": self.turns,
+            "acknowledged_folds": self.folds,
+            "lost": 0,
+            "doubled": 0,
+            "damaged": 0,
+            "seconds_a_kill": round(wall_s / max(1, self.killed.total()), 3),
+        }
+
+
+def kill(count: int, *, seed: int = SEED, on_kill: Callable[[], None] = lambda: None) -> KillCounts:
+    """Kill `count` times. Raises KillError at the first thing that is lost, doubled or damaged."""
+    assert threading.active_count() == 1, "only a process with one thread may be forked"
+    rng = random.Random(seed)
+    counts = KillCounts()
+    usual_s: dict[Phase, float] = dict.fromkeys(Phase, FIRST_GUESS_S)
+    with TemporaryDirectory(prefix="roomtone-kills-") as folder:
+        while counts.killed.total() < count:
+            path = Path(folder) / f"{counts.databases}.db"
+            counts.databases += 1
+            _one_database(path, count, rng, counts, usual_s, on_kill)
+            path.unlink(missing_ok=True)
+    return counts
+
+
+def _one_database(
+    path: Path,
+    count: int,
+    rng: random.Random,
+    counts: KillCounts,
+    usual_s: dict[Phase, float],
+    on_kill: Callable[[], None],
+) -> None:
+    promises = Promises()
+    for _ in range(LIVES):
+        phase = rng.choice(PHASES)
+        delay_s = rng.random() * ENDLESS_S.get(phase, usual_s[phase] * AFTER_SHARE)
+        life = _Life(path, phase, promises, counts)
+        try:
+            if phase is Phase.MIGRATION:
+                life.migrate(rng.randint(1, BEFORE_ALEMBIC), delay_s)
+            else:
+                life.run(delay_s)
+        except AssertionError as error:
+            raise KillError(f"After kill {counts.killed.total()} ({phase.value}): {error}") from error
+        if life.took_s is not None:
+            usual_s[phase] = (usual_s[phase] + life.took_s) / 2
+        elif life.killed:
+            counts.killed[phase.value] += 1
+            on_kill()
+        if counts.killed.total() >= count:
+            break
+    _Life(path, Phase.SHUTDOWN, promises, counts).run(HANGS_S)
+
+
+class _Life:
+    """One process. `killed`: whether it was. `took_s`: how long its phase took if it ended by itself."""
+
+    def __init__(self, path: Path, phase: Phase, promises: Promises, counts: KillCounts) -> None:
+        self._path, self._phase, self._promises, self._counts = path, phase, promises, counts
+        self._begun_at: float | None = None
+        self.killed = False
+        self.took_s: float | None = None
+
+    def run(self, delay_s: float) -> None:
+        """Run the process, and kill it this long after its phase began, if it is not over."""
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(reading)
+            live(self._path, self._phase, self._promises, writing)
+        os.close(writing)
+        try:
+            rest = self._listen(reading, pid, delay_s)
+        finally:
+            os.close(reading)
+            if not self.killed:
+                os.kill(pid, signal.SIGKILL)
+            _, status = os.waitpid(pid, 0)
+        self.killed = os.WIFSIGNALED(status) and self.killed
+        assert not rest.strip(b"\n") or self.killed, "half an acknowledgement of a process that was not killed"
+        if os.WIFEXITED(status):
+            assert os.WEXITSTATUS(status) != FAILED_STATUS
+            self.took_s = time.monotonic() - (self._begun_at or time.monotonic())
+            self._counts.finished[self._phase.value] += 1
+
+    def migrate(self, version: int, delay_s: float) -> None:
+        """Kill a process that brings an old database up to date, and see that the next one does it."""
+        old = self._path.with_suffix(".old.db")
+        write_old_database(old, version)
+        kept, self._path = self._path, old
+        try:
+            self.run(delay_s)
+            with closing(sqlite3.connect(old)) as connection:
+                assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+                assert connection.execute("SELECT count(*) FROM turns").fetchone() == (63,)
+            again = _Life(old, Phase.MIGRATION, self._promises, counts := KillCounts())
+            again.run(HANGS_S)
+            assert counts.finished.total() == 1, "the next start did not migrate"
+            with closing(sqlite3.connect(old)) as connection:
+                assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+                assert connection.execute("SELECT count(DISTINCT seq), count(*) FROM turns").fetchone() == (63, 63)
+                assert connection.execute("SELECT count(*) FROM alembic_version").fetchone() == (1,)
+        finally:
+            self._path = kept
+            for each in old.parent.glob(f"{old.name}*"):
+                each.unlink()
+
+    def _listen(self, reading: int, pid: int, delay_s: float) -> bytes:
+        """Take the acknowledgements until the process is gone, and kill it when it is time. Return half a line."""
+        waiting, until = b"", time.monotonic() + HANGS_S
+        while True:
+            due = until if self._begun_at is None else min(until, self._begun_at + delay_s)
+            left_s = None if self.killed else max(0.0, due - time.monotonic())
+            ready, _, _ = select.select([reading], [], [], left_s)
+            if not ready:
+                assert time.monotonic() < until, "the process hangs"
+                os.kill(pid, signal.SIGKILL)
+                self.killed = True
+                continue
+            heard = os.read(reading, 65_536)
+            if not heard:
+                return waiting
+            *lines, waiting = (waiting + heard).split(b"\n")
+            for line in lines:
+                self._hear(line.decode())
+
+    def _hear(self, line: str) -> None:
+        word, _, rest = line.partition(" ")
+        if word == "failed":
+            raise AssertionError(rest.replace("\x1f", "\n"))
+        if word == "begun":
+            self._begun_at = time.monotonic()
+            return
+        before = self._promises.sessions[-1].turns
+        self._promises.hear(line)
+        self._counts.turns += word == "turns" and self._promises.sessions[-1].turns > before
+        self._counts.folds += word == "landed"

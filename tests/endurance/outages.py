@@ -1,0 +1,142 @@
+"""An hour of talk without a writable database: the disk is full, or another program holds it. Then it is drained.
+
+The session and the store are real and the clock is the test's. On a full disk SQLite itself refuses: its file
+may not grow by a page.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from sqlalchemy import event
+
+from bot.store.database import Database, open_database
+from bot.store.dialects.sqlite import SqliteDialect
+from bot.store.turns import SqlTurnStore
+from compaction.errors import StoreError
+from compaction.folding.window import RECENT_WINDOW
+from compaction.model import Mode, Seq, SessionId, TurnKind
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings
+from compaction.summary.extractive import ExtractiveSummariser
+from tests.endurance.promises import parts_of
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy.engine.interfaces import DBAPIConnection
+
+    from benchmarks.report import Json
+
+HOUR_S = 3600.0
+SESSION = SessionId("evening")
+# Somebody speaks every four seconds, as in an ordinary evening.
+TURN_S = 4.0
+# Before and after the hour people talk too.
+BEFORE, AFTER = 80, 40
+
+# More pages than any file has: SQLite's own limit.
+_NO_LIMIT = 4_294_967_294
+
+Outage = Callable[[Path, Database], AbstractContextManager[None]]
+
+
+@contextmanager
+def held_database(path: Path, database: Database) -> Iterator[None]:
+    """Another program writes to the database and does not end."""
+    del database
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+@contextmanager
+def full_disk(path: Path, database: Database) -> Iterator[None]:
+    """The file may not grow by a page."""
+    with closing(sqlite3.connect(path)) as connection:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    assert isinstance(database.dialect, SqliteDialect)
+    pool, limit = database.dialect.readers.sync_engine.pool, pages
+
+    def restrict(connection: DBAPIConnection, *_: object) -> None:
+        connection.cursor().execute(f"PRAGMA max_page_count = {limit}")
+
+    event.listen(pool, "checkout", restrict)
+    yield
+    limit = _NO_LIMIT
+
+
+OUTAGES: dict[str, Outage] = {"database away": held_database, "disk full": full_disk}
+
+
+async def measure_outage(outage: Outage, *, seconds: float = HOUR_S) -> dict[str, Json]:
+    """Let people talk through an outage, and compare what is stored afterwards with what was said.
+
+    Raises AssertionError if a turn is missing, doubled or has other words, or if no turn was refused.
+    """
+    clock, refused = FakeClock(), 0
+    with TemporaryDirectory(prefix="roomtone-outage-") as folder:
+        path = Path(folder) / "roomtone.db"
+        async with open_database(path, busy_timeout_s=0.001) as database:
+            store = SqlTurnStore(database, clock)
+            async with _session(store, clock) as memory:
+                assert await _talk(memory, clock, BEFORE) == 0
+                await memory.settle()
+                with outage(path, database):
+                    refused = await _talk(memory, clock, round(seconds / TURN_S))
+                waiting = memory.total_turns - (await store.load(SESSION)).total_turns
+                assert refused > 0, "the outage refused nothing"
+                assert await _talk(memory, clock, AFTER) == 0
+                await memory.settle()
+                said = memory.total_turns
+            stored = await store.turns(SESSION, Seq(0), Seq(said + 1))
+            after = await store.load(SESSION)
+    assert [turn.seq for turn in stored] == list(range(said))
+    assert all(turn.parts == parts_of(SESSION, turn.seq) for turn in stored)
+    assert said - after.state.cursor <= RECENT_WINDOW + BEFORE, "folding did not go on"
+    return {
+        "seconds": seconds,
+        "turns": said,
+        "turns_said_meanwhile": round(seconds / TURN_S),
+        "turns_waiting_at_its_end": waiting,
+        "writes_refused": refused,
+        "lost": 0,
+        "doubled": 0,
+    }
+
+
+def _session(store: SqlTurnStore, clock: FakeClock) -> AbstractAsyncContextManager[SessionMemory]:
+    return SessionMemory.open(
+        SESSION,
+        store=store,
+        summariser=ExtractiveSummariser(),
+        fallback=ExtractiveSummariser(),
+        settings=CompactionSettings(),
+        mode=Mode.SUMMARY,
+        clock=clock,
+        guild_id="77",
+        rng=random.Random(7),
+    )
+
+
+async def _talk(memory: SessionMemory, clock: FakeClock, count: int) -> int:
+    """Say some turns, each with a reply's context after it. Returns how many of them the store refused."""
+    refused = 0
+    for _ in range(count):
+        clock.advance(TURN_S)
+        now = clock.now()
+        said = parts_of(SESSION, memory.total_turns)
+        try:
+            await memory.append(TurnKind.SPEECH, said, started_at=now - 2.0, ended_at=now)
+        except StoreError:
+            refused += 1
+        memory.context(max_input_tokens=28_672)
+    return refused

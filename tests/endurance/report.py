@@ -1,0 +1,132 @@
+"""The report of the long runs: figures by piece, targets, and the curves. A piece that was not run keeps the figures of
+the file.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from benchmarks.machine import describe_machine
+from benchmarks.report import BenchmarkReport, Target, at_least, at_most
+from tests.endurance.curves import draw
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from benchmarks.report import Json
+
+# What a long run does. Fewer is a smaller run, and the target says so.
+KILLS, STEPS, VIRTUAL_HOURS, LIVE_MINUTES = 1_000, 1_000_000, 8.0, 60.0
+# Memory may grow by this much in an hour: what folds leave, and the allocator's own ways.
+MEMORY_MB_AN_HOUR = 4.0
+# The most tokens that a prompt may have: in written evenings, and with the bot's default settings.
+MAX_TOKENS = {"virtual room": 10_000, "live room": 28_672}
+ROOMS = {"virtual room": "the virtual clock", "live room": "real time"}
+_REMARK = (
+    "Whatever is lost, doubled, damaged or broken ends the run, so these figures are of runs in which nothing was. "
+    "Each piece has its own run, and the load is of the last one."
+)
+
+
+def read_figures(file: Path) -> dict[str, Json]:
+    """Return the figures of a former report, by piece; none without a file."""
+    if not file.is_file():
+        return {}
+    kept = json.loads(file.read_text("utf-8"))["ours"]
+    assert isinstance(kept, dict)
+    return kept
+
+
+def endurance_report(ours: Mapping[str, Json]) -> BenchmarkReport:
+    """Return the report of these figures."""
+    return BenchmarkReport(
+        bench="endurance",
+        machine=describe_machine(),
+        ours=dict(ours),
+        peers={},
+        targets=endurance_targets(ours),
+        remarks=(_REMARK,),
+    )
+
+
+def endurance_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
+    """Return every target. One whose piece was not run says so."""
+    rooms = [target for piece, clock in ROOMS.items() for target in _room(piece, clock, ours)]
+    return (
+        at_least(
+            "SIGKILLs with nothing lost, doubled or damaged", f"{KILLS:,}", _number(ours, "kills", "kills"), KILLS
+        ),
+        at_least("random steps of the folding machine with all invariants", f"{STEPS:,}", _steps(ours), STEPS),
+        *(
+            at_most(f"turns lost of an hour with {name}", "0", _number(ours, name, "lost"), 0, _said(ours, name))
+            for name in ("database away", "disk full")
+        ),
+        *rooms,
+    )
+
+
+def curves(ours: Mapping[str, Json]) -> str:
+    """Return the SVG of the rooms that were run."""
+    runs: dict[str, dict[str, list[float]]] = {}
+    for piece, clock in ROOMS.items():
+        samples = _entry(_entry(ours, piece), "samples")
+        if samples:
+            title = (
+                f"{_number(ours, piece, 'hours'):.3g} hours on {clock}" if piece == "virtual room" else f"In {clock}"
+            )
+            runs[title] = {name: _numbers(values) for name, values in samples.items()}
+    return draw(runs)
+
+
+def _room(piece: str, clock: str, ours: Mapping[str, Json]) -> tuple[Target, ...]:
+    least = VIRTUAL_HOURS if piece == "virtual room" else LIVE_MINUTES / 60
+    most_tokens = MAX_TOKENS[piece]
+    counted = _number(ours, piece, "flat", "samples")
+    sample = "" if counted is None else f"{counted:.0f} samples"
+
+    def flat(name: str) -> float | None:
+        return _number(ours, piece, "flat", name)
+
+    return (
+        at_least(f"hours of a room in {clock}", f"{least:g}", _number(ours, piece, "hours"), least),
+        at_most(
+            f"{piece}: memory grows by, MB an hour",
+            f"<= {MEMORY_MB_AN_HOUR:g}",
+            flat("memory_mb_an_hour"),
+            MEMORY_MB_AN_HOUR,
+            sample,
+        ),
+        at_most(f"{piece}: more threads in the second half", "<= 0", flat("more_threads"), 0, sample),
+        at_most(f"{piece}: more file descriptors in the second half", "<= 0", flat("more_descriptors"), 0, sample),
+        at_most(
+            f"{piece}: largest payload, tokens", f"<= {most_tokens:,}", flat("most_payload_tokens"), most_tokens, sample
+        ),
+    )
+
+
+def _steps(ours: Mapping[str, Json]) -> float | None:
+    return _number(ours, "schedules", "steps")
+
+
+def _said(ours: Mapping[str, Json], name: str) -> str:
+    said = _number(ours, name, "turns_said_meanwhile")
+    return "" if said is None else f"{said:.0f} turns"
+
+
+def _entry(figures: Mapping[str, Json], name: str) -> Mapping[str, Json]:
+    entry = figures.get(name)
+    return entry if isinstance(entry, dict) else {}
+
+
+def _number(figures: Mapping[str, Json], *path: str) -> float | None:
+    *folders, name = path
+    for folder in folders:
+        figures = _entry(figures, folder)
+    value = figures.get(name)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _numbers(values: Json) -> list[float]:
+    return [float(each) for each in values if isinstance(each, int | float)] if isinstance(values, list) else []

@@ -1,0 +1,157 @@
+"""The long runs in short: the same pieces with numbers that CI has time for, and proof that they find what is broken.
+
+`make endurance` runs them in full.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.store.database import open_database
+from bot.store.turns import SqlTurnStore
+from compaction.folding import machine
+from compaction.folding import state as transitions
+from compaction.model import Seq, TurnKind
+from tests.compaction.turn_store_contract import turn
+from tests.endurance.curves import FIGURES, draw
+from tests.endurance.outages import OUTAGES, measure_outage
+from tests.endurance.promises import Promises, check, note_of, parts_of, session_name
+from tests.endurance.report import endurance_report
+from tests.endurance.samples import Sample, figures
+from tests.endurance.schedules import walk
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from compaction.folding.state import SessionState
+    from compaction.model import RunId, Turn
+    from tests.endurance.outages import Outage
+
+ROOT = Path(__file__).parents[2]
+KILLS, STEPS, OUTAGE_S = 50, 30_000, 240.0
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_killed_processes_lose_nothing(tmp_path: Path) -> None:
+    """After fifty SIGKILLs nothing that was acknowledged is lost or doubled, and every database is whole."""
+    file = tmp_path / "kills.json"
+    command = [sys.executable, "-m", "tests.endurance", "--only", "kills", "--kills", str(KILLS), "--json", str(file)]
+    ran = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(file.read_text("utf-8"))["ours"]["kills"]
+    assert told["kills"] == KILLS
+    assert sum(told["killed_in"].values()) == KILLS
+    assert min(told["killed_in"].values()) > 0, "a phase was never killed"
+
+
+@pytest.mark.asyncio
+async def test_the_check_finds_what_is_lost(tmp_path: Path) -> None:
+    """A missing turn, a turn with other words, a missing note and a fold that is gone are each found."""
+    path = tmp_path / "roomtone.db"
+    session_id = session_name(0)
+    async with open_database(path) as database:
+        store = SqlTurnStore(database, FakeClock())
+        for seq in range(3):
+            await store.append_turn(session_id, _said(seq))
+        await store.add_note(session_id, note_of("n1"))
+        assert await check(path, store, _promised("turns 3", "note n1")) == 3
+        # The third turn is stored, but its acknowledgement did not come out.
+        assert await check(path, store, _promised("turns 2")) == 3
+        for line, found in (
+            ("turns 4", "3 turns of 4"),
+            ("turns 1", "3 turns of 1"),
+            ("note n2", "note is gone"),
+            ("landed 10", "fold is gone"),
+        ):
+            with pytest.raises(AssertionError, match=found):
+                await check(path, store, _promised("turns 3", line))
+        with pytest.raises(AssertionError, match="end is gone"):
+            await check(path, store, _promised("turns 3", "ended"))
+        with pytest.raises(AssertionError, match="was forgotten and is there"):
+            await check(path, store, _promised("turns 3", "forgetting", "forgotten"))
+        await store.append_turn(session_id, turn(3))
+        with pytest.raises(AssertionError, match="turn 3 has other words"):
+            await check(path, store, _promised("turns 4"))
+
+
+def _said(seq: int) -> Turn:
+    return replace(turn(seq), kind=TurnKind.SPEECH, parts=parts_of(session_name(0), seq), seq=Seq(seq))
+
+
+def _promised(*lines: str) -> Promises:
+    promises = Promises()
+    for line in lines:
+        promises.hear(line)
+    return promises
+
+
+@pytest.mark.slow
+def test_random_schedules_break_no_invariant() -> None:
+    """Thirty thousand steps end, and are the same steps with the same seed."""
+    told = walk(STEPS)
+    assert told["broken_invariants"] == 0
+    happened = told["happened"]
+    assert isinstance(happened, dict)
+    assert {"FoldLanded", "FoldFailed", "StoreAhead", "DeadlinePassed", "late answers"} <= happened.keys()
+    assert walk(2_000) == walk(2_000)
+
+
+def _keeps_its_run(state: SessionState, run_id: RunId) -> SessionState:
+    return state if (landed := transitions.land_run(state, run_id)) is state else replace(landed, run=state.run)
+
+
+def _keeps_its_notes(state: SessionState, run_id: RunId) -> SessionState:
+    return replace(transitions.land_run(state, run_id), notes=state.notes)
+
+
+@pytest.mark.parametrize("broken", [_keeps_its_run, _keeps_its_notes])
+def test_a_broken_machine_is_found(
+    broken: Callable[[SessionState, RunId], SessionState], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that keeps its run or its notes after a landing breaks an invariant within some hundred steps."""
+
+    class Broken:
+        land_run = staticmethod(broken)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(transitions, name)
+
+    monkeypatch.setattr(machine, "transitions", Broken())
+    with pytest.raises(AssertionError, match=r"step \d+ of seed"):
+        walk(2_000)
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+@pytest.mark.parametrize("outage", OUTAGES.values(), ids=OUTAGES)
+async def test_nothing_is_lost_while_nothing_can_be_written(outage: Outage) -> None:
+    """People talk on while the database is away or the disk is full. Afterwards every turn is stored once."""
+    told = await measure_outage(outage, seconds=OUTAGE_S)
+    assert told["turns"] == 180
+    assert told["lost"] == told["doubled"] == 0
+
+
+def test_growth_is_told_and_drawn() -> None:
+    """Memory that grows by 6 MB an hour misses its target, threads that stay meet it, and every figure has a curve."""
+    samples = [Sample(300.0 * number, 200.0 + number / 2, 7, 20, 23, 5_000) for number in range(1, 97)]
+    report = endurance_report({"virtual room": figures(samples)})
+    met = {each.name: each.met for each in report.targets if "virtual" in each.name}
+    assert met["hours of a room in the virtual clock"] is True
+    assert met["virtual room: memory grows by, MB an hour"] is False
+    assert met["virtual room: more threads in the second half"] is True
+    assert met["virtual room: largest payload, tokens"] is True
+    assert {each.met for each in report.targets if "virtual" not in each.name} == {None}
+    lists = {"at_s": [each.at_s for each in samples], **{name: [1.0] * len(samples) for name in FIGURES}}
+    drawn = draw({"Eight hours": lists, "Nothing": {"at_s": []}})
+    assert drawn.count("<polyline") == 2 * len(FIGURES)
+    assert "8 h" in drawn
+    assert "Nothing" not in drawn

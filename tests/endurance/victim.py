@@ -1,0 +1,165 @@
+"""The process that is killed: it checks what the one before it left, and goes on with one phase of a bot's work.
+
+It is the bot's memory: session, compactor, store and forgetting on a real database file, without Discord and speech
+models, so that a kill takes a fraction of a second. It acknowledges over a pipe what is stored (see `promises`), and
+tells `begun` when its phase begins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import traceback
+from enum import StrEnum
+from typing import TYPE_CHECKING, NoReturn
+
+from bot.clock import SystemClock
+from bot.store.database import open_database
+from bot.store.forgetting import SpeechForgetter
+from bot.store.turns import SqlTurnStore
+from compaction.folding.events import FoldLanded
+from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
+from compaction.model import Mode, TurnKind
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings
+from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.llm import LlmSummariser
+from tests.endurance.promises import FORGETS, T0, check, note_of, parts_of
+from tests.fakes.completion import MoodyModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from bot.store.database import Database
+    from compaction.folding.events import CompactionEvent
+    from tests.endurance.promises import Promises
+
+FAILED_STATUS = 3
+# Turns of one session, so that checking everything stays cheap.
+MOST_TURNS = 400
+
+
+class Phase(StrEnum):
+    """What the process does when it is killed."""
+
+    SPEECH = "speech"
+    FOLD = "fold"
+    MIGRATION = "migration"
+    FORGETTING = "forgetting"
+    SHUTDOWN = "shutdown"
+
+
+def live(path: Path, phase: Phase, promises: Promises, pipe: int) -> NoReturn:
+    """Be the process until it is killed or its phase is over. `pipe`: where acknowledgements are written."""
+    status = 0
+    try:
+        asyncio.run(_live(path, phase, promises, lambda *words: _tell(pipe, *words)))
+    except BaseException:  # noqa: BLE001 - whatever it is, the parent tells it
+        os.write(pipe, ("failed " + traceback.format_exc().replace("\n", "\x1f") + "\n").encode())
+        status = FAILED_STATUS
+    os._exit(status)
+
+
+def _tell(pipe: int, *words: object) -> None:
+    os.write(pipe, (" ".join(map(str, words)) + "\n").encode())
+
+
+async def _live(path: Path, phase: Phase, promises: Promises, tell: Callable[..., None]) -> None:
+    if phase is Phase.MIGRATION:
+        tell("begun")
+    async with open_database(path) as database:
+        store = SqlTurnStore(database, SystemClock())
+        if phase is Phase.MIGRATION:
+            return
+        total = await check(path, store, promises)
+        if (await store.load(promises.session_id)).ended:
+            # It was ended, and killed before it could say so.
+            tell("turns", total)
+            tell("ended")
+            promises.hear(f"turns {total}")
+            promises.hear("ended")
+            total = 0
+        tell("turns", total)
+        if phase is Phase.FORGETTING:
+            await _forget(database, tell)
+            return
+        async with _session(store, promises, tell) as memory:
+            if total >= MOST_TURNS:
+                phase = Phase.SHUTDOWN
+            await _PHASES[phase](memory, promises, tell)
+
+
+def _session(
+    store: SqlTurnStore, promises: Promises, tell: Callable[..., None]
+) -> AbstractAsyncContextManager[SessionMemory]:
+    def hear(event: CompactionEvent) -> None:
+        if isinstance(event, FoldLanded):
+            tell("landed", event.new_cursor)
+
+    return SessionMemory.open(
+        promises.session_id,
+        store=store,
+        summariser=LlmSummariser(MoodyModel(), max_output_tokens=700),
+        fallback=ExtractiveSummariser(),
+        settings=CompactionSettings(),
+        mode=Mode.SUMMARY,
+        clock=SystemClock(),
+        guild_id="77",
+        rng=random.Random(7),
+        on_event=hear,
+    )
+
+
+async def _say(memory: SessionMemory, promises: Promises, tell: Callable[..., None]) -> None:
+    seq = memory.total_turns
+    at = T0 + seq * 3.0
+    await memory.append(TurnKind.SPEECH, parts_of(promises.session_id, seq), started_at=at, ended_at=at + 2.0)
+    tell("turns", seq + 1)
+    if seq % 3 == 0:
+        name = f"{promises.session_id}-note-{seq}"
+        await memory.add_note(note_of(name))
+        tell("note", name)
+
+
+async def _speak(memory: SessionMemory, promises: Promises, tell: Callable[..., None]) -> None:
+    tell("begun")
+    while memory.total_turns < MOST_TURNS:
+        await _say(memory, promises, tell)
+
+
+async def _fold(memory: SessionMemory, promises: Promises, tell: Callable[..., None]) -> None:
+    """Fold while people talk on, with a reply after every second turn."""
+    while memory.total_turns <= RECENT_WINDOW + BATCH_SIZE:
+        await _say(memory, promises, tell)
+    tell("begun")
+    while memory.total_turns < MOST_TURNS:
+        await _say(memory, promises, tell)
+        if memory.total_turns % 2:
+            memory.context(max_input_tokens=28_672)
+            await memory.retire_live_notes()
+        await asyncio.sleep(0)
+
+
+async def _shut_down(memory: SessionMemory, promises: Promises, tell: Callable[..., None]) -> None:
+    """End the session while a fold may be in flight."""
+    await _say(memory, promises, tell)
+    memory.context(max_input_tokens=28_672)
+    tell("begun")
+    await memory.end()
+    tell("ended")
+
+
+async def _forget(database: Database, tell: Callable[..., None]) -> None:
+    """Forget one person everywhere, as the bot's command does."""
+    forgetter = SpeechForgetter(database, SystemClock())
+    tell("forgetting")
+    tell("begun")
+    for person in await forgetter.find(FORGETS):
+        await forgetter.forget(person)
+    tell("forgotten")
+
+
+_PHASES = {Phase.SPEECH: _speak, Phase.FOLD: _fold, Phase.SHUTDOWN: _shut_down}
