@@ -4,7 +4,7 @@
 #   make quick   format, lint, types, and the tests that need no sound, browser, Node or real time: under a minute
 #   make test    set up, then everything CI runs: format, lint, types, tests
 #   make fuzz    attack the bot with hostile input for MINUTES minutes (default 10), from fixed seeds
-#   make endurance  kill it, let it run out of disk, and let it live for hours (DURATION minutes in real time): two hours
+#   make endurance  kill it, let it run out of disk, and let it live for hours (DURATION minutes in real time)
 #   make docs    the documentation as a site in site/, with every link checked
 #   make setup   .venv, locked dependencies without developers' tools, models: what run does first
 #   make models  only the model files

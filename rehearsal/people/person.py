@@ -121,6 +121,11 @@ class ScriptedPerson:
         """Return the speech that this person received from `user_id`. It grows while that user speaks."""
         return self._heard.setdefault(user_id, ReceivedSpeech())
 
+    def forget_heard(self) -> None:
+        """Forget all speech that this person received."""
+        for each in self._heard.values():
+            each.clear()
+
     async def meet(self, user_id: int, *, timeout_s: float = READY_TIMEOUT_S) -> None:
         """Wait until `user_id` is in the call and the encryption keys are available. Raises `PersonError`."""
         await self._link.wait_until_with(user_id, timeout_s)

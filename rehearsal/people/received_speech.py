@@ -89,6 +89,10 @@ class ReceivedSpeech:
         if opus != SILENCE_FRAME:
             self.last_sound_at = arrived_at
 
+    def clear(self) -> None:
+        """Forget the packets, so that a run of hours needs no more memory than a short one."""
+        self._packets.clear()
+
     def frames(self, *, since: float, until: float = float("inf")) -> list[ReceivedFrame]:
         """Return the sound that arrived from `since` to `until`, in the order of sending, with short gaps filled in."""
         packets = list(self._packets)

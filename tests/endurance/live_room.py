@@ -63,10 +63,20 @@ async def live_in_real_time(seconds: float, on_sample: Callable[[Sample], None] 
 
 
 def _forget(room: BenchmarkRoom) -> None:
-    """Empty the test's own records: only the bot's memory is to be measured."""
-    record = room.record
-    for each in (record.utterances, record.turns, record.replies, record.prompts, record.compactions, room.lines):
+    """Empty the records of the test, the people and the model's server: the bot's memory is to be measured."""
+    record, calls = room.record, room.model.calls
+    for each in (
+        record.utterances,
+        record.turns,
+        record.replies,
+        record.prompts,
+        record.compactions,
+        room.lines,
+        calls,
+    ):
         each.clear()
+    for person in (*room.people, room.listener):
+        person.forget_heard()
 
 
 async def _talk(room: BenchmarkRoom, person: int, share: Sequence[SpeechRecording]) -> None:

@@ -147,6 +147,16 @@ def test_the_oldest_is_forgotten() -> None:
     assert heard.frames(since=0.0)[0].arrived_at == pytest.approx(10.8)
 
 
+def test_what_is_cleared_is_forgotten() -> None:
+    """After `clear` there are no packets, and what comes then is heard in its order."""
+    heard = hear(VOICE)
+    heard.clear()
+    assert len(heard) == 0
+    assert len(heard.pcm(since=0.0)) == 0
+    put(heard, len(VOICE), VOICE[-1], at=12.0)
+    assert len(heard.pcm(since=0.0)) == FRAME_SAMPLES
+
+
 def test_nothing_heard_is_empty() -> None:
     """Before the first packet there is no sound and no time."""
     heard = ReceivedSpeech()
