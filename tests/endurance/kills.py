@@ -64,7 +64,7 @@ class KillCounts:
     databases: int = 0
 
     def figures(self, *, seed: int, wall_s: float) -> dict[str, Json]:
-        """Return the figures for the report. Whatever was lost would have ended the run."""
+        """Return the figures for the report. All kills in it were survived: another one ends the run."""
         return {
             "kills": self.killed.total(),
             "seed": seed,
@@ -73,9 +73,6 @@ class KillCounts:
             "databases": self.databases,
             "acknowledged_turns": self.turns,
             "acknowledged_folds": self.folds,
-            "lost": 0,
-            "doubled": 0,
-            "damaged": 0,
             "seconds_a_kill": round(wall_s / max(1, self.killed.total()), 3),
         }
 

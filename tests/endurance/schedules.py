@@ -332,4 +332,4 @@ def walk(steps: int, *, seed: int = SEED, on_steps: Callable[[int], None] = lamb
         if number % 10_000 == 0:
             on_steps(min(10_000, steps - number))
     signals: dict[str, Json] = dict(sorted(walker.counts.items()))
-    return {"steps": steps, "seed": seed, "sessions": walker.sessions, "broken_invariants": 0, "happened": signals}
+    return {"steps": steps, "seed": seed, "sessions": walker.sessions, "happened": signals}
