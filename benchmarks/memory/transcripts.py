@@ -9,10 +9,12 @@ of these data sets is included here; they have their own licences.
 from __future__ import annotations
 
 import json
+import os
 import re
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.errors import TranscriptFormatError
@@ -23,8 +25,6 @@ from bot.memory.transcript import SaidLine, TranscriptError, parse_transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
 # For transcripts without times: the seconds from one turn to the next.
 _TURN_S = 6.0
 _SUFFIXES = frozenset({".json", ".jsonl"})
@@ -47,7 +47,7 @@ def read_conversations(folder: Path) -> list[RecordedConversation]:
         raise TranscriptFormatError(f"{folder} is not a directory. Give one that holds {_FORMATS}.")
     conversations: list[RecordedConversation] = []
     mistakes: list[str] = []
-    for path in sorted(each for each in folder.rglob("*") if each.suffix in _SUFFIXES and each.is_file()):
+    for path in _files(folder):
         try:
             conversations.extend(read_conversation_file(path))
         except TranscriptFormatError as error:
@@ -59,13 +59,31 @@ def read_conversations(folder: Path) -> list[RecordedConversation]:
     return conversations
 
 
+def _files(folder: Path) -> list[Path]:
+    """Return the files of a directory that may hold conversations, in the order of their names.
+
+    Links to directories are followed, each directory once, so that one of links shows what a run reads.
+    """
+    found: list[Path] = []
+    seen: set[str] = set()
+    for at, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(at)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders.sort()
+        found += [each for name in names if (each := Path(at, name)).suffix in _SUFFIXES and each.is_file()]
+    return sorted(found)
+
+
 def read_planted(folder: Path) -> list[RecordedConversation]:
     """Return the conversations of a directory for which it also has a file of facts, with these facts said in them.
 
     Raises TranscriptFormatError as `read_conversations` does, and for facts without a conversation of their name.
     """
     facts: dict[str, list[dict[str, Any]]] = {}
-    for path in sorted(folder.rglob("*.json")):
+    for path in _files(folder):
         with suppress(ValueError, OSError):
             match json.loads(path.read_text("utf-8")):
                 case {"episode": str(episode), "facts": list(planted)}:

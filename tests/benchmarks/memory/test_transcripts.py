@@ -198,6 +198,20 @@ def test_directory_is_read_in_order(tmp_path: Path) -> None:
     assert [made.origin for made in read_conversations(tmp_path)] == ["LoCoMo", "QMSum"]
 
 
+def test_linked_directories_are_read_once(tmp_path: Path) -> None:
+    """A directory of links names what a run reads; a link back to it is not followed forever."""
+    said = {"speaker": "Ada", "text": "Hello.", "at": 1.0}
+    for name in ("crd3", "locomo"):
+        (tmp_path / "all" / name).mkdir(parents=True)
+        written(tmp_path / "all" / name, f"{name}.jsonl", said)
+    chosen = tmp_path / "chosen"
+    chosen.mkdir()
+    (chosen / "locomo").symlink_to(tmp_path / "all" / "locomo", target_is_directory=True)
+    (chosen / "again").symlink_to(tmp_path / "all" / "locomo", target_is_directory=True)
+    (chosen / "self").symlink_to(chosen, target_is_directory=True)
+    assert [each.name for each in read_conversations(chosen)] == ["locomo"]
+
+
 def test_every_wrong_file_of_a_directory_is_told(tmp_path: Path) -> None:
     """The error for a directory names every invalid file, so that people can mend all of them at once."""
     written(tmp_path, "a.json", "{}")
