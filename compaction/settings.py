@@ -92,8 +92,8 @@ class CompactionSettings(BaseModel):
         default=None,
         examples=["data/prompts"],
         description="Directory with your own prompts for summaries, for example in another language. The files are "
-        "named as in compaction/summary/prompts (ledger.v5.txt, ledger.v5.json.txt, ledger.v5.lines.txt, "
-        "recursive.v5.txt, chapter.v2.txt, chapter.v2.json.txt, chapter.v2.lines.txt); a missing one keeps its "
+        "named as in compaction/summary/prompts (ledger.v6.txt, ledger.v6.json.txt, ledger.v6.lines.txt, "
+        "recursive.v6.txt, chapter.v3.txt, chapter.v3.json.txt, chapter.v3.lines.txt); a missing one keeps its "
         "default.",
     )
     timeout_s: float = Field(

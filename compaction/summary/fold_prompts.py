@@ -14,11 +14,12 @@ from compaction.language.meaning import meaning
 from compaction.language.text import plain, sentences
 from compaction.model import FactKind
 from compaction.ports import CompletionRequest
-from compaction.summary.paragraph_checks import Fault, ToldText, must_stay
+from compaction.summary.day import format_day
+from compaction.summary.must_stay import belong, must_stay
+from compaction.summary.paragraph_checks import Fault, ToldText
 from compaction.summary.port import CHAPTER_FACTS, MAX_FACTS, KnownFact
 from compaction.summary.prompt_data import (
     format_chapters,
-    format_day,
     format_known,
     format_notes,
     format_parts,
@@ -45,8 +46,9 @@ _ASKED_CHAPTER_GIST_CHARS = 350
 REQUESTED_CHARS = 1_100
 # Below 1,200 characters: English has some 4.4 characters a token.
 PARAGRAPH_TOKENS = 270
-# What is told of older facts: about a thousand tokens.
+# What is told of older facts: about a thousand tokens; of a chapter twice as much, because its summary is made of them.
 _KNOWN_CHARS = 4_000
+_CHAPTER_KNOWN_CHARS = 8_000
 # A known fact that shares so many words with the new turns may be corrected or closed by them.
 _LEAST_SHARED = 2
 _NO_SECTIONS = dict.fromkeys(("previous", "chapters", "known", "notes", "before", "day", "turns"), "")
@@ -181,29 +183,36 @@ def _shown_in(fold: FoldRequest) -> tuple[KnownFact, ...]:
 def _shown_at_end(chapter: ChapterRequest, standing: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
     """Return the facts that a chapter's prompt shows: what the summary tells now comes first, since it shall stay."""
     told = ToldText(chapter.summary)
-    return shown_facts(standing, (), prefer=told.tells)
+    return shown_facts(standing, (), prefer=told.tells, max_chars=_CHAPTER_KNOWN_CHARS)
 
 
 def shown_facts(
-    known: Sequence[KnownFact], turns: Sequence[Turn], *, prefer: Callable[[Fact], bool] = lambda _: False
+    known: Sequence[KnownFact],
+    turns: Sequence[Turn],
+    *,
+    prefer: Callable[[Fact], bool] = lambda _: False,
+    max_chars: int = _KNOWN_CHARS,
 ) -> tuple[KnownFact, ...]:
     """Return the standing facts that a prompt shows, in the order of talk, each with a label of its own.
 
-    Chosen within 4,000 characters: those that the summary must have, those of the last turns and important ones that
-    the new turns may correct or close, then by importance. Among equals come those to `prefer`, then open and new ones.
+    Chosen within `max_chars`: those that the summary must have, those that belong in it, those of the last turns and
+    important ones that the new turns may correct or close, then by importance. Among equals come those to `prefer`,
+    then open and new ones.
     """
     labelled = with_labels(known)
     said = frozenset(
         each for turn in turns for part in turn.parts for one in sentences(part.text) for each in meaning(one).about
     )
-    musts = set(must_stay([each.fact for each in labelled]))
+    standing = [each.fact for each in labelled]
+    musts, belonging = set(must_stay(standing)), set(belong(standing))
     recent = turns[0].seq - _RECENT if turns else None
 
-    def rank(place: int) -> tuple[bool, bool, int, bool, bool, bool, int]:
+    def rank(place: int) -> tuple[bool, bool, bool, int, bool, bool, bool, int]:
         fact = labelled[place].fact
         close = len(meaning(fact.attributed_text).about & said) >= _LEAST_SHARED
         return (
             fact in musts,
+            fact in belonging,
             (close and fact.importance > 1) or (recent is not None and fact.turns[-1] >= recent),
             fact.importance,
             close,
@@ -212,7 +221,7 @@ def shown_facts(
             place,
         )
 
-    room = _KNOWN_CHARS
+    room = max_chars
     chosen: set[int] = set()
     for place in sorted(range(len(labelled)), key=rank, reverse=True):
         room -= len(labelled[place].fact.attributed_text)

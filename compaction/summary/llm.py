@@ -16,6 +16,7 @@ from compaction.language.text import as_sentence, sentences, whole_sentences
 from compaction.model import Strategy, TurnKind
 from compaction.summary.answer import parse_answer
 from compaction.summary.checks import checked_facts, gives_orders, sources_of, unfounded
+from compaction.summary.day import sayings_of_day
 from compaction.summary.extractive import extract_chapter, extract_facts, make_gist
 from compaction.summary.fold_prompts import (
     ChapterPrompts,
@@ -24,7 +25,8 @@ from compaction.summary.fold_prompts import (
     chapter_sections,
     fold_sections,
 )
-from compaction.summary.paragraph_checks import ParagraphCheck, is_transcript, must_be_told, must_stay
+from compaction.summary.must_stay import must_be_told, must_stay
+from compaction.summary.paragraph_checks import ParagraphCheck, is_transcript
 from compaction.summary.port import (
     CHAPTER_FACTS,
     MAX_CHAPTER_GIST_CHARS,
@@ -33,7 +35,6 @@ from compaction.summary.port import (
     Fold,
     FoldRequest,
 )
-from compaction.summary.prompt_data import format_day
 from compaction.summary.prompt_texts import PromptTexts
 from compaction.summary.recursive import Calls, ParagraphWriter
 
@@ -190,7 +191,7 @@ def _sources(request: FoldRequest, zone: tzinfo) -> Sources:
     texts = [request.previous or "", *(each.gist for each in request.chapters)]
     texts += [part.text for turn in (*request.before, *request.turns) for part in turn.parts]
     texts += [note.what for note in request.notes]
-    texts.append(format_day(request.turns, zone))
+    texts += sayings_of_day(request.turns, zone)
     people = {part.speaker for turn in (*request.before, *request.turns) for part in turn.parts}
     return _sources_of_known(texts, request.known, request.roster | people | {note.who for note in request.notes})
 

@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING
 
 from compaction.language.meaning import contradicts, meaning
 from compaction.language.text import plain, sentences, words
-from compaction.model import FactKind
 from compaction.summary.checks import Sources, clauses, gives_orders, may_deny, name_words, sources_of, unfounded
 from compaction.summary.port import MAX_SUMMARY_CHARS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable
 
     from compaction.language.meaning import Meaning
     from compaction.model import Fact, Turn
 
-# What the facts that every summary must have may take of it.
-_MUST_CHARS = 700
 # At most so many of a fact's names and of its numbers may be missing from a text that tells it: a good summary tells it
 # in other words, and not with every detail.
 _LACKING_SHARE = 1 / 2
@@ -68,44 +65,6 @@ class ToldText:
             and all(len(each & lacking) <= _LACKING_SHARE * len(each) for each in (others, numbers))
             and (bool(topics & self._about) or not topics or (bool(details) and not details & lacking))
         )
-
-
-def must_stay(facts: Sequence[Fact]) -> tuple[Fact, ...]:
-    """Return which of these facts (oldest first) every summary must have: those of importance 3, within 700 characters.
-
-    People's lasting facts come first. Among equals the newest and the oldest take turns: what is new shall come in, and
-    an allergy that was told in the first minutes shall not go for it.
-    """
-    places = [place for place, fact in enumerate(facts) if fact.importance == 3]
-    lasting = [place for place in places if facts[place].kind is FactKind.LASTING]
-    others = [place for place in places if facts[place].kind is not FactKind.LASTING]
-    room = _MUST_CHARS
-    chosen: list[int] = []
-    for place in (*_from_both_ends(lasting), *_from_both_ends(others)):
-        if len(facts[place].attributed_text) <= room:
-            room -= len(facts[place].attributed_text)
-            chosen.append(place)
-    return tuple(facts[place] for place in sorted(chosen))
-
-
-def must_be_told(shown: Sequence[Fact], added: Sequence[Fact]) -> tuple[Fact, ...]:
-    """Return what a fold's summary must have: the facts that its request asked for, then new ones of importance 3.
-
-    `shown`: those of `must_stay` that still hold. All together within 700 characters.
-    """
-    room = _MUST_CHARS - sum(len(each.attributed_text) for each in shown)
-    chosen = list(shown)
-    for fact in added:
-        if fact.importance == 3 and len(fact.attributed_text) <= room:
-            room -= len(fact.attributed_text)
-            chosen.append(fact)
-    return tuple(chosen)
-
-
-def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
-    """Yield the last place, the first, the last but one, the second and so on."""
-    ends = [each for pair in zip(reversed(places), places, strict=True) for each in pair]
-    yield from ends[: len(places)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,15 @@
-"""Writes what a prompt shows of a conversation: turns, notes, facts, gists and the day, each marked as data. Pure."""
+"""Writes what a prompt shows of a conversation: turns, notes, facts and gists, each marked as data. Pure."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from compaction.language.text import as_sentence, plain
 from compaction.model import NoteReason, TurnKind
 from compaction.notes import condense_notes
-from compaction.summary.paragraph_checks import ToldText, must_stay
+from compaction.summary.must_stay import belong, must_stay
+from compaction.summary.paragraph_checks import ToldText
 from compaction.untrusted_text import mark_as_data
 
 if TYPE_CHECKING:
@@ -29,11 +30,6 @@ _WHY = {
     NoteReason.INTERVAL: "regular look",
     NoteReason.ASKED: "somebody asked",
 }
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July",
-    "August", "September", "October", "November", "December",
-)  # fmt: skip
 
 
 def format_turns(turns: Sequence[Turn], zone: tzinfo = UTC) -> list[str]:
@@ -61,14 +57,6 @@ def format_notes(notes: Sequence[Note], zone: tzinfo = UTC) -> str:
     )
 
 
-def format_day(turns: Sequence[Turn], zone: tzinfo = UTC) -> str:
-    """Return the day of the last turn and the next day, so that 'tomorrow' can be told; empty without turns."""
-    if not turns:
-        return ""
-    day = datetime.fromtimestamp(turns[-1].started_at, zone)
-    return f"{_date(day)} {day.year}; tomorrow is {_date(day + timedelta(days=1))}"
-
-
 def marked(source: str, text: str) -> str:
     """Return a text of people, screens or names as data; empty if there is none."""
     return mark_as_data(source, text) if text else ""
@@ -86,23 +74,20 @@ def format_known(shown: Sequence[KnownFact], known: Sequence[KnownFact], *, prev
 
     Only facts of importance 3 are marked: a summary rightly lacks most of the others.
     """
-    musts = set(must_stay([each.fact for each in known]))
+    standing = [each.fact for each in known]
     groups = {
-        "must be in the summary": [each for each in shown if each.fact in musts],
-        **{
-            f"importance {importance}": [
-                each for each in shown if each.fact.importance == importance and each.fact not in musts
-            ]
-            for importance in (3, 2, 1)
-        },
+        "must be in the summary": set(must_stay(standing)),
+        "belongs in the summary": set(belong(standing)),
+        **{f"importance {each}": {fact for fact in standing if fact.importance == each} for each in (3, 2, 1)},
     }
+    left = list(shown)
     told = None if previous is None else ToldText(previous)
-    lines = [
-        line
-        for heading, group in groups.items()
-        if group
-        for line in (f"{heading}:", *(_fact_line(each, told) for each in group))
-    ]
+    lines: list[str] = []
+    for heading, facts in groups.items():
+        group = [each for each in left if each.fact in facts]
+        left = [each for each in left if each.fact not in facts]
+        if group:
+            lines += [f"{heading}:", *(_fact_line(each, told) for each in group)]
     return marked("known facts", "\n".join(lines))
 
 
@@ -126,8 +111,3 @@ def format_since(chapter: ChapterRequest) -> str:
 
 def _clock(at: float, zone: tzinfo) -> str:
     return datetime.fromtimestamp(at, zone).strftime("%H:%M")
-
-
-def _date(day: datetime) -> str:
-    # Not `strftime`, whose names of days follow the machine's locale.
-    return f"{_DAYS[day.weekday()]}, {day.day} {_MONTHS[day.month - 1]}"

@@ -32,7 +32,7 @@ def test_strategy_is_logged_and_recorded(strategy: Strategy) -> None:
         async with Room(settings=CompactionSettings(strategy=strategy)) as room:
             await fold_until(room, 82)
             assert {line["strategy"] for line in room.logged("voice_context_compaction_completed")} == {strategy.value}
-            assert [each.summariser for each in room.memory.segments] == [f"llm {strategy.value}.v5"] * 3
+            assert [each.summariser for each in room.memory.segments] == [f"llm {strategy.value}.v6"] * 3
 
     run_virtually(main())
 
@@ -74,7 +74,7 @@ def test_outage_under_recursive_is_folded_without_the_model() -> None:
             room.model.mood = Mood.GOOD
             await room.wait(300.0)
             await fold_until(room, 81)
-            assert room.memory.segments[-1].summariser == "llm recursive.v5"
+            assert room.memory.segments[-1].summariser == "llm recursive.v6"
             assert standing_in in room.model.calls[-1].prompt
 
     run_virtually(main())

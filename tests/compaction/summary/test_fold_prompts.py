@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -24,7 +23,7 @@ from compaction.summary.fold_prompts import (
 )
 from compaction.summary.paragraph_checks import Fault
 from compaction.summary.port import ChapterPart, ChapterRequest, FoldRequest, KnownFact
-from compaction.summary.prompt_data import format_day, format_notes, format_turns
+from compaction.summary.prompt_data import format_notes, format_turns
 from compaction.summary.prompt_texts import PromptTexts
 from tests.compaction.turn_store_contract import EVENING, T0, note, turn
 
@@ -41,7 +40,7 @@ def known(seq: int, text: str, importance: Importance = 2, *, kind: FactKind = F
 
 
 def chapter(gist: str) -> Chapter:
-    return Chapter(ChapterId("c0"), EVENING, 1, Seq(0), Seq(80), T0, T0 + 240.0, gist, (), "llm chapter.v2")
+    return Chapter(ChapterId("c0"), EVENING, 1, Seq(0), Seq(80), T0, T0 + 240.0, gist, (), "llm chapter.v3")
 
 
 KNOWN = (
@@ -232,19 +231,6 @@ def test_a_chapter_shows_first_what_the_summary_tells() -> None:
     assert "300 crowns" in sections["known"]
     assert "they say" not in "".join(sections.values())
     assert "300 crowns" not in chapter_sections(replace(closing, summary=""))["known"]
-
-
-@pytest.mark.parametrize(
-    ("zone", "expected"),
-    [
-        ("UTC", "Thursday, 9 October 2025; tomorrow is Friday, 10 October"),
-        ("Pacific/Kiritimati", "Thursday, 9 October 2025; tomorrow is Friday, 10 October"),
-        ("Pacific/Honolulu", "Wednesday, 8 October 2025; tomorrow is Thursday, 9 October"),
-    ],
-)
-def test_the_day_is_that_of_the_people(zone: str, expected: str) -> None:
-    """The day is told in the zone of the people, so that 'tomorrow' is the day that they mean."""
-    assert format_day([turn(3, "Tomorrow at nine.")], ZoneInfo(zone)) == expected
 
 
 def test_a_second_attempt_knows_the_facts_of_the_first() -> None:

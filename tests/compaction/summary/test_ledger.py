@@ -280,7 +280,7 @@ def test_the_gist_of_a_pruned_segment_stays_in_the_summary() -> None:
 
 def paragraph(number: int, text: str) -> Segment:
     """Return a segment that the recursive strategy wrote."""
-    return replace(batch(number), summariser="llm recursive.v5", paragraph=text)
+    return replace(batch(number), summariser="llm recursive.v6", paragraph=text)
 
 
 def test_newest_paragraph_is_the_summary() -> None:
@@ -348,7 +348,7 @@ def chapter(level: int, start: int, end: int, *, paragraph: str = "", refs: tupl
         T0 + end - 1,
         gist,
         refs,
-        "llm chapter.v2",
+        "llm chapter.v3",
         paragraph=paragraph,
     )
 

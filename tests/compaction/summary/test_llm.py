@@ -15,6 +15,7 @@ from compaction.errors import CompletionError, SummaryRefusedError
 from compaction.language.text import ends_a_sentence
 from compaction.model import Chapter, ChapterId, Fact, FactKind, Importance, Seq, Strategy
 from compaction.summary.checks import sources_of, unfounded
+from compaction.summary.day import sayings_of_day
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import (
     MAX_CHAPTER_GIST_CHARS,
@@ -29,7 +30,6 @@ from compaction.summary.port import (
     FoldRequest,
     KnownFact,
 )
-from compaction.summary.prompt_data import format_day
 from tests.compaction.summary.test_recursive import Says
 from tests.compaction.turn_store_contract import EVENING, T0, note, turn
 from tests.fakes.completion import INVENTED_NAME, INVENTED_NUMBER, Mood, MoodyModel
@@ -99,7 +99,7 @@ def test_good_answer_is_kept_as_written() -> None:
         ("Ada", 3, FactKind.DECISION),
         ("Bob", 2, FactKind.DECISION),
     ]
-    assert (result.form, result.prompt_tokens, len(model.requests)) == ("ledger.v5", 300, 1)
+    assert (result.form, result.prompt_tokens, len(model.requests)) == ("ledger.v6", 300, 1)
 
 
 def test_what_the_model_left_out_stays_out() -> None:
@@ -246,7 +246,7 @@ def test_chapter_is_made_by_the_model() -> None:
     model = Says(json.dumps({"gist": "They got to know each other.", "facts": ["4", "5", "x"], "paragraph": RETOLD}))
     result = fold_chapter(model)
     assert (result.gist, result.refs) == ("They got to know each other.", ("s0#4",))
-    assert (result.paragraph, result.paragraph_problem, result.form) == (RETOLD, "", "chapter.v2")
+    assert (result.paragraph, result.paragraph_problem, result.form) == (RETOLD, "", "chapter.v3")
     assert "The summary so far" not in model.requests[0].prompt
 
 
@@ -297,7 +297,7 @@ def test_any_answer_obeys_the_limits_or_is_refused(answers: list[str], strategy:
             *(part.text for each in TURNS for part in each.parts),
             *(each.fact.text for each in KNOWN),
             "a map with the mark Tokyo",
-            format_day(TURNS),
+            *sayings_of_day(TURNS),
         ],
         ROSTER,
     )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.model import Fact, FactKind, Importance, Seq
 from compaction.summary.checks import sources_of
-from compaction.summary.paragraph_checks import ParagraphCheck, ToldText, is_transcript, must_be_told, must_stay
+from compaction.summary.must_stay import must_stay
+from compaction.summary.paragraph_checks import ParagraphCheck, ToldText, is_transcript
 from tests.compaction.turn_store_contract import T0, turn
 
 
@@ -189,40 +188,11 @@ def test_a_dense_text_tells_a_fact_without_its_words(subject: str, said: str, te
     assert ToldText(text).tells(fact(said, subject, 3)) is told
 
 
-def test_only_what_was_asked_for_and_what_is_new_must_be_told() -> None:
-    """A fold's paragraph is judged by the facts that its request named and the new ones, as far as they fit."""
-    shown = must_stay([fact(f"The plan number {number} is {'long ' * 20}.", importance=3) for number in range(20)])
-    new = [fact("Ada's key is blue.", "Ada", 3), fact("Ada hums.", "Ada", 1), fact("Bob has " + "x" * 150, "Bob", 3)]
-    assert must_be_told(shown, new) == (*shown, new[0])
-
-
 def test_quoted_fact_is_told_with_its_speaker() -> None:
     """The name of who said it counts as part of a quoted fact."""
     mine = fact("I'm allergic to walnuts.", "Ada", 3, quoted=True)
     assert ToldText("Ada is allergic to walnuts.").tells(mine)
     assert not ToldText("Bob is allergic to walnuts.").tells(mine)
-
-
-def test_lasting_facts_must_stay_first() -> None:
-    """Of facts of importance 3 as many as fit in 700 characters must stay: lasting ones, then new and old."""
-    lasting = fact("Dora is allergic to peanuts.", "Dora", 3, kind=FactKind.LASTING)
-    plans = [fact(f"The plan number {number} is {'long ' * 20}.", importance=3) for number in range(20)]
-    kept = must_stay([lasting, fact("Minor."), *plans])
-    assert kept == (lasting, plans[0], plans[1], plans[-3], plans[-2], plans[-1])
-    assert sum(len(each.text) for each in kept) <= 700
-
-
-@given(st.lists(st.sampled_from(get_args(Importance)), max_size=30))
-def test_old_and_new_facts_share_the_room(importances: list[Importance]) -> None:
-    """The newest fact of importance 3 must stay, and the oldest, however many come between."""
-    facts = [
-        fact(f"The plan number {number} is {'long ' * 20}.", importance=importance)
-        for number, importance in enumerate(importances)
-    ]
-    weighty = [each for each in facts if each.importance == 3]
-    kept = must_stay(facts)
-    assert set(kept) <= set(weighty)
-    assert set(weighty[:1] + weighty[-1:]) <= set(kept)
 
 
 CHAT = tuple(

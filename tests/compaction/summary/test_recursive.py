@@ -63,7 +63,7 @@ def test_good_paragraph_is_taken_whole() -> None:
     """A good paragraph costs one call; the fold has no facts, the gist is of the batch, and it names its prompt."""
     model = Says(GOOD)
     result = fold(model)
-    assert (result.paragraph, result.facts, result.form) == (GOOD, (), "recursive.v5")
+    assert (result.paragraph, result.facts, result.form) == (GOOD, (), "recursive.v6")
     assert "Braemar" in result.gist
     assert "Dora" not in result.gist
     assert len(result.gist) <= MAX_GIST_CHARS

@@ -1,0 +1,108 @@
+"""Tells the day of a talk, and the dates that follow from it: tomorrow, and weekdays that can mean only one day. Pure.
+
+A weekday means the one of the seven days to come where it stands alone, at the beginning of a sentence or after a word
+without a meaning ('on Monday'). After any other word ('next Monday') it may be another week, and so may the weekday of
+the day itself.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from typing import TYPE_CHECKING
+
+from compaction.language.languages import LANGUAGES
+from compaction.language.text import sentences, words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import tzinfo
+
+    from compaction.language.language import Language
+    from compaction.model import Turn
+
+_DAYS_OF_A_WEEK = 7
+_MONTHS_OF_A_YEAR = 12
+# Prompts are in the first language.
+_OF_PROMPTS = LANGUAGES[0]
+
+
+def format_day(turns: Sequence[Turn], zone: tzinfo = UTC) -> str:
+    """Return the day of the last turn, the next day, and the date of each weekday that is certain; empty without turns.
+
+    Not by `strftime`, whose names of days follow the machine's locale.
+    """
+    if not turns:
+        return ""
+    today = _day_of(turns[-1], zone)
+    tomorrow = today + timedelta(days=1)
+    told = [f"{_weekday(today)}, {_date(today)} {today.year}; tomorrow is {_weekday(tomorrow)}, {_date(tomorrow)}"]
+    told += [f"the coming {_weekday(day)} is {_date(day)}" for day in _days_said(turns, zone) if day != tomorrow]
+    return "; ".join(told)
+
+
+def sayings_of_day(turns: Sequence[Turn], zone: tzinfo = UTC) -> list[str]:
+    """Return what a text may say of these days, with the month in each language: the sources of its dates."""
+    if not turns:
+        return []
+    today = _day_of(turns[-1], zone)
+    days = [today, today + timedelta(days=1), *_days_said(turns, zone)]
+    return [
+        format_day(turns, zone),
+        *(f"{_weekday(day, each)} {_date(day, each)}" for each in LANGUAGES for day in days),
+    ]
+
+
+def _days_said(turns: Sequence[Turn], zone: tzinfo) -> list[date]:
+    """Return the coming days that the turns name by their weekday, in order, as far as each is certain."""
+    said: dict[int, set[date]] = {}
+    for turn in turns:
+        today = _day_of(turn, zone)
+        for part in turn.parts:
+            for weekday in _weekdays_alone(part.text):
+                ahead = (weekday - today.weekday()) % _DAYS_OF_A_WEEK
+                said.setdefault(weekday, set()).add(today + timedelta(days=ahead))
+    # A day that is over when the batch ends is not to come.
+    over = max((_day_of(turn, zone) for turn in turns), default=date.min)
+    return sorted(day for days in said.values() for day in days if len(days) == 1 and day > over)
+
+
+def _weekdays_alone(text: str) -> list[int]:
+    """Return the weekdays, 0 for Monday, that stand in a text without a word that tells of another week."""
+    found: list[int] = []
+    for sentence in sentences(text):
+        before = ""
+        for word in words(sentence):
+            of_language = next((each for each in LANGUAGES if word in _weekdays(each)), None)
+            if of_language is not None and (not before or before in of_language.stopwords):
+                found.append(_weekdays(of_language)[word])
+            before = word
+    return found
+
+
+@cache
+def _names(code: str) -> tuple[str, ...]:
+    """Return a language's weekdays from Monday on, then its months: the first of its named values."""
+    language = next(each for each in LANGUAGES if each.code == code)
+    return tuple(dict.fromkeys(language.named_values.values()))[: _DAYS_OF_A_WEEK + _MONTHS_OF_A_YEAR]
+
+
+def _weekdays(language: Language) -> Mapping[str, int]:
+    return _weekdays_of(language.code)
+
+
+@cache
+def _weekdays_of(code: str) -> Mapping[str, int]:
+    return {name: number for number, name in enumerate(_names(code)[:_DAYS_OF_A_WEEK])}
+
+
+def _day_of(turn: Turn, zone: tzinfo) -> date:
+    return datetime.fromtimestamp(turn.started_at, zone).date()
+
+
+def _weekday(day: date, language: Language = _OF_PROMPTS) -> str:
+    return _names(language.code)[day.weekday()].capitalize()
+
+
+def _date(day: date, language: Language = _OF_PROMPTS) -> str:
+    return f"{day.day} {_names(language.code)[_DAYS_OF_A_WEEK + day.month - 1].capitalize()}"
