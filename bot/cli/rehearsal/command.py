@@ -21,7 +21,7 @@ from bot.cli.rehearsal.options import (
     refuse_scenario_options,
     refuse_sound_options,
 )
-from bot.cli.rehearsal.trial import finish_trial, prepare_trial, show_trial
+from bot.cli.rehearsal.trial import finish_trial, prepare_trial, show_trial, write_settings
 from bot.cli.signals import until_stopped
 
 if TYPE_CHECKING:
@@ -150,6 +150,8 @@ def _shown(
     from bot.cli.environment import logging_from_settings, null_console
     from rehearsal.report.terminal import TerminalReport
 
+    if wanted.keep is not None:
+        write_settings(wanted.keep, settings, bot_name=bot_name)
     shown = open_console(record=wanted.picture is not None)
     program = TerminalReport(shown)
     # The display shows the bot's warnings within the conversation; the log file has everything.

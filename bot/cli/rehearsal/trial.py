@@ -51,13 +51,29 @@ def prepare_trial(folder: Path) -> None:
         # The mark comes first, so that the folder of a trial that was interrupted can be used again.
         write_private_text(folder / FILE_NAME, f"{_HEAD}\n")
     except OSError as error:
-        raise SetupError(
-            f"A trial cannot be kept in {folder}: {error.strerror or error}. Name a folder that you may write to."
-        ) from error
+        raise _unkept(folder, error) from error
+
+
+def write_settings(folder: Path, settings: Settings, *, bot_name: str) -> None:
+    """Write the settings with which other commands look at the trial, also while it is played. Raises `SetupError`."""
+    chosen: dict[str, dict[str, object]] = {
+        "brain": {"name": bot_name},
+        "models": {"directory": settings.models.directory.absolute()},
+        "storage": {"data_dir": "."},
+        "budget": {"max_context_tokens": settings.budget.max_context_tokens},
+    }
+    sections = [
+        "\n".join([f"[{section}]", *(f"{key} = {toml_value(value)}" for key, value in keys.items())])
+        for section, keys in chosen.items()
+    ]
+    try:
+        write_private_text(folder / FILE_NAME, "\n\n".join([_HEAD, *sections]) + "\n")
+    except OSError as error:
+        raise _unkept(folder, error) from error
 
 
 async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> str:
-    """Write the trial's transcript, and the settings with which other commands look at it.
+    """Write the trial's transcript.
 
     Returns a word that was said often, for `show_trial`; empty if people said nothing.
     """
@@ -77,17 +93,6 @@ async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> st
                 if turn.kind is TurnKind.SPEECH and not turn.tombstone:
                     said += [part.text for part in turn.parts]
     write_private_text(folder / TRANSCRIPT, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
-    chosen: dict[str, dict[str, object]] = {
-        "brain": {"name": bot_name},
-        "models": {"directory": settings.models.directory.absolute()},
-        "storage": {"data_dir": "."},
-        "budget": {"max_context_tokens": settings.budget.max_context_tokens},
-    }
-    sections = [
-        "\n".join([f"[{section}]", *(f"{key} = {toml_value(value)}" for key, value in keys.items())])
-        for section, keys in chosen.items()
-    ]
-    write_private_text(folder / FILE_NAME, "\n\n".join([_HEAD, *sections]) + "\n")
     return _said_often(said, {str(line["speaker"]).casefold() for line in lines} | {bot_name.casefold()})
 
 
@@ -111,6 +116,12 @@ def show_trial(folder: Path, said_often: str) -> None:
     say(f"  {here} explain" + (f" --turn {answered[-1]}" if answered else ""))
     say(f"  {here} tail --event compaction")
     say(f"  {program} replay {_short(folder / TRANSCRIPT)}")
+
+
+def _unkept(folder: Path, error: OSError) -> SetupError:
+    return SetupError(
+        f"A trial cannot be kept in {folder}: {error.strerror or error}. Name a folder that you may write to."
+    )
 
 
 def _is_trial(folder: Path) -> bool:

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.app import run_command_line
+from bot.cli.rehearsal.command import rehearse
+from bot.cli.rehearsal.options import RehearsalOptions
 from bot.cli.rehearsal.trial import prepare_trial
+from bot.cli.rehearsal.written.services import BOT_NAME
 from bot.errors import SetupError
+from config.load import load
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from config.schema import Settings
 
 EVENING = [
     {"title": "A short evening"},
@@ -49,6 +55,23 @@ def test_a_trial_can_be_looked_at(trial: Path, capsys: pytest.CaptureFixture[str
         shown = capsys.readouterr().out
         assert shown.strip()
         assert "Nothing was found" not in shown
+
+
+def test_its_settings_are_there_while_it_is_played(trial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other commands find the memory and the log of a trial that still runs, or that was killed."""
+    written = trial.with_name("short.jsonl")
+    written.write_text("\n".join(map(json.dumps, EVENING)), "utf-8")
+    seen: list[Settings] = []
+
+    async def play(*_: object, **__: object) -> None:
+        seen.append(load(environ={"ROOMTONE_CONFIG": str(trial)}))
+        raise SetupError("The player was killed.")
+
+    monkeypatch.setattr("bot.cli.rehearsal.written.player.play_written", play)
+    with pytest.raises(SetupError, match="was killed"):
+        rehearse(RehearsalOptions(str(written), keep=trial))
+    assert seen[0].storage.data_dir.resolve() == trial.resolve()
+    assert seen[0].brain.name == BOT_NAME
 
 
 def test_the_next_trial_replaces_an_earlier_one(trial: Path) -> None:
