@@ -18,6 +18,8 @@ from tests.bot.memory.test_explain import an_evening, words
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pydantic import SecretStr
+
     from bot.brain.context import ModelContext
 
 
@@ -29,13 +31,13 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[ModelC
     folder = tmp_path_factory.mktemp("data")
 
     with configured_logging(LogsSettings(), data_dir=folder, console=io.StringIO()):
-        sent = asyncio.run(play_logged(folder))
+        sent = asyncio.run(play_logged(folder / "roomtone.db"))
     return folder, sent
 
 
-async def play_logged(folder: Path) -> list[ModelContext]:
+async def play_logged(place: Path | SecretStr) -> list[ModelContext]:
     """Play the evening with log lines and return the contexts that were sent."""
-    async with Evening(folder / "roomtone.db") as evening:
+    async with Evening(place) as evening:
         return (await an_evening(evening, logged=True)).sent
 
 
@@ -50,7 +52,25 @@ def test_a_reply_is_explained_word_for_word(
     evening: tuple[Path, list[ModelContext]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Every payload is rebuilt word for word from the log and the database, and the log has none of the words."""
-    folder, sent = evening
+    assert_explained(*evening, capsys)
+
+
+@pytest.mark.slow
+def test_it_is_the_same_on_postgresql(
+    postgres_place: SecretStr, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The prompts of an evening on a PostgreSQL server are rebuilt, too."""
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("ROOMTONE_DATABASE_URL", postgres_place.get_secret_value())
+    with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
+        sent = asyncio.run(play_logged(postgres_place))
+    assert not (tmp_path / "roomtone.db").exists()
+    assert_explained(tmp_path, sent, capsys)
+
+
+def assert_explained(folder: Path, sent: list[ModelContext], capsys: pytest.CaptureFixture[str]) -> None:
+    """Check that each prompt is rebuilt as it was sent, and that the log has nothing that was said."""
+    assert len(sent) == 7
     for context in sent:
         told_json = json.loads(told(capsys, "explain", "even", "--turn", str(context.current.seq), "--json"))
         assert told_json["exact"] is True
