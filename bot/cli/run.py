@@ -18,6 +18,10 @@ WITHOUT_DISCORD = (
     "Put the bot's token into DISCORD_TOKEN (or .env) to run on Discord; README.md says how to get one."
 )
 
+# The service manager kills what has not ended after 60 s (compose.yaml, deploy/roomtone.service). The rooms take 40 s
+# at most, the connection to Discord 10.
+STOP_WITHIN_S = 55.0
+
 
 def command() -> None:
     """Run the bot on Discord until Ctrl-C. Without DISCORD_TOKEN, play the rehearsal on this machine, and keep it.
@@ -66,7 +70,7 @@ async def _run(settings: Settings) -> None:
 
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     stop = asyncio.Event()
-    with logging_from_settings(settings) as logs, stop_on_signals(stop):
+    with logging_from_settings(settings) as logs, stop_on_signals(stop, within_s=STOP_WITHIN_S):
         if runs_as_root():
             structlog.get_logger().warning("started_as_root", remedy=AS_ROOT)
         say("Starting: loading the recogniser and the voice, then connecting to Discord …")

@@ -1,4 +1,7 @@
-"""Turns SIGINT and SIGTERM into an event, so that a command shuts down properly; a second signal ends it at once."""
+"""Turns SIGINT and SIGTERM into an event, so that a command shuts down properly.
+
+A second signal ends it at once, and so does a shutdown that takes too long.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+import structlog
 import typer
 
 from bot.cli.failures import INTERRUPTED
@@ -15,27 +19,41 @@ from bot.cli.failures import INTERRUPTED
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
+log = structlog.get_logger()
+
 T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # A runner (make, timeout, a shell) may deliver one Ctrl-C twice; a person presses it again later than this.
 SAME_SIGNAL_S = 2.0
+# What the service manager sees of a shutdown that took too long.
+TIMED_OUT = 1
 
 
 @contextmanager
-def stop_on_signals(stop: asyncio.Event, *, end_at_once: Callable[[int], object] = os._exit) -> Iterator[None]:
-    """Set `stop` at the first signal. A signal more than `SAME_SIGNAL_S` later ends the process at once.
+def stop_on_signals(
+    stop: asyncio.Event, *, within_s: float | None = None, end_at_once: Callable[[int], object] = os._exit
+) -> Iterator[None]:
+    """Set `stop` at the first signal. A signal more than `SAME_SIGNAL_S` later ends the process at once, and so does a
+    block that lasts longer than `within_s` after the first one.
 
     Nothing is lost then: every turn is stored already, and the next start resumes the session.
     """
     loop = asyncio.get_running_loop()
     first_at: float | None = None
+    deadline: asyncio.TimerHandle | None = None
+
+    def on_deadline() -> None:
+        log.error("stop_timed_out", timeout_s=within_s, remedy="the next start goes on with the sessions")
+        end_at_once(TIMED_OUT)
 
     def on_signal() -> None:
-        nonlocal first_at
+        nonlocal first_at, deadline
         stop.set()
         if first_at is None:
             first_at = loop.time()
+            if within_s is not None:
+                deadline = loop.call_later(within_s, on_deadline)
         elif loop.time() - first_at > SAME_SIGNAL_S:
             end_at_once(INTERRUPTED)
 
@@ -44,6 +62,8 @@ def stop_on_signals(stop: asyncio.Event, *, end_at_once: Callable[[int], object]
     try:
         yield
     finally:
+        if deadline is not None:
+            deadline.cancel()
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
 

@@ -42,9 +42,12 @@ MOST_CRASHES = 5
 STABLE_S = 300.0
 # Includes the voice connection's own timeouts and retries.
 JOIN_TIMEOUT_S = 60.0
-# Time for a sentence to end, the last words to be recognised, and the memory to be stored: more than the parts of a
-# room take together (`bot.room.conversation`, `bot.room.room`).
-CLOSE_TIMEOUT_S = 45.0
+# Time for a sentence to end and the last words to become turns (27 s at most, `bot.room.conversation`), and for what is
+# quick unless Discord or the database stalls. If that is cut off, the next start goes on with the session. With the
+# other parts' ends it is less than `bot.cli.run` allows.
+CLOSE_TIMEOUT_S = 35.0
+# How long a room that was cut off may take to close its connection.
+CUT_OFF_S = 5.0
 
 DRAINING = HealthFault(FaultKind.DRAINING, "I am ending: what was said last is being stored, and I leave my rooms.")
 RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is being opened again; the log says why.")
@@ -284,7 +287,7 @@ class RoomSupervisor:
         if not done:
             log.warning("room_close_timed_out", guild_id=guild_id, timeout_s=CLOSE_TIMEOUT_S)
             entry.task.cancel()
-            await asyncio.wait({entry.task}, timeout=CLOSE_TIMEOUT_S)
+            await asyncio.wait({entry.task}, timeout=CUT_OFF_S)
 
     async def _run_room(self, entry: _Entry, started: asyncio.Future[None]) -> None:
         """Run a guild's room until it is closed. After a crash, restart it; after a move, restart it in the new

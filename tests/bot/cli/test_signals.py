@@ -8,10 +8,12 @@ import signal
 
 import pytest
 import typer
+from structlog.testing import capture_logs
 
 from bot.cli import signals
 from bot.cli.failures import INTERRUPTED
-from bot.cli.signals import stop_on_signals, until_stopped
+from bot.cli.signals import TIMED_OUT, stop_on_signals, until_stopped
+from tests.fakes.brain import until
 
 
 async def turn() -> None:
@@ -47,6 +49,22 @@ async def test_a_later_signal_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> N
         os.kill(os.getpid(), signal.SIGINT)
         await turn()
     assert ended == [INTERRUPTED]
+
+
+@pytest.mark.asyncio
+async def test_a_shutdown_that_takes_too_long_is_ended() -> None:
+    """The log says so before the process ends. A shutdown that ends in time is left alone."""
+    stop, ended = asyncio.Event(), list[int]()
+    with capture_logs() as logs, stop_on_signals(stop, within_s=0.0, end_at_once=ended.append):
+        os.kill(os.getpid(), signal.SIGTERM)
+        async with asyncio.timeout(5):
+            await stop.wait()
+        await until(lambda: bool(ended))
+    assert ended == [TIMED_OUT]
+    assert [line["event"] for line in logs] == ["stop_timed_out"]
+    with stop_on_signals(stop, within_s=0.0, end_at_once=ended.append):
+        await turn()
+    assert ended == [TIMED_OUT]
 
 
 @pytest.mark.asyncio

@@ -6,10 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.channel.port import MembershipChange
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
+from bot.room import supervisor
 from bot.room.supervisor import DRAINING, MOST_CRASHES, RESTARTING, RoomSupervisor
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.texts.text import Text, verbatim
@@ -181,6 +183,32 @@ async def test_a_room_that_keeps_crashing_is_given_up() -> None:
         await until(lambda: rooms.place_of(place.guild_id) is None)
     assert place.written[1] == "Discord hung up. I am starting again in 2 s; what was said before is kept."
     assert place.written[-1].endswith("so I stop. Use /join to call me back.")
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither one that takes too long to close nor one that resists its end keeps the process."""
+    monkeypatch.setattr(supervisor, "CLOSE_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(supervisor, "CUT_OFF_S", 0.0)
+    house, place = House(), FakePlace()
+    stuck: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def resist() -> str:
+        house.rooms[0].opened.set()
+        try:
+            return await stuck
+        except asyncio.CancelledError:
+            await asyncio.shield(let_go.wait())
+            raise
+
+    let_go = asyncio.Event()
+    monkeypatch.setattr(FakeRoom, "run", lambda _: resist())
+    with capture_logs() as logs:
+        async with house.supervisor as rooms:
+            await rooms.join(place)
+    assert [line["event"] for line in logs] == ["room_close_timed_out"]
+    let_go.set()
+    await until(lambda: rooms.place_of(place.guild_id) is None)
 
 
 @pytest.mark.asyncio
