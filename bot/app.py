@@ -76,6 +76,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+RESTORE_AGAIN = "The memory is as before the restore. Stop the bot and run `roomtone restore FILE` again."
+
 
 @dataclass(frozen=True, slots=True)
 class RunningBot:
@@ -121,7 +123,8 @@ async def running_bot(
     async with AsyncExitStack() as stack:
         stack.enter_context(folder_lock(settings.storage.data_dir))
         _make_private(settings.storage)
-        remove_leftovers(settings.storage.database_path)
+        if remove_leftovers(settings.storage.database_path):
+            log.warning("restore_was_killed", remedy=RESTORE_AGAIN)
         metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(clock))
         stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
         await stack.enter_async_context(stores.database.held_by_bot())

@@ -51,6 +51,8 @@ def command(
 def _lines(done: RestoreReport) -> list[str]:
     held = f"{count(done.content.sessions, 'session')} with {count(done.content.turns, 'turn')}"
     lines = [f"Restored and checked: {held}. Start the bot."]
+    if done.again:
+        lines.append("An earlier restore was killed. It had changed nothing, and what it left is removed.")
     if done.aside is not None:
         lines.append(f"What was here is in {done.aside}. /forget-me does not reach it: delete it when all is well.")
     if done.carried is None:

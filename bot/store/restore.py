@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 # Copies within this one's name are removed at the next restore or start if a restore was killed.
 _MARK = ".restoring"
+_ASIDE = ".before-"
 # How long to wait for other programs to close the present database.
 _WAIT_S = 5.0
 _JOURNALS = ("-wal", "-shm", "-journal")
@@ -41,12 +42,13 @@ _JOURNALS = ("-wal", "-shm", "-journal")
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
     """What was restored. `aside`: the earlier database; None: there was none. `carried`: None if what was forgotten
-    since the backup is not known.
+    since the backup is not known. `again`: an earlier restore was killed before it had changed anything.
     """
 
     content: BackupContent
     aside: Path | None
     carried: CarriedOver | None
+    again: bool = False
 
 
 async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool = False) -> RestoreReport:
@@ -56,7 +58,7 @@ async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool
     read, and with it who was forgotten since. Raises `BackupError` or `StoreError`, and then leaves all as it was.
     """
     await asyncio.to_thread(_examine, file, path)
-    remove_leftovers(path)
+    again = remove_leftovers(path)
     staged, copy = path.with_name(f"{path.name}{_MARK}"), path.with_name(f"{path.name}{_MARK}-present")
     try:
         await asyncio.to_thread(_copy_database, file, staged)
@@ -80,14 +82,32 @@ async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool
         raise sqlite_failure(error, path) from error
     finally:
         remove_leftovers(path)
-    return RestoreReport(content, aside, carried)
+    return RestoreReport(content, aside, carried, again)
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove the copies that a killed restore has left beside the database at `path`. The caller holds the lock."""
+def remove_leftovers(path: Path) -> bool:
+    """Remove what a killed restore has left beside the database at `path`. The caller holds the lock.
+
+    Returns whether it was killed before the backup took the database's place: then the database is as it was.
+    """
+    unfinished = path.with_name(f"{path.name}{_MARK}").exists()
+    with suppress(OSError):
+        for aside in path.parent.glob(f"{path.name}{_ASIDE}*"):
+            if path.exists() and aside.samefile(path):
+                _undo_aside(aside, path)
     for left in path.parent.glob(f"{path.name}{_MARK}*"):
         with suppress(OSError):
             left.unlink()
+    return unfinished
+
+
+def _undo_aside(aside: Path, path: Path) -> None:
+    """Take the database's second name away, after its journal has its own name again. Raises `OSError`."""
+    for ending in _JOURNALS:
+        journal = aside.with_name(f"{aside.name}{ending}")
+        if journal.exists():
+            journal.rename(path.with_name(f"{path.name}{ending}"))
+    aside.unlink()
 
 
 def _examine(file: Path, path: Path) -> None:
@@ -187,7 +207,7 @@ def _swap(staged: Path, path: Path, now: float) -> Path | None:
         os.fsync(file.fileno())
     aside = None
     if path.exists():
-        aside = path.with_name(f"{path.name}.before-{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}")
+        aside = path.with_name(f"{path.name}{_ASIDE}{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}")
         _keep(path, aside)
         for ending in _JOURNALS:
             # Only a database that could not be read still has one. It must not be applied to the restored one.
@@ -210,5 +230,7 @@ def _keep(path: Path, aside: Path) -> None:
     except FileExistsError:
         raise
     except OSError:
-        with path.open("rb") as source, open(aside, "xb", opener=open_private) as target:
+        part = path.with_name(f"{path.name}{_MARK}-aside")
+        with path.open("rb") as source, open(part, "xb", opener=open_private) as target:
             shutil.copyfileobj(source, target)
+        part.rename(aside)
