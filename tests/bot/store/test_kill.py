@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
@@ -17,13 +18,14 @@ from tests.compaction.turn_store_contract import turn
 from tests.fakes.clock import FakeClock
 
 ROOT = Path(__file__).parents[3]
-ROUNDS = 5
+ROUNDS = 4
 
 
-def promises_until_killed(path: Path, *, after_lines: int) -> list[list[str]]:
+def promises_until_killed(place: Path | SecretStr, *, after_lines: int) -> list[list[str]]:
     """Start a writer, kill it after `after_lines` printed lines, and return the words of all its lines."""
+    database = place.get_secret_value() if isinstance(place, SecretStr) else str(place)
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.bot.store.writer", str(path)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        [sys.executable, "-m", "tests.bot.store.writer", database], stdout=subprocess.PIPE, text=True, cwd=ROOT
     ) as writer:
         assert writer.stdout is not None
         lines = []
@@ -36,14 +38,13 @@ def promises_until_killed(path: Path, *, after_lines: int) -> list[list[str]]:
 
 
 @pytest.mark.asyncio
-async def test_killed_processes_keep_their_promises(tmp_path: Path) -> None:
-    """After five killed writers, the session has all acknowledged turns and notes, one segment for each batch, and the
+async def test_killed_processes_keep_their_promises(place: Path | SecretStr) -> None:
+    """After four killed writers, the session has all acknowledged turns and notes, one segment for each batch, and the
     acknowledged cursor.
     """
-    path = tmp_path / "roomtone.db"
     rng = random.Random(20_261_120)
-    told = [promise for _ in range(ROUNDS) for promise in promises_until_killed(path, after_lines=rng.randint(20, 90))]
-    async with open_database(path) as database:
+    told = [promise for _ in range(ROUNDS) for promise in promises_until_killed(place, after_lines=rng.randint(20, 90))]
+    async with open_database(place) as database:
         store = SqlTurnStore(database, FakeClock())
         memory = await store.load(SESSION)
         everything = await store.turns(SESSION, Seq(0), Seq(memory.total_turns))

@@ -1,6 +1,7 @@
 """A process that stores turns, notes and landings until it is killed, and prints each one once it is stored.
 
-Run as `python -m tests.bot.store.writer DATABASE`. It continues where the previous run stopped. Every printed line
+Run as `python -m tests.bot.store.writer DATABASE`, a file or a URL. Like a bot it keeps other bots away from a server's
+database. It continues where the previous run stopped. Every printed line
 promises that something is stored: `turn SEQ`, `note ID`, `landed CURSOR REVISION`.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+
+from pydantic import SecretStr
 
 from bot.clock import SystemClock
 from bot.store.database import open_database
@@ -27,9 +30,9 @@ def tell(*words: object) -> None:
     sys.stdout.flush()
 
 
-async def main(path: Path) -> None:
+async def main(place: Path | SecretStr) -> None:
     """Store turns, notes and landings until the process is killed."""
-    async with open_database(path) as database:
+    async with open_database(place) as database, database.held_by_bot():
         store = SqlTurnStore(database, SystemClock())
         while True:
             memory = await store.load(SESSION)
@@ -50,4 +53,4 @@ async def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    asyncio.run(main(SecretStr(sys.argv[1]) if "://" in sys.argv[1] else Path(sys.argv[1])))
