@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import socket
 import sqlite3
-import ssl
 import subprocess
-import sys
 import time
 from contextlib import asynccontextmanager, closing, suppress
 from typing import TYPE_CHECKING
@@ -22,72 +19,23 @@ from bot.cli.run import next_step
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from rehearsal.people.person import ScriptedPerson
-from rehearsal.script.scenario_file import bundled_scenarios
+from tests.bot.bot_process import (
+    ADA,
+    CLIPS,
+    PATIENCE_S,
+    Process,
+    ada_in,
+    roomtone_run,
+    started,
+    stored,
+    until_stored,
+)
 from tests.bot.monitoring.collector import collecting
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator
     from pathlib import Path
-
-ADA = 2001
-# A slow machine loads a model, connects and recognises a sentence within this time.
-PATIENCE_S = 60.0
-CLIPS = bundled_scenarios()["hello"].parent
-
-
-class Process:
-    """A running `roomtone run` and its output so far."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self.out = ""
-
-    async def says(self, words: str) -> None:
-        """Wait until the process has printed `words`."""
-        assert self._process.stdout is not None
-        async with asyncio.timeout(PATIENCE_S):
-            while words not in self.out:
-                line = await self._process.stdout.readline()
-                assert line, f"it ended without saying {words!r}: {self.out}"
-                self.out += line.decode()
-
-    async def ends(self, sign: signal.Signals | None = None) -> tuple[int, str]:
-        """Send a signal, if any, to the process and its children, wait for the end, and return its exit status and
-        stderr.
-        """
-        if sign is not None:
-            os.killpg(self._process.pid, sign)
-        async with asyncio.timeout(PATIENCE_S):
-            _, err = await self._process.communicate()
-        assert self._process.returncode is not None
-        return self._process.returncode, err.decode()
-
-    async def gone(self) -> None:
-        """Kill the process if it still runs."""
-        if self._process.returncode is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            await self._process.communicate()
-
-
-@asynccontextmanager
-async def roomtone_run(
-    local: LocalDiscord, folder: Path, whisper: Path, *, token: str = f"{ROOMTONE_BOT_ID}.local", **more: str
-) -> AsyncIterator[Process]:
-    """Start `roomtone run` with `folder` as its working and data directory. `more`: further variables."""
-    # With a settings file in its folder the program does not look for the tester's own.
-    (folder / "roomtone.toml").touch()
-    own = {
-        "DISCORD_TOKEN": token,
-        "ROOMTONE_ASR__MODEL": str(whisper),
-        "ROOMTONE_STORAGE__DATA_DIR": str(folder),
-        "OPENAI_API_KEY": "",
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        **more,
-    }
-    async with started([sys.executable, "-m", "bot", "run"], local, folder, **own) as process:
-        yield process
 
 
 @asynccontextmanager
@@ -108,69 +56,6 @@ async def make_run(local: LocalDiscord, checkout: Path) -> AsyncIterator[Process
     command = ["make", "run", f"VENV={venv}", f"--old-file={venv}/.installed"]
     async with started(command, local, checkout, **own) as process:
         yield process
-
-
-@asynccontextmanager
-async def started(command: list[str], local: LocalDiscord, folder: Path, **own: str) -> AsyncIterator[Process]:
-    """Start a command that leads to the bot in the local Discord. `own`: its environment besides."""
-    tokens = {"DISCORD_TOKEN", "OPENAI_API_KEY", "MAKEFLAGS", "MAKELEVEL"}
-    environment = {
-        **{
-            name: value for name, value in os.environ.items() if not name.startswith("ROOMTONE_") and name not in tokens
-        },
-        "ROOMTONE_DISCORD__API_BASE": local.api_base,
-        "ROOMTONE_DISCORD__CA_FILE": str(local.certificate_path),
-        "ROOMTONE_ASR__LANGUAGE": "en",
-        "PYTHONUNBUFFERED": "1",
-        **own,
-    }
-    process = Process(
-        await asyncio.create_subprocess_exec(
-            *command,
-            cwd=folder,
-            env=environment,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
-    )
-    try:
-        yield process
-    finally:
-        await process.gone()
-
-
-@asynccontextmanager
-async def ada_in(local: LocalDiscord) -> AsyncIterator[ScriptedPerson]:
-    """Let Ada join the voice channel."""
-
-    async def join() -> Mapping[str, object]:
-        credentials = await local.join(ADA)
-        return {"state": credentials.state, "server": credentials.server}
-
-    tls = ssl.create_default_context(cafile=str(local.certificate_path))
-    async with ScriptedPerson(user_id=ADA, name="Ada", join=join, tls=tls) as person:
-        yield person
-
-
-def stored(folder: Path) -> list[tuple[str, int, str, str]]:
-    """Read every stored turn from outside the bot's process. Returns session, seq, kind and parts of each."""
-    path = folder / "roomtone.db"
-    if not path.exists():
-        return []
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-        return list(
-            database.execute("SELECT session_id, seq, kind, parts FROM turns ORDER BY session_id, seq").fetchall()
-        )
-
-
-async def until_stored(folder: Path, words: str) -> None:
-    """Wait until a turn with `words` is stored."""
-    for _ in range(round(PATIENCE_S / 0.1)):
-        if any(words in parts for _, _, _, parts in stored(folder)):
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"no turn with {words!r}: {stored(folder)}")
 
 
 @pytest.mark.rehearsal
