@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.bot.cli.memory.stored_evening import told
+from tests.scenarios.backups import assert_a_bot_goes_on, back_up_meanwhile
 from tests.scenarios.program import Program
 
 if TYPE_CHECKING:
@@ -16,18 +19,31 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.rehearsal
 
 
-def test_the_evening_passes(tmp_path: Path) -> None:
-    """Every expectation of the scenario is met, and the exit status is 0.
+def test_the_evening_passes(
+    tmp_path: Path, whisper_model_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every expectation of the scenario is met, and the exit status is 0, although the bot is backed up meanwhile. A
+    second bot goes on with the last backup.
 
     The run takes minutes, so the same run is also used for further checks.
     """
-    good = Program.rehearse(tmp_path, "evening").wait()
+
+    def command(data: Path, *words: str, status: int = 0) -> str:
+        monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(data))
+        return " ".join(told(capsys, *words, status=status).split())
+
+    trial, restored = tmp_path / "trial", tmp_path / "restored"
+    playing = Program.rehearse(tmp_path / "evening", "evening", "--keep", str(trial))
+    copies = back_up_meanwhile(playing, trial, tmp_path, command)
+    good = playing.wait()
     assert good.status == 0, good.printed
     assert good.report["passed"]
     assert all(line["passed"] for line in good.report["expectations"])
     assert_everybody_was_heard_once_and_as_themselves(good)
     assert_a_compaction_landed_and_only_the_summary_knew_the_answer(good)
     assert_latency_is_told_by_stage(good)
+    assert "Restored and checked: 1 session with " in command(restored, "restore", str(copies[-1]))
+    asyncio.run(assert_a_bot_goes_on(restored, trial, whisper_model_dir))
 
 
 def assert_everybody_was_heard_once_and_as_themselves(good: Outcome) -> None:
