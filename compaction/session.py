@@ -228,6 +228,10 @@ class SessionMemory:
         self._compactor.retire_notes()
         await self._outbox.flush()
 
+    async def store_waiting(self) -> None:
+        """Store what the store has refused so far. Raises StoreError if it refuses again; nothing is lost then."""
+        await self._outbox.flush()
+
     # -- context for a model --------------------------------------------------------------------------------
 
     def context(self, *, current: Turn | None = None, max_input_tokens: int) -> SessionContext:

@@ -187,7 +187,9 @@ class Room:
         )
 
     def faults(self) -> list[HealthFault]:
-        """Return why the bot hears nobody here, or nobody hears the bot. Nothing is wrong before the room is open."""
+        """Return why nobody is heard here, nobody hears the bot, or nothing is stored. Nothing is wrong before the room
+        is open.
+        """
         if self._link is None or not self._opened.is_set():
             return []
         return self._faults.faults(
@@ -376,8 +378,8 @@ class Room:
         self, link: Link, conversation: Conversation, opened: OpenedSession, screens: RoomScreens | None
     ) -> None:
         """Close the room when the bot has been alone for too long or the session is as long as it may be, report the
-        packet counters, record gathered comings and goings, and let the upkeep see whether another process has changed
-        the memory.
+        packet counters, record gathered comings and goings, store what the database has refused before, and let the
+        upkeep see whether another process has changed the memory.
         """
         alone_since: float | None = None
         while True:
@@ -385,6 +387,7 @@ class Room:
             self._report_link(link)
             self._report_queues(link, conversation, screens)
             await conversation.record_gathered_membership()
+            await self._store_waiting()
             if self._upkeep is not None:
                 self._upkeep.on_turn()
             longest_h = self._settings.longest_session_h
@@ -399,6 +402,20 @@ class Room:
             alone_since = now if alone_since is None else alone_since
             if now - alone_since >= (self._settings.leave_when_empty_s or self._services.room.leave_when_empty_s):
                 self.close("empty")
+
+    async def _store_waiting(self) -> None:
+        """Store what the database has refused before, if it takes it now."""
+        assert self._memory is not None, "the memory is open while the room runs"
+        waiting = self._memory.unstored_items
+        try:
+            await self._memory.store_waiting()
+        except StoreError:
+            # The log has the first refusal.
+            self._faults.unstored = True
+            return
+        if self._faults.unstored:
+            log.info("turns_stored_again", count=waiting)
+        self._faults.unstored = False
 
     async def _refresh_rights(self) -> None:
         """Keep what the people present may do up to date: of newcomers soon, of everybody at intervals."""

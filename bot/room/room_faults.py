@@ -1,4 +1,4 @@
-"""Judges whether a room hears people and people hear the bot. Pure.
+"""Judges whether a room hears people, people hear the bot, and what is said is stored. Pure.
 
 It sees what happens in the room and is asked with what the voice connection says. Its sentences have no names.
 """
@@ -23,11 +23,17 @@ UNSPOKEN = (
     "The last answer in a room could not be spoken: the voice failed, or the connection took no sound. "
     "`roomtone doctor` tries the voice."
 )
+UNSTORED = HealthFault(
+    FaultKind.DATABASE,
+    "What is said in a room is kept in memory only: the database refuses it. The log says why (`roomtone tail`).",
+)
 
 
 @dataclass(slots=True)
 class RoomFaults:
-    """The state of one room."""
+    """The state of one room. `unstored`: the database refuses what waits to be stored."""
+
+    unstored: bool = False
 
     _failed_recognitions: int = 0
     _unspoken: bool = False
@@ -47,11 +53,13 @@ class RoomFaults:
                 pass
 
     def faults(self, link: Link, *, audible: bool, speaks: bool, now: float) -> list[HealthFault]:
-        """Return why nobody is heard, or nobody hears the bot. `audible`: Discord lets people hear the bot. `speaks`:
-        it wants to speak in this room. `now`: monotonic seconds.
+        """Return why nobody is heard, nobody hears the bot, or nothing is stored. `audible`: Discord lets people hear
+        the bot. `speaks`: it wants to speak in this room. `now`: monotonic seconds.
         """
         down = link.down_since is not None and now - link.down_since >= LINK_GRACE_S
         found = [HealthFault(FaultKind.ROOM_DEAF, sentence) for sentence in self._deaf(link, down=down)]
+        if self.unstored:
+            found.append(UNSTORED)
         if speaks:
             found += [HealthFault(FaultKind.ROOM_MUTE, sentence) for sentence in self._mute(audible=audible, down=down)]
         return found
