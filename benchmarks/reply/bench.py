@@ -17,6 +17,7 @@ from benchmarks.machine import busy_sentence, describe_machine
 from benchmarks.peers.environment import PIPECAT_VOICE, peer_python, peers_parent
 from benchmarks.reply import pipecat_answers
 from benchmarks.reply.concurrent_speakers import measure_speakers
+from benchmarks.reply.crowd import measure_crowd
 from benchmarks.reply.decisions import measure_decisions
 from benchmarks.reply.interruption import measure_interruption
 from benchmarks.reply.latency import measure_latency
@@ -96,7 +97,7 @@ class _Measuring:
         """Measure the chosen parts one after the other."""
         options, said = self.options, self.recordings
         if options.wants("deciding"):
-            self._found("deciding", dict(measure_decisions()))
+            self._found("deciding", {**measure_decisions(), "crowd": measure_crowd()})
         if options.wants("pauses"):
             self._found(
                 "pauses",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.reply.dialogues import ANSWER_S, DialogueSet, ReplyExpected, load_dialogues
 from benchmarks.stats import share_of
+from bot.brain.addressing import PersonName
 from bot.brain.decider import HeardText, Situation, decide
 from bot.brain.settings import BrainSettings
 from bot.brain.silence_requests import asks_for_silence
@@ -97,6 +98,7 @@ class RoomtoneDecider:
         self._engagement = Engagement(window_s=ParticipationSettings().engagement_s)
         everybody = dict.fromkeys((*talk.people, *talk.bots, *(line.speaker for line in talk.lines)))
         self._ids = {name: number for number, name in enumerate(everybody)}
+        self._names = {name: PersonName.prepare(name) for name in everybody}
 
     def hears(self, line: DialogueLine) -> bool:
         """See `DialogueResponder.hears`."""
@@ -104,7 +106,7 @@ class RoomtoneDecider:
         situation = Situation(
             people=len(self._talk.people),
             wake_names=self._wake_names,
-            other_names=tuple(name for name in self._ids if name != line.speaker),
+            other_names=tuple(prepared for name, prepared in self._names.items() if name != line.speaker),
             engaged=self._engagement.is_engaged(speaker_id, at=line.started_s),
         )
         if self._is_hushed(line, engaged=situation.engaged):

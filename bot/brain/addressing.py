@@ -5,6 +5,9 @@ Pure.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from bot.brain.lexicon import (
@@ -15,18 +18,24 @@ from bot.brain.lexicon import (
     is_question,
     words_of,
 )
-from bot.brain.wakeword import calls_name
+from bot.brain.name_search import SpokenName, find_each, prepare
+from bot.brain.spoken_words import spoken_words
+from bot.brain.wakeword import calls_name, is_call, is_unspaced
 from compaction.language.languages import STOPWORDS
 from compaction.language.text import QUESTION_MARKS
 from voice.speaking.backchannel import OverlapIntent, classify_overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 # A name has at least two letters, as in 'Al' and 'Bo'. A single letter is not taken for a name.
 SHORTEST_NAME = 2
+# Most names in scripts without spaces that are searched for, times the words of the text: each has the text split anew.
+MOST_RESPACED = 400
+# What stands between commas, from its first letter to its last.
+_CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 # People say these when they have the answer they wanted. They expect no reply.
 _CLOSINGS = frozenset(
     {
@@ -35,6 +44,7 @@ _CLOSINGS = frozenset(
         "nevermind", "good to know", "perfect thanks", "ah okay thanks", "ah thanks", "oh thanks",
     }
 )  # fmt: skip
+_LONGEST_CLOSING = max(len(phrase.split()) for phrase in _CLOSINGS)
 
 # Beginnings of a follow-up to the bot's reply: 'and on Sunday', 'no, the other one', 'you left out the price'.
 _FOLLOW_UPS = frozenset(
@@ -64,38 +74,84 @@ def is_follow_up(text: str) -> bool:
     """Return whether `text` follows up on the bot's last reply: asks, objects, corrects or wants more."""
     if _OBJECTION.match(text) or (is_question(text) and not _NEW_SUBJECT.match(text)):
         return True
-    words = [word.group().casefold().replace("’", "'") for word in _WORD.finditer(text)]
-    while len(words) > 1 and words[0] in _OPENINGS:
-        del words[0]
-    return bool(words) and (words[0] in _FOLLOW_UPS or " ".join(words[:2]) in _FOLLOW_UPS)
+    words = (word.group().casefold().replace("’", "'") for word in _WORD.finditer(text))
+    first = next((word for word in words if word not in _OPENINGS), "")
+    return first in _FOLLOW_UPS or f"{first} {next(words, '')}" in _FOLLOW_UPS
 
 
-def calls_any(text: str, names: Sequence[str]) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """One way in which a person may be called, casefolded, as words and as a name to search for."""
+
+    text: str
+    words: frozenset[str]
+    name: SpokenName
+    unspaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PersonName:
+    """A prepared display name. Preparing costs more than comparing, so prepare a name once, when somebody comes."""
+
+    forms: tuple[_Form, ...]
+
+    @classmethod
+    def prepare(cls, display_name: str) -> PersonName:
+        """Prepare a display name. Its first word counts as a name too."""
+        words = [word.casefold() for word in _WORD.findall(display_name)]
+        spoken = dict.fromkeys(text for text in (" ".join(words), *words[:1]) if len(text) >= SHORTEST_NAME)
+        return cls(
+            tuple(
+                _Form(text, frozenset(words_of(text)), name, is_unspaced(text))
+                for text in spoken
+                if (name := prepare(text)) is not None
+            )
+        )
+
+
+def calls_any(text: str, names: Iterable[PersonName]) -> bool:
     """Return whether `text` calls one of `names`: 'Ben, what …', 'hey Ben what …', '… don't you think, Ben?'.
 
-    A mere mention ('Ben said that …', 'and Ben?') is not a call. `names`: display names; the first word of each counts
-    as a name too. A name that is also an ordinary word ('Will', 'Okay') counts only where it must be a name.
+    A mere mention ('Ben said that …', 'and Ben?') is not a call. A name that is also an ordinary word ('Will', 'Okay')
+    counts only where it must be a name. Of names that are written without spaces, only so many are searched for that
+    their number times the words of the text is at most `MOST_RESPACED`.
     """
-    words = words_of(text)
-    if len(words) == 2 and words[0] in _CONJUNCTIONS:
+    spoken = words_of(text)
+    if len(spoken) == 2 and spoken[0] in _CONJUNCTIONS:
         return False
-    distinct = set(words)
-    for name in _spoken_names(names):
-        # `calls_name` is slow, and in a large channel most names do not occur in the text.
-        if distinct.isdisjoint(words_of(name)) or not calls_name(text, (name,)):
-            continue
-        if name not in _ORDINARY and name not in _OPENINGS:
+    distinct = set(spoken)
+    # Most names of a large channel have no word in common with the text.
+    forms = {form.text: form for name in names for form in name.forms if not distinct.isdisjoint(form.words)}.values()
+    if not forms:
+        return False
+    words = spoken_words(text)
+    spaced = [form for form in forms if not form.unspaced]
+    found = find_each(words, [form.name for form in spaced]).places
+    for form, places in zip(spaced, found, strict=True):
+        if any(is_call(words, place) for place in places) and _must_be_name(form.text, text):
             return True
-        if name not in _OPENINGS and re.search(rf"(?:^|,)\W*{re.escape(name)}\W*(?:,|$)", text, re.IGNORECASE):
-            return True
-    return False
+    unspaced = [form.text for form in forms if form.unspaced][: MOST_RESPACED // max(1, len(words))]
+    return any(calls_name(text, (name,)) and _must_be_name(name, text) for name in unspaced)
+
+
+def _must_be_name(name: str, text: str) -> bool:
+    """Return whether a name that may be called in `text` is no ordinary word there: it stands alone between commas."""
+    return name not in _OPENINGS and (name not in _ORDINARY or name in _clauses(text))
+
+
+@lru_cache(maxsize=1)
+def _clauses(text: str) -> frozenset[str]:
+    """Return what stands between commas in `text`, casefolded, without other punctuation around it."""
+    return frozenset(
+        core.group().casefold() for clause in text.split(",") if (core := _CORE.search(clause)) is not None
+    )
 
 
 def needs_no_reply(text: str) -> bool:
     """Return whether `text` only shows attention ('mm-hm', 'oh really') or ends the subject ('thank you')."""
     if any(mark in text for mark in QUESTION_MARKS):
         return False
-    words = " ".join(word.group().casefold() for word in _WORD.finditer(text))
+    words = " ".join(word.group().casefold() for word in islice(_WORD.finditer(text), _LONGEST_CLOSING + 1))
     return words in _CLOSINGS or classify_overlap(text) is OverlapIntent.CONTINUE
 
 
@@ -103,13 +159,3 @@ def word_count(text: str) -> int:
     """Return how many words `text` has. In scripts without spaces two characters count as one word."""
     unspaced = len(_UNSPACED.findall(text))
     return len(_WORD.findall(_UNSPACED.sub(" ", text))) + (unspaced + 1) // 2
-
-
-def _spoken_names(names: Sequence[str]) -> list[str]:
-    spoken_names: dict[str, None] = {}
-    for name in names:
-        words = [word.casefold() for word in _WORD.findall(name)]
-        for spoken in (" ".join(words), *words[:1]):
-            if len(spoken) >= SHORTEST_NAME:
-                spoken_names[spoken] = None
-    return list(spoken_names)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 
-from bot.brain.addressing import calls_any, is_follow_up, needs_no_reply, word_count
+from bot.brain.addressing import PersonName, calls_any, is_follow_up, needs_no_reply, word_count
 from bot.brain.lexicon import is_question
 from bot.brain.wakeword import calls_name, mentions_name
 from bot.guild import VoiceMode
@@ -66,8 +66,8 @@ class Situation:
     people: int
     wake_names: tuple[str, ...]
     mode: VoiceMode = VoiceMode.ENGAGED
-    # Display names of everybody in the channel but the speaker, bots included.
-    other_names: tuple[str, ...] = ()
+    # Names of everybody in the channel but the speaker, bots included.
+    other_names: tuple[PersonName, ...] = ()
     # The speaker is in a conversation with the bot.
     engaged: bool = False
     # The bot's last reply to the speaker was a question.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from compaction.language.text import QUESTION_MARKS
 
@@ -45,7 +46,7 @@ def is_question(text: str) -> bool:
     stripped = text.strip()
     if stripped.endswith(QUESTION_MARKS):
         return True
-    words = words_of(stripped)[:6]
+    words = [word.group().casefold().replace("’", "'") for word in islice(WORD.finditer(stripped), 6)]
     if not words:
         return False
     # 'So what time …': skip a filler before the asking word.

@@ -1,4 +1,4 @@
-"""Approximate phonemes of written words, and the distance between two phoneme strings. Pure.
+"""Approximate phonemes of written words, and what it costs to confuse two of them. Pure.
 
 It tells a misheard name from another word. Spelling is reduced to classes of phonemes, one letter each. Phonemes that
 recognisers confuse (m and n, t and d, neighbouring vowels) have a small distance, others a large one. The rules are for
@@ -9,48 +9,52 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _VOWELS = frozenset("AEIOU")
-# Spelling rules, applied in order. Capitals are phonemes that no later rule changes.
+# Spelling rules, applied in order to words in lines of their own. Capitals are phonemes that no later rule changes.
+# Letters alone are replaced as they are, which is faster.
 _SPELLINGS = tuple(
-    (re.compile(pattern), sound)
+    (pattern if pattern.isalpha() else re.compile(pattern, re.MULTILINE), sound)
     for pattern, sound in (
-        (r"[^a-z]", ""),
+        (r"[^a-z\n]", ""),
         (r"^[kgp]n", "n"),
         (r"^wr|^rh", "r"),
-        (r"tch|ch|dge", "J"),
-        (r"sch|sh", "S"),
+        ("tch", "J"), ("ch", "J"), ("dge", "J"),
+        ("sch", "S"), ("sh", "S"),
         (r"ph|gh$", "f"),
-        (r"gh", ""),
-        (r"th", "T"),
-        (r"ck", "k"),
-        (r"qu", "kw"),
-        (r"x", "ks"),
+        ("gh", ""),
+        ("th", "T"),
+        ("ck", "k"),
+        ("qu", "kw"),
+        ("x", "ks"),
         (r"ng(?![aeiouy])", "N"),
         (r"c(?=[eiy])", "s"),
-        (r"[cq]", "k"),
+        ("c", "k"), ("q", "k"),
         (r"g(?=[ei])|j", "J"),
         # 'Room' and 'roof', 'soup', 'blue', 'new'.
         (r"oo|ou(?=p)|ue|ew|ui", "U"),
-        (r"oa|ow|ou|oe", "O"),
+        ("oa", "O"), ("ow", "O"), ("ou", "O"), ("oe", "O"),
         (r"ee|ea|ie|ey", "I"),
-        (r"ai|ay|ei", "E"),
-        (r"au|aw", "A"),
+        ("ai", "E"), ("ay", "E"), ("ei", "E"),
+        ("au", "A"), ("aw", "A"),
         # A final e is silent: 'tone', 'Rome'.
-        (r"(?<=[^aeiouyA-Z])e(?=s?$)", ""),
+        (r"(?<=[^aeiouyA-Z\n])e(?=s?$)", ""),
         (r"(?<=[aeiouAEIOU])h", ""),
         (r"d(?=t)|t(?=d)", ""),
         # The p or b that slips in between m and t: 'rumpton'.
         (r"(?<=m)[pb](?=t)", ""),
-        (r"a", "A"),
-        (r"e", "E"),
+        ("a", "A"),
+        ("e", "E"),
         (r"i|y(?![aeiouAEIOU])", "I"),
-        (r"o", "O"),
-        (r"u", "U"),
+        ("o", "O"),
+        ("u", "U"),
         (r"(.)\1+", r"\1"),
     )
-)
+)  # fmt: skip
 # Distance of two phonemes, 0 to 1. Pairs that are not listed have distance 1.
 _DISTANCES = {
     frozenset(pair): distance
@@ -67,37 +71,35 @@ _DISTANCES = {
 }
 # Cost of a phoneme that only one string has. Breath and glides are easily lost. A vowel is added more easily than it is
 # lost ('Alex' is not 'Alexa').
-_INSERTION = {"h": 0.2, "w": 0.3, "y": 0.3, "s": 0.6, "r": 0.6, "l": 0.6}
+_CONSONANTS = {"h": 0.2, "w": 0.3, "y": 0.3, "s": 0.6, "r": 0.6, "l": 0.6}
 _OTHER_CONSONANT = 0.8
 _ADDED_VOWEL = 0.35
 _LOST_VOWEL = 1.0
 
 
-@lru_cache(maxsize=4096)
-def to_phonemes(word: str) -> str:
-    """Return the phonemes of one word, a letter each; empty for a word that is not in Latin letters."""
-    plain = unicodedata.normalize("NFKD", word.casefold())
+def phonemes_of(words: Sequence[str]) -> list[str]:
+    """Return the phonemes of each word, a letter each; empty for a word that is not in Latin letters.
+
+    A word has no white space. Much faster for many words at once than for one after the other.
+    """
+    if not words:
+        return []
+    plain = unicodedata.normalize("NFKD", "\n".join(words).casefold())
     for pattern, sound in _SPELLINGS:
-        plain = pattern.sub(sound, plain)
-    return plain
+        plain = plain.replace(pattern, sound) if isinstance(pattern, str) else pattern.sub(sound, plain)
+    return plain.split("\n")
 
 
-def phonetic_distance(heard: str, meant: str) -> float:
-    """Return the weighted edit distance of two phoneme strings. 0: same sound; one different consonant adds 1."""
-    row = [0.0]
-    for sound in meant:
-        row.append(row[-1] + _insertion_cost(sound, _LOST_VOWEL))
-    for heard_phoneme in heard:
-        above, added = row, _insertion_cost(heard_phoneme, _ADDED_VOWEL)
-        row = [above[0] + added]
-        for at, meant_phoneme in enumerate(meant):
-            pair = frozenset((heard_phoneme, meant_phoneme))
-            replaced = 0.0 if len(pair) == 1 else _DISTANCES.get(pair, 1.0)
-            row.append(
-                min(above[at + 1] + added, row[at] + _insertion_cost(meant_phoneme, _LOST_VOWEL), above[at] + replaced)
-            )
-    return row[-1]
+def cost_of_confusing(heard: str, meant: str) -> float:
+    """Return the cost of writing one phoneme for another: 0 for the same, 1 for two that nobody confuses."""
+    return 0.0 if heard == meant else _DISTANCES.get(frozenset((heard, meant)), 1.0)
 
 
-def _insertion_cost(sound: str, vowel: float) -> float:
-    return vowel if sound in _VOWELS else _INSERTION.get(sound, _OTHER_CONSONANT)
+def cost_of_adding(phoneme: str) -> float:
+    """Return the cost of writing a phoneme that was not said."""
+    return _ADDED_VOWEL if phoneme in _VOWELS else _CONSONANTS.get(phoneme, _OTHER_CONSONANT)
+
+
+def cost_of_losing(phoneme: str) -> float:
+    """Return the cost of leaving out a phoneme that was said."""
+    return _LOST_VOWEL if phoneme in _VOWELS else _CONSONANTS.get(phoneme, _OTHER_CONSONANT)

@@ -17,6 +17,7 @@ from bot.brain.silence_requests import asks_for_silence, asks_to_talk
 from bot.brain.wakeword import mentions_name, strip_name
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement
+from bot.participation.person_names import PersonNames
 from bot.participation.statistics import ParticipationStatistics
 from bot.texts.text import Text, counted
 from compaction.errors import StoreError
@@ -150,6 +151,7 @@ class Participation:
         self._notices: asyncio.Queue[tuple[Text, int | None]] = asyncio.Queue(NOTICES_WAITING)
         self._unwritten_notices = 0
         self._statistics = ParticipationStatistics()
+        self._names = PersonNames()
         self._prompt_tokens = 0
         # Until when people had themselves forgotten (monotonic seconds).
         self._forgotten_until: dict[int, float] = {}
@@ -201,6 +203,7 @@ class Participation:
     async def run(self) -> None:
         """Write notices, store silences, and watch for a long quiet. Never returns."""
         self._guild.room = self
+        self._names.update(self._participants.everybody)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._write_notices(), name="participation-notices")
@@ -330,12 +333,13 @@ class Participation:
     def _situation(
         self, *, speaker_id: int | None = None, engaged: bool = False, asked: bool = False, long_silence: bool = False
     ) -> Situation:
-        state, people = self._replies.reply_state, self._participants.people
+        state, everybody = self._replies.reply_state, self._participants.everybody
+        self._names.update(everybody)
         return Situation(
-            people=len(people),
+            people=sum(not person.is_bot for person in everybody),
             wake_names=self.wake_names,
             mode=self._guild.voice_mode,
-            other_names=tuple(person.name for person in self._participants.everybody if person.id != speaker_id),
+            other_names=self._names.without(speaker_id),
             engaged=engaged,
             bot_asked=asked,
             opted_out=speaker_id is not None and self.excludes(speaker_id),
@@ -393,6 +397,7 @@ class Participation:
     def on_joined(self) -> None:
         """Record that somebody came in, which restarts the timer for a long silence."""
         self._quiet.reset(self._clock.monotonic())
+        self._names.update(self._participants.everybody)
 
     def on_left(self, user_id: int) -> None:
         self._engagement.remove(user_id)

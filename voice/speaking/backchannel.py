@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum, auto
+from itertools import islice
 
 from voice.listening.coalesce import is_sound_effect
 
@@ -54,6 +55,7 @@ _STOPS = frozenset(
     }
 )  # fmt: skip
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_LONGEST_PHRASE = max(_MOST_WORDS, *(len(_WORD.findall(phrase)) for phrase in _PHRASES | _STOPS))
 
 
 class OverlapIntent(Enum):
@@ -66,7 +68,9 @@ class OverlapIntent(Enum):
 
 def classify_overlap(text: str) -> OverlapIntent:
     """Classify `text`, which somebody said over the bot. The caller has removed the bot's name."""
-    words = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
+    # One word more than any phrase has tells enough of a long text.
+    heard = islice(_WORD.finditer(text), _LONGEST_PHRASE + 1)
+    words = [word.group().casefold().replace("’", "'") for word in heard]
     if not words or is_sound_effect(text):
         return OverlapIntent.CONTINUE
     phrase = " ".join(words)

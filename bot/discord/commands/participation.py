@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import discord
 from discord import app_commands
 
-from bot.brain.wakeword import MOST_WORDS
+from bot.brain.name_search import MOST_WORDS
 from bot.discord.answers import answer
 from bot.errors import BotError
 from bot.guild import VoiceMode

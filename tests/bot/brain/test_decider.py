@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.brain.addressing import PersonName
 from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situation, decide
 from bot.guild import VoiceMode
 
 NAMES = ("Roomtone", "Room tone")
-COMPANY = Situation(people=3, wake_names=NAMES, other_names=("Ben Okafor", "Chloe", "Juke"))
-ALONE = Situation(people=1, wake_names=NAMES, other_names=("Juke",))
+OTHERS = tuple(PersonName.prepare(name) for name in ("Ben Okafor", "Chloe", "Juke"))
+COMPANY = Situation(people=3, wake_names=NAMES, other_names=OTHERS)
+ALONE = Situation(people=1, wake_names=NAMES, other_names=OTHERS[2:])
 ENGAGED = replace(COMPANY, engaged=True)
 FREE = replace(COMPANY, mode=VoiceMode.FREE)
 QUESTION = "When does the concert start?"
@@ -132,7 +134,9 @@ SITUATIONS = st.builds(
     people=st.integers(0, 30),
     wake_names=st.sampled_from([NAMES, ("Jarvis",), ("Ada",), ()]),
     mode=st.sampled_from(VoiceMode),
-    other_names=st.lists(st.sampled_from(["Ben", "Chloe", "Juke", "☃", ""]), max_size=3).map(tuple),
+    other_names=st.lists(st.sampled_from(["Ben", "Chloe", "Juke", "☃", ""]).map(PersonName.prepare), max_size=3).map(
+        tuple
+    ),
     engaged=st.booleans(),
     bot_asked=st.booleans(),
     opted_out=st.booleans(),

@@ -1,0 +1,41 @@
+"""The words of recognised speech and the pauses between them, as searching for names needs them. Pure."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+# 'Roomtone's' is one word.
+_WORD = re.compile(r"([^\W_]+(?:['’][^\W_]+)?)")
+_PAUSE = re.compile(r"[,.;:!?…–—、。，．！？；：،؛؟।۔]")
+
+
+class SpokenWords:
+    """The words of one text. `texts`: casefolded. `bare`: the same without apostrophes and possessive endings.
+    `pauses`: whether punctuation separates each word from the next.
+    """
+
+    def __init__(self, text: str) -> None:
+        parts = _WORD.split(text)
+        self._parts = parts
+        written, gaps = parts[1::2], parts[2::2]
+        self.texts = "\n".join(written).casefold().replace("’", "'").split("\n") if written else []
+        self.bare = [word.removesuffix("'s").replace("'", "") if "'" in word else word for word in self.texts]
+        self.pauses = [gap != " " and _PAUSE.search(gap) is not None for gap in gaps]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def begin(self, at: int) -> int:
+        """Return where a word begins in the text."""
+        return sum(map(len, self._parts[: 2 * at + 1]))
+
+    def end(self, at: int) -> int:
+        """Return where a word ends in the text."""
+        return sum(map(len, self._parts[: 2 * at + 2]))
+
+
+@lru_cache(maxsize=64)
+def spoken_words(text: str) -> SpokenWords:
+    """Return the words of a text. The same text is looked at several times while it is decided on."""
+    return SpokenWords(text)
