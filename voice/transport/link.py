@@ -23,7 +23,7 @@ from voice.transport.outgoing import Outgoing
 from voice.transport.private.client import ReceivingClient
 from voice.transport.receiver import Receiver
 from voice.transport.reconnection import ReconnectPauses
-from voice.transport.watchdog import ReaderTaskDead, RecoverGroup, SpeakerNotHeard
+from voice.transport.watchdog import NobodyHeard, ReaderTaskDead, RecoverGroup, SpeakerNotHeard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -401,6 +401,10 @@ class VoiceLink:
                     state.keepalive.probe()
                     _log.warning("speaker_not_heard", user_id=user_id, **self.counters().as_dict())
                     self._emit(Deaf(time.monotonic(), user_id))
+                case NobodyHeard():
+                    _log.warning("nobody_heard", **self.counters().as_dict())
+                    await self._reconnect(LinkError("Nobody could be heard; the voice connection is made anew."))
+                    return
                 case ReaderTaskDead():
                     await self._replace(client)
                     return

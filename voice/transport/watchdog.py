@@ -11,10 +11,15 @@ from typing import TypeAlias
 # The same as other users of libdave allow (0.7 s of speech). A re-key costs two or three frames.
 FAILURES_BEFORE_RECOVERY = 36
 # A recovery leaves and rejoins the group, which takes up to two seconds.
-_FIRST_PAUSE_S = 5.0
+_FIRST_PAUSE_S = 3.0
 _LONGEST_PAUSE_S = 60.0
 # The group forms within two seconds of joining, which is also how long the voice server waits for slow members.
-UNREADY_S = 10.0
+UNREADY_S = 3.0
+# After so many recoveries, or speakers of whom nothing came, and nobody heard since, only a new connection can help.
+MOST_VAIN = 2
+# A new connection that did not help either is no reason for the next one soon: everybody sees the bot leave and join.
+_FIRST_REPLACE_PAUSE_S = 60.0
+_LONGEST_REPLACE_PAUSE_S = 600.0
 # An announced speaker is normally heard within one round trip; push-to-talk noise lasts less than this.
 DEAF_AFTER_S = 3.0
 
@@ -39,11 +44,16 @@ class SpeakerNotHeard:
 
 
 @dataclass(frozen=True, slots=True)
+class NobodyHeard:
+    """Recoveries, or waiting for announced speakers, did not help: only a new connection can."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReaderTaskDead:
     """discord.py's task that reads the voice websocket has ended: nothing is received, or reconnecting failed."""
 
 
-WatchdogFinding: TypeAlias = RecoverGroup | SpeakerNotHeard | ReaderTaskDead
+WatchdogFinding: TypeAlias = RecoverGroup | SpeakerNotHeard | NobodyHeard | ReaderTaskDead
 
 
 class Watchdog:
@@ -58,9 +68,14 @@ class Watchdog:
         self._announced: dict[int, float] = {}
         self._unready_since: float | None = None
         self._unready_user = 0
-        self._pause_s = _FIRST_PAUSE_S
+        self._recoveries = 0
         self._recover_from = float("-inf")
         self._runner_reported = False
+        # Since anybody was last heard.
+        self._vain_recoveries = 0
+        self._vain_waits = 0
+        self._replace_from = float("-inf")
+        self._replace_pause_s = _FIRST_REPLACE_PAUSE_S
 
     def failed(self, user_id: int) -> None:
         """Count a frame of `user_id` that could not be decrypted."""
@@ -74,6 +89,7 @@ class Watchdog:
 
     def heard(self, user_id: int) -> None:
         """Record a decrypted frame of `user_id`, which ends their failures."""
+        self._vain_recoveries = self._vain_waits = 0
         self._failures.pop(user_id, None)
         self._announced.pop(user_id, None)
         self._unready_since = None
@@ -92,6 +108,9 @@ class Watchdog:
         self._announced.clear()
         self._unready_since = None
         self._runner_reported = False
+        self._vain_recoveries = self._vain_waits = 0
+        self._recoveries = 0
+        self._recover_from = float("-inf")
 
     def check(self, now: float, *, connected: bool, runner_alive: bool, in_transition: bool) -> list[WatchdogFinding]:
         """Return the new findings; each problem is reported once.
@@ -113,11 +132,15 @@ class Watchdog:
             if now >= since + self._deaf_after_s:
                 del self._announced[user_id]
                 verdicts.append(SpeakerNotHeard(user_id, since))
+        if any(isinstance(verdict, SpeakerNotHeard) for verdict in verdicts):
+            self._vain_waits += 1
+            if self._vain_waits >= MOST_VAIN and self._may_replace(now):
+                verdicts.append(NobodyHeard())
         if now >= self._recover_from + _LONGEST_PAUSE_S:
-            self._pause_s = _FIRST_PAUSE_S
+            self._recoveries = 0
         return verdicts
 
-    def _judge_group(self, now: float) -> list[WatchdogFinding]:
+    def _judge_group(self, now: float) -> list[RecoverGroup | NobodyHeard]:
         worst = max(self._failures, key=self._failures.__getitem__, default=None)
         if worst is not None and self._failures[worst] >= self._failures_before_recovery:
             verdict = RecoverGroup(worst, self._failures[worst])
@@ -127,10 +150,24 @@ class Watchdog:
             return []
         self._failures.clear()
         self._unready_since = None
+        if self._vain_recoveries >= MOST_VAIN and self._may_replace(now):
+            return [NobodyHeard()]
+        self._vain_recoveries += 1
         self._pause(now)
         return [verdict]
 
+    def _may_replace(self, now: float) -> bool:
+        """Return whether a new connection is due, and delay the next one, longer each time."""
+        if now >= self._replace_from + _LONGEST_REPLACE_PAUSE_S:
+            self._replace_pause_s = _FIRST_REPLACE_PAUSE_S
+        if now < self._replace_from:
+            return False
+        self._vain_recoveries = self._vain_waits = 0
+        self._replace_from = now + self._replace_pause_s
+        self._replace_pause_s = min(2 * self._replace_pause_s, _LONGEST_REPLACE_PAUSE_S)
+        return True
+
     def _pause(self, now: float) -> None:
-        """Delay the next recovery, longer each time: repeated recoveries keep the whole room re-keying."""
-        self._recover_from = now + self._pause_s
-        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        """Delay the next recovery, longer from the third on: repeated recoveries keep the whole room re-keying."""
+        self._recoveries = min(self._recoveries + 1, 16)
+        self._recover_from = now + min(_FIRST_PAUSE_S * 2 ** max(0, self._recoveries - MOST_VAIN), _LONGEST_PAUSE_S)

@@ -417,6 +417,27 @@ async def test_downgrade_and_upgrade_are_heard(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_session_that_began_without_encryption_hears_after_an_upgrade(tmp_path: Path) -> None:
+    """The bot joins an unencrypted call, which becomes encrypted then: it hears before and after, on one connection."""
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.local.fault("downgrade")
+        await until(lambda: ada.dave_version == 0, "the downgrade")
+        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
+        await until(lambda: room.listener.kinds()[-2:] == [Recovering, Connected], "coming back")
+        assert not room.link.end_to_end
+        await ada.meet(BOT)
+        await room.hears(ada)
+        await room.local.fault("upgrade")
+        await until(lambda: ada.dave_version == 1, "the upgrade")
+        await ada.meet(BOT)
+        await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+        await room.hears(ada)
+        assert room.link.privacy_code
+        assert room.listener.kinds()[-1] is Connected
+
+
+@pytest.mark.asyncio
 async def test_speech_before_op_5_is_heard_from_its_start(tmp_path: Path) -> None:
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
         await ada.meet(BOT)

@@ -15,6 +15,7 @@ import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import davey
 import discord
 import discord.gateway
 import discord.voice_client
@@ -23,6 +24,7 @@ import pytest
 from discord.gateway import DiscordVoiceWebSocket
 from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 
+from rehearsal.discord import mls
 from tests.rehearsal.discord.stock import until
 from voice.errors import LinkError
 from voice.transport import receive_buffer
@@ -343,7 +345,7 @@ async def test_a_version_that_is_no_number_is_not_kept(version: object) -> None:
         await ws.received_message({"op": 21, "d": {"transition_id": version, "protocol_version": 1}})
         assert state.dave_protocol_version == 1
         assert dict(state.dave_pending_transitions) == {}
-        await ws.received_binary_message(b"\x00\x07\x1b\x00\x01\x02")
+        await ws.received_binary_message(b"\x00\x07\x1d\x00\x01\x02")
         assert recorder.sent
 
 
@@ -354,7 +356,10 @@ async def test_mls_that_makes_no_sense_is_answered_with_rejoining(op: int, body:
     """Invalid MLS messages are answered once with op 31 and a new key package (op 26). Further ones are ignored
     meanwhile.
     """
-    async with websocket() as (ws, _, recorder):
+    async with websocket() as (ws, state, recorder):
+        if op == 27:
+            assert state.dave_session is not None
+            state.dave_session.set_external_sender(mls.ExternalSender(42).package)
         for _ in range(3):
             await ws.received_binary_message(b"\x00\x07" + bytes([op]) + body)
         kinds = [item if isinstance(item, str) else item[0] for item in recorder.sent]
@@ -396,6 +401,33 @@ async def test_session_that_began_in_the_clear_can_go_up() -> None:
         await ws.received_message({"op": 24, "d": {"protocol_version": 1, "epoch": 1}})
         assert state.dave_protocol_version == 1
         assert recorder.sent[-1][0] == 26
+
+
+@pytest.mark.asyncio
+async def test_an_external_sender_that_came_before_the_session_is_kept() -> None:
+    """A connection that began without encryption gets op 25 once, before there is a session. After the upgrade the
+    session can process proposals.
+    """
+    sender = mls.ExternalSender(42)
+    async with websocket() as (ws, state, recorder):
+        state.dave_session = None
+        state.dave_protocol_version = 0
+        await ws.received_binary_message(b"\x00\x07\x19" + sender.package)
+        await ws.received_message({"op": 24, "d": {"protocol_version": 1, "epoch": 1}})
+        state.receiver.joined([2001])
+        other = davey.DaveSession(1, 2001, 42)
+        added = sender.add(0, other.get_serialized_key_package())
+        await ws.received_binary_message(b"\x00\x08\x1b" + mls.append_proposals([added.message]))
+        assert [item[0] for item in recorder.sent] == [26, 28]
+
+
+@pytest.mark.asyncio
+async def test_proposals_without_a_local_group_are_ignored() -> None:
+    """protocol.md asks to ignore them; op 31 would make the bot be removed and added again."""
+    async with websocket() as (ws, _, recorder):
+        await ws.received_binary_message(b"\x00\x07\x1b" + bytes(range(64)))
+        assert recorder.sent == []
+        assert ws.seq_ack == 7
 
 
 @pytest.mark.asyncio

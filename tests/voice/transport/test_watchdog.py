@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import itertools
 
-from voice.transport.watchdog import UNREADY_S, ReaderTaskDead, RecoverGroup, SpeakerNotHeard, Watchdog, WatchdogFinding
+from voice.transport.watchdog import (
+    UNREADY_S,
+    NobodyHeard,
+    ReaderTaskDead,
+    RecoverGroup,
+    SpeakerNotHeard,
+    Watchdog,
+    WatchdogFinding,
+)
 
 ANA, BEN = 1, 2
 
@@ -54,31 +62,79 @@ def test_failures_during_a_transition_are_not_judged() -> None:
 
 
 def test_recoveries_grow_rarer_and_recover_themselves() -> None:
-    """Recoveries that do not help come after 5, 10, 20, 40 and 60 s, and a good frame resets that to 5 s."""
+    """Recoveries of one person who is never heard, while others are, come after 3, 3, 6, 12, 24, 48 and 60 s."""
     dog = Watchdog()
     at: list[float] = []
     for step in range(3000):
         now = step * 0.1
+        dog.heard(BEN)
         fail(dog, ANA, 40)
-        if check(dog, now):
+        found = check(dog, now)
+        assert NobodyHeard() not in found
+        if found:
             at.append(now)
     gaps = [round(later - earlier) for earlier, later in itertools.pairwise(at)]
-    assert gaps[:5] == [5, 10, 20, 40, 60]
-    assert set(gaps[5:]) <= {60}
+    assert gaps[:7] == [3, 3, 6, 12, 24, 48, 60]
+    assert set(gaps[7:]) <= {60}
     dog.heard(ANA)
     check(dog, 1000.0)
     fail(dog, ANA, 40)
     assert check(dog, 1001.0)
     fail(dog, ANA, 40)
-    assert check(dog, 1005.0) == []
-    assert check(dog, 1006.1)
+    assert check(dog, 1003.9) == []
+    assert check(dog, 1004.1)
+
+
+def test_two_vain_recoveries_end_in_a_new_connection() -> None:
+    """A bot that is in no group tries to join it twice; ten seconds after the first frame it makes a new connection.
+    New connections that do not help grow rarer.
+    """
+    dog = Watchdog()
+    recovered: list[float] = []
+    replaced: list[float] = []
+    for step in range(6000):
+        now = step * 0.5
+        dog.unready(ANA, now)
+        for finding in check(dog, now):
+            if finding == NobodyHeard():
+                replaced.append(now)
+                dog.reconnected()
+            else:
+                recovered.append(now)
+    assert len([at for at in recovered if at < replaced[0]]) == 2
+    assert replaced[0] <= 10.0
+    gaps = [later - earlier for earlier, later in itertools.pairwise(replaced)]
+    assert gaps[0] >= 60.0
+    assert gaps == sorted(gaps)
+    assert max(gaps) <= 600 + 60
+
+
+def test_a_second_speaker_of_whom_nothing_comes_ends_in_a_new_connection() -> None:
+    dog = Watchdog()
+    dog.announced(ANA, 0.0)
+    assert check(dog, 3.0) == [SpeakerNotHeard(ANA, 0.0)]
+    dog.announced(ANA, 4.0)
+    assert check(dog, 7.0) == [SpeakerNotHeard(ANA, 4.0), NobodyHeard()]
+    dog.reconnected()
+    for at in (8.0, 12.0):
+        dog.announced(ANA, at)
+        assert check(dog, at + 3.0) == [SpeakerNotHeard(ANA, at)]
+
+
+def test_a_speaker_who_is_heard_ends_the_doubt() -> None:
+    dog = Watchdog()
+    dog.announced(ANA, 0.0)
+    assert check(dog, 3.0) == [SpeakerNotHeard(ANA, 0.0)]
+    dog.heard(BEN)
+    dog.announced(ANA, 4.0)
+    assert check(dog, 7.0) == [SpeakerNotHeard(ANA, 4.0)]
 
 
 def test_group_that_is_never_ready_is_made_anew() -> None:
     dog = Watchdog()
     dog.unready(ANA, 10.0)
     assert check(dog, 10.0 + UNREADY_S - 0.1) == []
-    dog.unready(BEN, 15.0)
+    dog.unready(BEN, 12.0)
     assert check(dog, 10.0 + UNREADY_S) == [RecoverGroup(BEN, 0)]
 
 

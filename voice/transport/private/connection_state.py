@@ -86,6 +86,8 @@ class ReceivingState(VoiceConnectionState):
         """
         self.receiver = receiver
         self.keepalive = Keepalive()
+        # The voice server's credential for MLS (op 25), which every group needs.
+        self.external_sender: bytes | None = None
         self.require_e2ee = require_e2ee
         self.removed = False
         # The connection has ended, and only a new client can replace it.
@@ -116,6 +118,7 @@ class ReceivingState(VoiceConnectionState):
         """Reset the state that belonged to the previous connection."""
         self._rejoining_until = float("-inf")
         self.keepalive.reset()
+        self.external_sender = None
         self.dave_pending_transitions.clear()
         self.dave_downgraded = False
         self.receiver.reset()

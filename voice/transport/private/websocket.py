@@ -80,6 +80,9 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
         """Handle an MLS message. After one that cannot be processed, rejoin the group, as the protocol asks."""
         try:
             session = self._connection.dave_session
+            if len(msg) > 3 and msg[2] == self.MLS_EXTERNAL_SENDER:
+                # Before the upgrade of an unencrypted call there is no session that could keep it.
+                self._connection.external_sender = msg[3:]
             if session is not None and len(msg) > 3 and msg[2] == self.MLS_PROPOSALS:
                 await self._process_proposals(session, msg)
             else:
@@ -101,13 +104,21 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
         """Create the session for op 24. discord.py handles op 24 only if a session exists already."""
         state = self._connection
         if msg.get("op") == self.DAVE_PREPARE_EPOCH and state.dave_session is None and msg["d"]["epoch"] == 1:
-            state.dave_protocol_version = msg["d"]["protocol_version"]
-            await state.reinit_dave_session()
+            session = davey.DaveSession(msg["d"]["protocol_version"], state.user.id, state.voice_client.channel.id)
+            if state.external_sender is not None:
+                session.set_external_sender(state.external_sender)
+            state.dave_session = session
+            # Until the transition is executed, people still send without encryption.
+            state.dave_downgraded = True
 
     async def _process_proposals(self, session: davey.DaveSession, msg: bytes) -> None:
         """Process op 27 as discord.py does, but refuse to add people whom the gateway did not announce."""
         state = self._connection
         self.seq_ack = struct.unpack_from(">H", msg, 0)[0]
+        if session.status is davey.SessionStatus.inactive:
+            # protocol.md, "Initial Group Creation": without a local group, proposals are ignored.
+            _log.info("mls_proposals_ignored")
+            return
         kind = davey.ProposalsOperationType.append if msg[3] == 0 else davey.ProposalsOperationType.revoke
         expected = [*state.receiver.members, state.user.id]
         result = session.process_proposals(kind, msg[4:], expected)
