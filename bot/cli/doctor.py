@@ -6,6 +6,7 @@ import asyncio
 import json
 from dataclasses import asdict, replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -51,16 +52,46 @@ _MARK_WIDTH, _NAME_WIDTH = 9, 16
 
 def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as one JSON object.")] = False,
+    live: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="CHANNEL_ID", help="Join this voice channel for a while and report what Discord sends there."
+        ),
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=1, max=600, help="How long to stay in the channel of --live.")] = 30.0,
+    file: Annotated[Path, typer.Option(help="Where --live writes its record.", metavar="FILE", dir_okay=False)] = Path(
+        "roomtone-live.json"
+    ),
 ) -> None:
-    """Check whether Roomtone can run here. Exit status 0 if it can, 1 if something is missing."""
-    findings = run_checks()
+    """Check whether Roomtone can run here. Exit status 0 if it can, 1 if something is missing.
+
+    With --live it joins a real voice channel instead, tells the people there, and notes what the packets look like, but
+    not what is said. The file is for a bug report, and `headers` of a scenario replays it.
+    """
+    findings = run_checks() if live is None else _run_live(live, seconds, file, quiet=as_json)
     can_run = all(finding.status is not Status.MISSING for finding in findings)
     if as_json:
         typer.echo(json.dumps({"can_run": can_run, "findings": [asdict(each) for each in findings]}, indent=2))
+    elif live is None:
+        _show(findings, _verdict(findings))
     else:
-        _show(findings)
+        _show(findings, Text(f"The record is in {file}."))
     if not can_run:
         raise typer.Exit(1)
+
+
+def _run_live(channel_id: int, seconds: float, file: Path, *, quiet: bool) -> list[Finding]:
+    """Join a channel, write the record, and return what it says. Raises the bot's own errors."""
+    from bot.cli.live_report import live_findings
+    from bot.cli.output import say
+    from bot.cli.signals import until_stopped
+    from bot.discord.live_probe import probe_channel
+
+    settings = load()
+    tell = (lambda _: None) if quiet else say
+    record = asyncio.run(until_stopped(probe_channel(settings.discord, channel_id, seconds=seconds, say=tell)))
+    file.write_text(json.dumps(record) + "\n", "utf-8")
+    return live_findings(record)
 
 
 def run_checks() -> list[Finding]:
@@ -141,7 +172,7 @@ async def _check_mcp(settings: Settings) -> list[Finding]:
     return [await check_mcp_server(server, list_server_tools) for server in settings.mcp.servers]
 
 
-def _show(findings: Sequence[Finding]) -> None:
+def _show(findings: Sequence[Finding], verdict: Text) -> None:
     console = open_console()
     told: set[str] = set()
     for finding in findings:
@@ -158,11 +189,13 @@ def _show(findings: Sequence[Finding]) -> None:
             remedy = Table.grid()
             remedy.add_row(" " * _MARK_WIDTH, Text("-> ", style), Text(finding.remedy))
             console.print(remedy)
+    console.print()
+    console.print(verdict)
+
+
+def _verdict(findings: Sequence[Finding]) -> Text:
     missing = sum(finding.status is Status.MISSING for finding in findings)
     notes = sum(finding.status is Status.WARNING for finding in findings)
     if missing:
-        verdict = Text(f"Roomtone cannot run yet: {missing} to fix.", "bold red")
-    else:
-        verdict = Text("Roomtone can run here" + (f"; {notes} to note." if notes else "."), "bold green")
-    console.print()
-    console.print(verdict)
+        return Text(f"Roomtone cannot run yet: {missing} to fix.", "bold red")
+    return Text("Roomtone can run here" + (f"; {notes} to note." if notes else "."), "bold green")

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final, cast
 from rehearsal.discord import packet_encryption
 from rehearsal.discord.arrivals import ArrivalCallback, PacketArrival, arrived_at
 from rehearsal.discord.network import ForwarderCounters, NetworkConditions
-from rehearsal.discord.stream_faults import StreamFaults
+from rehearsal.discord.packet_encryption import ONE_BYTE_HEADERS
+from rehearsal.discord.stream_faults import StreamFaults, TreatedPacket
 from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
@@ -186,10 +187,14 @@ class Forwarder(asyncio.DatagramProtocol):
         ]
 
     def _deliver(self, packet: packet_encryption.RtpPacket, receiver: MediaLeg) -> None:
-        for sent, padding in self.faults.apply(packet, user_id=receiver.user_id, receiver_ssrc=receiver.ssrc):
-            self._transmit(sent, receiver, padding)
+        for treated in self.faults.apply(packet, user_id=receiver.user_id, receiver_ssrc=receiver.ssrc):
+            if treated.delay_s:
+                asyncio.get_running_loop().call_later(treated.delay_s, self._transmit, treated, receiver)
+            else:
+                self._transmit(treated, receiver)
 
-    def _transmit(self, packet: packet_encryption.RtpPacket, receiver: MediaLeg, padding: int) -> None:
+    def _transmit(self, treated: TreatedPacket, receiver: MediaLeg) -> None:
+        packet, padding = treated.packet, treated.padding_bytes
         assert receiver.cipher is not None
         assert receiver.address is not None
         if receiver.nat_idle_s and time.monotonic() - receiver.sent_at > receiver.nat_idle_s:
@@ -198,10 +203,15 @@ class Forwarder(asyncio.DatagramProtocol):
         if self._random.random() < self.network.loss:
             self.counters.dropped += 1
             return
-        if self._random.random() < self.network.padding and not padding:
+        if self._random.random() < self.network.padding and not padding and treated.header is None:
             padding = self._random.randint(1, _MAX_PADDING_BYTES)
         encrypted = packet_encryption.encrypt_packet(
-            packet, receiver.cipher, receiver.next_counter(), extension=_EXTENSION, padding_bytes=padding
+            packet,
+            receiver.cipher,
+            receiver.next_counter(),
+            extension=_EXTENSION if treated.header is None else treated.header.extension,
+            profile=ONE_BYTE_HEADERS if treated.header is None else treated.header.profile,
+            padding_bytes=padding,
         )
         self.counters.forwarded += 1
         pair = (receiver.ssrc, packet.ssrc)

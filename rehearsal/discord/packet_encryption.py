@@ -25,6 +25,8 @@ _TAG_BYTES = 16
 _FIXED_HEADER_BYTES = 12
 _PADDING_BIT, _EXTENSION_BIT, _CSRC_MASK = 0x20, 0x10, 0x0F
 _VERSION_2 = 2
+# RFC 8285, section 4.2: the profile of a header extension whose elements have one-byte headers.
+ONE_BYTE_HEADERS = 0xBEDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +116,23 @@ def decrypt_packet(datagram: bytes, key: PacketCipher) -> RtpPacket | None:
 
 
 def encrypt_packet(
-    packet: RtpPacket, key: PacketCipher, counter: int, *, extension: bytes = b"", padding_bytes: int = 0
+    packet: RtpPacket,
+    key: PacketCipher,
+    counter: int,
+    *,
+    extension: bytes = b"",
+    profile: int = ONE_BYTE_HEADERS,
+    padding_bytes: int = 0,
 ) -> bytes:
     """Return the encrypted datagram.
 
-    `extension`: the body of a one-byte-header extension, a multiple of four bytes, or empty for no extension.
+    `extension`: the body of a header extension of this `profile`, a multiple of four bytes, or empty for no extension.
     """
     first = _VERSION_2 << 6
     preamble = b""
     if extension:
         first |= _EXTENSION_BIT
-        preamble = struct.pack(">HH", 0xBEDE, len(extension) // 4)  # RFC 8285, one-byte headers
+        preamble = struct.pack(">HH", profile, len(extension) // 4)
     plain = extension + packet.payload
     if padding_bytes:
         first |= _PADDING_BIT

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
 
+    from rehearsal.discord.header_replay import HeaderReplay
     from rehearsal.discord.packet_encryption import RtpPacket
 
 # RFC 3550, section 5.1: the padding's length is one byte.
@@ -46,11 +47,32 @@ class ClearFrames:
     tiny: float
 
 
+@dataclass(frozen=True, slots=True)
+class ReplayedHeader:
+    """A header extension of a recording; an empty body means none."""
+
+    profile: int
+    extension: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TreatedPacket:
+    """A packet to send. `padding_bytes`: 0 leaves it to the network; `header`: None means the usual extension."""
+
+    packet: RtpPacket
+    padding_bytes: int = 0
+    header: ReplayedHeader | None = None
+    delay_s: float = 0.0
+
+
 @dataclass(slots=True)
 class _Stream:
-    """One speaker's packets to one receiver. `shift`: how many numbers bursts have used up."""
+    """One speaker's packets to one receiver. `shift`: how many numbers padding has used up; `skip`: how many of the
+    speaker's packets a replayed gap still takes.
+    """
 
     shift: int = 0
+    skip: int = 0
     silent: bool = True
 
 
@@ -61,33 +83,58 @@ class StreamFaults:
     chance: random.Random
     bursts: dict[int, PaddingBursts] = field(default_factory=dict)  # by the receiver's user id
     clear: dict[int, ClearFrames] = field(default_factory=dict)
+    replay: HeaderReplay | None = None
     _streams: dict[tuple[int, int], _Stream] = field(default_factory=dict)
 
-    def apply(self, packet: RtpPacket, *, user_id: int, receiver_ssrc: int) -> Iterator[tuple[RtpPacket, int]]:
-        """Yield what is sent instead of `packet`, and how many bytes of padding each has at least."""
+    def apply(self, packet: RtpPacket, *, user_id: int, receiver_ssrc: int) -> Iterator[TreatedPacket]:
+        """Yield what is sent instead of `packet`. Nothing if it is lost."""
+        if self.replay is not None:
+            yield from self._replayed(packet, receiver_ssrc, self.replay)
+            return
         bursts, clear = self.bursts.get(user_id), self.clear.get(user_id)
         stream = self._streams.get((receiver_ssrc, packet.ssrc))
         if bursts is None and clear is None and stream is None:
-            yield packet, 0
+            yield TreatedPacket(packet)
             return
         if stream is None:
             stream = self._streams[receiver_ssrc, packet.ssrc] = _Stream()
         silence = packet.payload == SILENCE_FRAME
         if clear is not None and not silence and self.chance.random() < clear.share:
             packet = replace(packet, payload=_TINY_FRAME if self.chance.random() < clear.tiny else beep())
-        yield replace(packet, sequence=(packet.sequence + stream.shift) & 0xFFFF), 0
+        yield TreatedPacket(replace(packet, sequence=(packet.sequence + stream.shift) & 0xFFFF))
         falls_silent, stream.silent = silence and not stream.silent, silence
         if bursts is None or not falls_silent:
             return
         for _ in range(bursts.count):
             stream.shift += 1
             payload = b"" if self.chance.random() < bursts.empty else SILENCE_FRAME
-            yield replace(packet, sequence=(packet.sequence + stream.shift) & 0xFFFF, payload=payload), _PADDING_BYTES
+            padded = replace(packet, sequence=(packet.sequence + stream.shift) & 0xFFFF, payload=payload)
+            yield TreatedPacket(padded, padding_bytes=_PADDING_BYTES)
+
+    def _replayed(self, packet: RtpPacket, receiver_ssrc: int, replay: HeaderReplay) -> Iterator[TreatedPacket]:
+        """Yield a packet as the recording says, after the padding before it. A gap takes the speaker's own packets."""
+        stream = self._streams.setdefault((receiver_ssrc, packet.ssrc), _Stream())
+        if stream.skip:
+            stream.skip -= 1
+            return
+        treatments = replay.next_packets(receiver_ssrc, packet.ssrc)
+        stream.skip = sum(treatment.lost_before for treatment in treatments)
+        for treatment in treatments:
+            payload = b"" if treatment.padding_only else packet.payload
+            yield TreatedPacket(
+                replace(packet, sequence=(packet.sequence + stream.shift) & 0xFFFF, payload=payload),
+                padding_bytes=max(treatment.padding_bytes, treatment.padding_only),
+                header=ReplayedHeader(treatment.profile, treatment.extension or b""),
+                delay_s=treatment.delay_s,
+            )
+            stream.shift += treatment.padding_only
 
     def forget(self, ssrc: int) -> None:
         """Forget the streams of a session that has ended."""
         for pair in [pair for pair in self._streams if ssrc in pair]:
             del self._streams[pair]
+        if self.replay is not None:
+            self.replay.forget(ssrc)
 
 
 @functools.cache

@@ -271,7 +271,7 @@ class VoiceLink:
     async def _connect(self, *, timeout_s: float) -> None:
         """Create a voice client and connect it. Raises `LinkError` after cleaning up the client."""
         self._channel = self._channel_of_now()
-        _check_entry(self._channel)
+        check_entry(self._channel)
         try:
             async with asyncio.timeout(timeout_s + _LEAVE_TIMEOUT_S):
                 await self._channel.connect(cls=self._make_client, timeout=timeout_s, reconnect=True, self_deaf=False)
@@ -480,7 +480,7 @@ class VoiceLink:
             _log.exception("link_event_listener_failed")
 
 
-def _check_entry(channel: VoiceChannel) -> None:
+def check_entry(channel: VoiceChannel) -> None:
     """Raise `LinkError` if the bot may not join: Discord does not answer such a request at all."""
     if channel.guild.get_channel(channel.id) is None:
         raise LinkError("The voice channel {channel} is gone.", channel=channel.name, retryable=False)

@@ -25,6 +25,7 @@ FOR_THE_OPERATOR = (
     "bot/cli",
     "bot/discord/client.py",
     "bot/discord/endpoint.py",
+    "bot/discord/live_probe.py",
     "bot/embedding",
     "bot/llm/budgeted.py",
     "bot/llm/openai_embeddings.py",

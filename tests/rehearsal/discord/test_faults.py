@@ -222,7 +222,7 @@ async def test_a_person_recovers_from_malformed_proposals() -> None:
 async def test_faults_that_cannot_be_are_plain_sentences() -> None:
     """Unknown faults and options, and faults without an affected user, raise a clear error."""
     async with LocalDiscord() as local:
-        with pytest.raises(LocalDiscordError, match=r"There is no fault 'earthquake'\. The faults are downgrade, "):
+        with pytest.raises(LocalDiscordError, match=r"There is no fault 'earthquake'\. The faults are clear_frames, "):
             await local.fault("earthquake")
         with pytest.raises(LocalDiscordError, match="Nobody is connected to voice"):
             await local.fault("rtcp")

@@ -170,7 +170,7 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
         ('wait_for = "reply"', "", ["steps number 3: it does not say what happens"]),
         ('wait_for = "reply"', 'wait_for = "rain"', ['"rain" is not one of']),
         ('wait_for = "reply"', 'wait_for = "reply"\nnew_cursor = 10', ["`new_cursor` belongs to"]),
-        ('fault = "rtcp"', 'fault = "rain"', ['there is no fault "rain"; there are downgrade, ']),
+        ('fault = "rtcp"', 'fault = "rain"', ['there is no fault "rain"; there are clear_frames, ']),
         ('after = "ask"', 'after = "tell"', ['no earlier step has the id "tell"']),
         ("at = 30", "at = 30\ngap_s = 1", ["`at` is a fixed moment"]),
         ("at = 30", "gap_s = 1\noverlap_s = 1", ["a step can have one of them"]),

@@ -35,8 +35,8 @@ from voice.transport.link import (
     Lost,
     Recovering,
     VoiceLink,
-    _check_entry,
     _refusal,
+    check_entry,
 )
 from voice.transport.metronome import running_metronome
 from voice.transport.private import connection_state, websocket
@@ -772,22 +772,22 @@ def test_forbidden_channels_are_refused_before_discord_keeps_silent(
     changed: dict[str, object], sentence: str, retryable: bool
 ) -> None:
     with pytest.raises(LinkError, match=sentence) as refused:
-        _check_entry(_channel(**changed))
+        check_entry(_channel(**changed))
     assert refused.value.retryable is retryable
 
 
 def test_open_channels_are_entered() -> None:
-    _check_entry(_channel())
-    _check_entry(_channel(user_limit=3))
-    _check_entry(_channel(user_limit=2, move_members=True))
-    _check_entry(_channel(user_limit=2, members=[SimpleNamespace(id=1), SimpleNamespace(id=BOT)]))
+    check_entry(_channel())
+    check_entry(_channel(user_limit=3))
+    check_entry(_channel(user_limit=2, move_members=True))
+    check_entry(_channel(user_limit=2, members=[SimpleNamespace(id=1), SimpleNamespace(id=BOT)]))
 
 
 def test_a_channel_that_is_gone_is_not_entered() -> None:
     channel = _channel()
     channel.guild.get_channel = lambda _: None
     with pytest.raises(LinkError, match="is gone"):
-        _check_entry(channel)
+        check_entry(channel)
 
 
 @pytest.mark.parametrize(

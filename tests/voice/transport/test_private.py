@@ -434,6 +434,7 @@ async def test_proposals_without_a_local_group_are_ignored() -> None:
 async def test_executed_change_of_keys_has_them_tried_anew() -> None:
     """After op 22 the keys are tried again for senders that no key has opened so far."""
     async with websocket() as (ws, state, _):
+        assert isinstance(state.receiver, Receiver)
         roster = state.receiver._roster
         while roster.may_try(77, 0.0):
             pass

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from discord.abc import Connectable
 
     from voice.transport.metronome import Metronome, MetronomeLine
-    from voice.transport.receiver import Receiver
+    from voice.transport.packet_receiver import PacketReceiver
 
 _log = structlog.get_logger()
 
@@ -40,7 +40,7 @@ class ReceivingClient(discord.VoiceClient):
         client: discord.Client,
         channel: Connectable,
         *,
-        receiver: Receiver,
+        receiver: PacketReceiver,
         on_state: Callable[[bool], None],
         metronome: Metronome | None = None,
         require_e2ee: bool = False,

@@ -21,10 +21,10 @@ from voice.transport.private.socket_reader import PollingReader, end_thread
 from voice.transport.private.websocket import TolerantWebSocket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from voice.transport.packet_receiver import PacketReceiver
     from voice.transport.private.client import ReceivingClient
-    from voice.transport.receiver import Receiver
 
 _log = structlog.get_logger()
 
@@ -76,7 +76,7 @@ class ReceivingState(VoiceConnectionState):
         self,
         voice_client: ReceivingClient,
         *,
-        receiver: Receiver,
+        receiver: PacketReceiver,
         on_state: Callable[[bool], None],
         require_e2ee: bool = False,
     ) -> None:
@@ -94,6 +94,8 @@ class ReceivingState(VoiceConnectionState):
         self.over = False
         self.close_code: int | None = None
         self._on_state = on_state
+        # Gets every JSON message of the voice gateway.
+        self.on_message: Callable[[Mapping[str, Any]], None] | None = None
         self._waiters: set[asyncio.Future[None]] = set()
         self._rejoining_until = float("-inf")
         super().__init__(voice_client, hook=self._heard_of)
@@ -129,7 +131,9 @@ class ReceivingState(VoiceConnectionState):
         self.receiver.datagram(datagram, self)
 
     async def _heard_of(self, ws: DiscordVoiceWebSocket, msg: dict[str, Any]) -> None:
-        """Pass the voice gateway's messages about people to the receiver."""
+        """Pass the voice gateway's messages about people to the receiver, and all of them to `on_message`."""
+        if self.on_message is not None:
+            self.on_message(msg)
         data = msg.get("d") or {}
         match msg.get("op"):
             case DiscordVoiceWebSocket.CLIENTS_CONNECT:

@@ -1,0 +1,124 @@
+"""The live probe in the local Discord, as in the real one: people are told, faults are seen, and the record replays."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.cli.checks import Status
+from bot.cli.live_report import live_findings
+from bot.discord.live_probe import probe_channel
+from bot.errors import SetupError
+from bot.settings import DiscordSettings
+from rehearsal.discord import LocalDiscord
+from rehearsal.discord.header_replay import HeaderReplay
+from tests.rehearsal.discord.people import guest
+from tests.rehearsal.discord.stock import repointed, until
+from tests.rehearsal.people.sounds import clip_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BOT, ADA = 1001, 2001
+CHANNEL = 600
+
+
+def settings_of(local: LocalDiscord, *, token: str = f"{BOT}.test") -> DiscordSettings:
+    return DiscordSettings.model_validate(
+        {
+            "token": token,
+            "api_base": local.api_base,
+            "gateway": local.gateway_url,
+            "ca_file": str(local.certificate_path),
+        }
+    )
+
+
+@pytest.mark.asyncio
+async def test_what_comes_is_noted_and_can_be_replayed(tmp_path: Path) -> None:
+    said: list[str] = []
+    async with LocalDiscord() as local, guest(local, ADA) as ada:
+        with repointed(local):
+
+            async def speak() -> None:
+                await until(lambda: local.status()["members"] and _connected(local), "the bot")
+                await ada.meet(BOT)
+                await local.fault("padding_bursts", count=20)
+                await local.fault("rtcp", count=3)
+                await ada.say(clip_of(tmp_path, voice_s=1.0))
+
+            speaking = asyncio.create_task(speak(), name="speak")
+            record = await probe_channel(settings_of(local), CHANNEL, seconds=8.0, say=said.append)
+            await speaking
+        messages = [message.content for message in local.messages]
+    assert [sentence.endswith("for 8 seconds.") for sentence in said] == [True]
+    assert "I am testing the voice connection for 8 seconds" in messages[0]
+    assert messages[-1] == "The test of the voice connection is over. Thank you."
+    (stream,) = record["streams"]
+    assert stream["kinds"]["e"] > 40
+    assert stream["kinds"]["p"] > 5
+    assert record["other_packets"]["rtcp 200"] == 3
+    assert "aead_xchacha20_poly1305_rtpsize" in record["modes_offered"]
+    findings = {finding.name: finding for finding in live_findings(record)}
+    assert findings["packets"].status is findings["modes"].status is findings["unknown"].status is Status.OK
+    assert "DAVE version 1" in findings["encryption"].detail
+    text = json.dumps(record)
+    assert str(ADA) not in text
+    assert "Ada" not in text
+    path = tmp_path / "live.json"
+    path.write_text(text, "utf-8")
+    (replayed,) = HeaderReplay.load(path).streams
+    assert sum(packet.padding_only for packet in replayed) == stream["kinds"]["p"]
+
+
+def _connected(local: LocalDiscord) -> bool:
+    return any(member["id"] == str(BOT) and member["voice_connected"] for member in local.status()["members"])
+
+
+@pytest.mark.asyncio
+async def test_what_cannot_be_is_a_plain_sentence() -> None:
+    with pytest.raises(SetupError, match="DISCORD_TOKEN is not set"):
+        await probe_channel(DiscordSettings(), CHANNEL, seconds=1.0, say=lambda _: None)
+    async with LocalDiscord() as local:
+        with repointed(local):
+            with pytest.raises(SetupError, match="The bot sees no voice channel 77"):
+                await probe_channel(settings_of(local), 77, seconds=1.0, say=lambda _: None)
+            with pytest.raises(SetupError, match="Discord refuses the token"):
+                await probe_channel(settings_of(local, token="9.wrong"), CHANNEL, seconds=1.0, say=lambda _: None)
+
+
+def test_findings_name_what_is_odd() -> None:
+    stream = {
+        "stream": 0,
+        "packets": 100,
+        "kinds": {"e": 90, "c": 10},
+        "padding_bytes": {"5": 3},
+        "extensions": {"bede:9.1": 100},
+        "missing": 10,
+        "behind": 1,
+        "not_opened": {"dave_failures": 2},
+        "speaking_after_first_packet_ms": [20.0, 900.0],
+    }
+    record = {
+        "seconds": 30.0,
+        "modes_offered": ["aead_new_mode"],
+        "session": {"mode": "aead_new_mode", "dave_protocol_version": "1"},
+        "gateway_messages": {"2": 1, "77": 4},
+        "transitions": [],
+        "streams": [stream],
+        "other_packets": {"rtcp 201": 5},
+        "counters": {"overflowed": 2},
+    }
+    found = {finding.name: finding for finding in live_findings(record)}
+    assert found["modes"].status is Status.MISSING
+    assert {name for name, finding in found.items() if finding.status is Status.WARNING} == {
+        "encryption", "speaking", "loss", "unknown",
+    }  # fmt: skip
+    assert "op 77 (4)" in found["unknown"].detail
+    assert "10 in the clear" in found["encryption"].detail
+    assert found["packets"].detail == "100 packets of 1 stream in 30 s"
+    quiet = {**record, "streams": [], "modes_offered": ["aead_xchacha20_poly1305_rtpsize"]}
+    assert live_findings(quiet)[0].status is Status.WARNING

@@ -1,0 +1,282 @@
+"""Notes what the packets of a voice connection look like, without what is said, for `roomtone doctor --live`.
+
+Kept of a packet: when it came, its numbers relative to the one before, its padding, the layout of its header extension,
+and of which kind its frame is. Frames are decrypted to see whether they can be, and dropped: none is decoded or kept.
+Not kept: sizes (they follow the voice), ids, addresses, keys, and the values of extensions. People are numbered.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from voice.transport.aead import PacketOpener
+from voice.transport.counters import PacketCounters
+from voice.transport.decrypt import DecryptFailure, looks_encrypted, open_frame, open_transport
+from voice.transport.opus import SILENCE_FRAME
+from voice.transport.rtp import Rejection, frame_of, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from voice.transport.decrypt import LiveKeys
+    from voice.transport.rtp import AudioPacket
+
+# Kinds of a packet, as in the file.
+ENCRYPTED, SILENCE, CLEAR, TINY, PADDING, UNOPENED = "e", "s", "c", "t", "p", "?"
+# Twenty people for half a minute. Packets beyond that are counted and not listed.
+MAX_LISTED = 30_000
+# RFC 8285, section 4.2: the profile of one-byte headers.
+_ONE_BYTE_HEADERS = 0xBEDE
+_IDLE_S = 1.0
+# A packet after so long begins a talkspurt.
+_PAUSE_S = 0.2
+# Names and layouts that a hostile server could make without end.
+_MAX_NAMES = 200
+
+
+@dataclass(slots=True)
+class RecordedStream:
+    """One SSRC. `number`: its place in the file, in the order in which they were first heard."""
+
+    number: int
+    packets: int = 0
+    padded: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    extensions: Counter[str] = field(default_factory=Counter)
+    missing: int = 0
+    behind: int = 0
+    not_opened: Counter[str] = field(default_factory=Counter)
+    # How much later than the first packet of a talkspurt op 5 came, in ms; negative: before it.
+    announced_after_ms: list[float] = field(default_factory=list)
+    highest: int | None = None
+    timestamp: int = 0
+    last_at: float = float("-inf")
+    spurt_at: float = float("-inf")
+    announced_at: float = float("-inf")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures of this stream for the file."""
+        return {
+            "stream": self.number,
+            "packets": self.packets,
+            "kinds": dict(self.kinds),
+            "padding_bytes": dict(self.padded),
+            "extensions": dict(self.extensions),
+            "missing": self.missing,
+            "behind": self.behind,
+            "not_opened": dict(self.not_opened),
+            "speaking_after_first_packet_ms": self.announced_after_ms[:_MAX_NAMES],
+        }
+
+
+class HeaderRecorder:
+    """Takes the place of `Receiver` in a voice connection. Any thread may call it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock`: monotonic seconds."""
+        self._clock = clock
+        self._started_at = clock()
+        self._lock = threading.Lock()
+        self._opener = PacketOpener()
+        self._counters = PacketCounters()
+        self._members: set[int] = set()
+        self._user_of: dict[int, int] = {}
+        self._streams: dict[int, RecordedStream] = {}
+        self._listed: list[list[Any]] = []
+        self._ops: Counter[str] = Counter()
+        self._modes: list[str] = []
+        self._chosen: dict[str, Any] = {}
+        self._transitions: list[dict[str, Any]] = []
+        self._other: Counter[str] = Counter()
+
+    def message(self, message: Mapping[str, Any]) -> None:
+        """Note a message of the voice gateway: its opcode, and what it says about modes and encryption."""
+        op, data = message.get("op"), message.get("d")
+        body = data if isinstance(data, dict) else {}
+        with self._lock:
+            _count(self._ops, str(op))
+            match op:
+                case 2:
+                    self._modes = [str(mode)[:64] for mode in body.get("modes", ())][:20]
+                case 4:
+                    known = ("mode", "dave_protocol_version", "audio_codec", "video_codec")
+                    self._chosen = {name: str(body[name])[:64] for name in known if name in body}
+                case 21 | 22 | 24 if len(self._transitions) < _MAX_NAMES:
+                    named = ("transition_id", "protocol_version", "epoch")
+                    numbers = {name: body[name] for name in named if isinstance(body.get(name), int)}
+                    self._transitions.append({"at_ms": self._ms(self._clock()), "op": op, **numbers})
+
+    def record(self) -> dict[str, Any]:
+        """Return everything that was noted, as JSON."""
+        with self._lock:
+            return {
+                "seconds": round(self._clock() - self._started_at, 1),
+                "modes_offered": self._modes,
+                "session": self._chosen,
+                "gateway_messages": dict(self._ops),
+                "transitions": self._transitions,
+                "people": len(self._members),
+                "streams": [stream.as_dict() for stream in self._streams.values()],
+                "other_packets": dict(self._other),
+                "counters": {name: count for name, count in self._counters.as_dict().items() if count},
+                "packets": self._listed,
+            }
+
+    # What the connection calls.
+
+    @property
+    def members(self) -> frozenset[int]:
+        with self._lock:
+            return frozenset(self._members)
+
+    def datagram(self, datagram: bytes, keys: LiveKeys) -> None:
+        """Note one datagram."""
+        with self._lock:
+            self._counters.received += 1
+            packet = parse(datagram)
+            if isinstance(packet, Rejection):
+                self._counters.count(packet)
+                second = datagram[1] if len(datagram) > 1 else 0
+                kind = {Rejection.RTCP: f"rtcp {second}", Rejection.VIDEO: f"payload type {second & 0x7F}"}
+                _count(self._other, kind.get(packet, f"{packet}, {len(datagram)} bytes"))
+                return
+            self._note(datagram, packet, keys)
+
+    def flush(self) -> float:
+        return _IDLE_S
+
+    def overflowed(self, datagrams: int) -> None:
+        with self._lock:
+            self._counters.overflowed += datagrams
+
+    def joined(self, user_ids: Iterable[int]) -> None:
+        with self._lock:
+            self._members.update(user_ids)
+
+    def rekeyed(self) -> None:
+        """Nothing is kept of the keys."""
+
+    def speaks(self, ssrc: int, user_id: int, *, announced: bool = True) -> None:
+        """Note how long after the first packet of a talkspurt it was announced."""
+        with self._lock:
+            self._members.add(user_id)
+            self._user_of[ssrc] = user_id
+            stream = self._streams.get(ssrc)
+            if stream is None or not announced:
+                # Before the first packet: `_note` measures it.
+                self._stream(ssrc).announced_at = self._clock() if announced else float("-inf")
+                return
+            now = self._clock()
+            if now - stream.last_at < _PAUSE_S:
+                stream.announced_after_ms.append(round(1000 * (now - stream.spurt_at), 1))
+            else:
+                stream.announced_at = now
+
+    def left(self, user_id: int) -> None:
+        with self._lock:
+            self._members.discard(user_id)
+
+    def pause(self) -> None:
+        """A lost connection is seen in the messages."""
+
+    def reset(self) -> None:
+        """A new connection has new people and SSRCs; what was noted stays."""
+        with self._lock:
+            self._members.clear()
+            self._user_of.clear()
+
+    def counters(self) -> PacketCounters:
+        with self._lock:
+            return self._counters.copy()
+
+    # Called with the lock held.
+
+    def _stream(self, ssrc: int) -> RecordedStream:
+        stream = self._streams.get(ssrc)
+        if stream is None:
+            stream = RecordedStream(len(self._streams))
+            if len(self._streams) < _MAX_NAMES:
+                self._streams[ssrc] = stream
+        return stream
+
+    def _note(self, datagram: bytes, packet: AudioPacket, keys: LiveKeys) -> None:
+        now = self._clock()
+        stream = self._stream(packet.ssrc)
+        payload = open_transport(datagram, packet, keys.secret_key, self._opener)
+        if payload is None:
+            self._counters.transport_failures += 1
+            kind, padding, layout = UNOPENED, 0, ""
+        else:
+            padding = payload[-1] if packet.padded and payload else 0
+            layout = _layout(datagram, packet, payload)
+            kind = self._kind(frame_of(packet, payload), packet, stream, keys)
+        if now - stream.last_at >= _PAUSE_S:
+            if now - stream.announced_at < 1.0:
+                stream.announced_after_ms.append(round(1000 * (stream.announced_at - now), 1))
+            stream.spurt_at = now
+        step = 1 if stream.highest is None else ((packet.sequence - stream.highest + 0x8000) & 0xFFFF) - 0x8000
+        ticks = 0 if stream.highest is None else ((packet.timestamp - stream.timestamp + 2**31) & 0xFFFF_FFFF) - 2**31
+        if len(self._listed) < MAX_LISTED:
+            self._listed.append([self._ms(now), stream.number, step, ticks, kind, padding, layout])
+        stream.packets += 1
+        stream.kinds[kind] += 1
+        if padding:
+            _count(stream.padded, str(padding))
+        _count(stream.extensions, layout)
+        stream.missing += max(0, step - 1) if step < 3000 else 0
+        stream.behind += step <= 0
+        if step > 0:
+            stream.highest, stream.timestamp = packet.sequence, packet.timestamp
+        stream.last_at = now
+
+    def _kind(self, frame: bytes | None, packet: AudioPacket, stream: RecordedStream, keys: LiveKeys) -> str:
+        """Return the kind of a frame, after seeing whether it can be decrypted."""
+        if frame is None:
+            self._counters.malformed += 1
+            return UNOPENED
+        if not frame:
+            self._counters.padding += 1
+            return PADDING
+        self._counters.padded += packet.padded
+        if frame == SILENCE_FRAME:
+            self._counters.silence += 1
+            return SILENCE
+        if not looks_encrypted(frame):
+            self._counters.clear += 1
+            return TINY if len(frame) <= len(SILENCE_FRAME) else CLEAR
+        user_id = self._user_of.get(packet.ssrc)
+        opened = DecryptFailure.NOT_READY if user_id is None else open_frame(frame, user_id, keys)
+        if isinstance(opened, DecryptFailure):
+            stream.not_opened["nobody announced it" if user_id is None else str(opened)] += 1
+        return ENCRYPTED
+
+    def _ms(self, at: float) -> float:
+        return round(1000 * (at - self._started_at), 1)
+
+
+def _layout(datagram: bytes, packet: AudioPacket, payload: bytes) -> str:
+    """Return the layout of a header extension without its values: `bede:1.1,2.3` has element 1 with 1 byte and element
+    2 with 3; another profile is `1000#2` with its number of 32-bit words. Empty without an extension.
+    """
+    if not datagram[0] & 0x10:
+        return ""
+    profile = int.from_bytes(datagram[packet.header_bytes - 4 : packet.header_bytes - 2], "big")
+    if profile != _ONE_BYTE_HEADERS:
+        return f"{profile:04x}#{packet.extension_bytes // 4}"
+    elements, at, body = [], 0, payload[: packet.extension_bytes]
+    while at < len(body):
+        if body[at] == 0:
+            at += 1
+            continue
+        size = (body[at] & 0x0F) + 1
+        elements.append(f"{body[at] >> 4}.{size}")
+        at += 1 + size
+    return "bede:" + ",".join(elements)
+
+
+def _count(counter: Counter[str], name: str) -> None:
+    counter[name if name in counter or len(counter) < _MAX_NAMES else "more"] += 1
