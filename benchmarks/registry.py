@@ -41,6 +41,12 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         module="benchmarks.reply.bench",
     ),
     Benchmark(
+        name="asr",
+        title="What the recogniser mishears, what it costs, and how soon text comes when several people speak",
+        duration="10 minutes with 90 recordings; the parts can be run one by one",
+        module="benchmarks.asr.bench",
+    ),
+    Benchmark(
         name="screen",
         title="What is noticed of a shared screen, what is read of it, how fast, and what an hour costs",
         duration="5 minutes, half of which somebody speaks",

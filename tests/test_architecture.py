@@ -34,7 +34,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "prometheus_client": ("bot.monitoring",),
     "nacl": ("voice.transport", "rehearsal"),
     "davey": ("voice.transport", "rehearsal"),
-    "faster_whisper": ("voice.asr",),
+    "faster_whisper": ("voice.asr", "benchmarks.asr"),
     "ctranslate2": ("voice.asr",),
     "openai": ("bot.llm", "voice.endpoint", "voice.asr.remote", "voice.realtime"),
     "jsonschema": ("bot.brain.tools",),

@@ -30,6 +30,7 @@ app = typer.Typer(
 
 _FILE_WIDTH = 150
 # As in the benchmarks' own options, which are imported when they are needed.
+ASR_PARTS = ("alone", "opus", "company")
 MEMORY_PARTS = ("speed", "search", "barge_in", "cases", "facts")
 RECEIVE_PARTS = ("link", "bot", "node", "decoders")
 REPLY_PARTS = ("pauses", "deciding", "latency", "speakers", "interruption", "pacing")
@@ -235,6 +236,53 @@ def receive(
     }
     chosen = {name: value for name, value in given.items() if value is not None}
     options = ReceiveBenchOptions.quick(**chosen) if quick else ReceiveBenchOptions(**chosen)  # type: ignore[arg-type]
+    with _shown() as progress:
+        report = asyncio.run(until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
+    _tell(report, json_file)
+
+
+@app.command()
+def asr(
+    json_file: JsonFile = None,
+    manifest: Annotated[
+        Path | None, typer.Option(help="Use the real recordings of this manifest.json (or its folder).", metavar="FILE")
+    ] = None,
+    recordings: Annotated[
+        int, typer.Option(min=0, max=1000, help="Number of recordings alone and through Opus; 0: all.")
+    ] = 0,
+    company_recordings: Annotated[
+        int, typer.Option(min=1, max=1000, help="Number of recordings that people speak at the same time.")
+    ] = 24,
+    language: Annotated[str, typer.Option(help="The language that is spoken.")] = "en",
+    loss: Annotated[float, typer.Option(min=0, max=0.5, help="The share of packets that is lost.")] = 0.05,
+    only: Annotated[
+        list[str] | None, typer.Option(help=f"Only this part: {', '.join(ASR_PARTS)}. May be repeated.")
+    ] = None,
+    no_peers: Annotated[bool, typer.Option("--no-peers", help="Do not measure other recognisers.")] = False,
+    peers_dir: Annotated[
+        Path | None, typer.Option(help="Keep the other libraries' environments here.", metavar="DIR", file_okay=False)
+    ] = None,
+    ggml: Annotated[
+        Path | None, typer.Option(help="A ggml model, with which whisper.cpp is measured.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Measure word errors, CPU time and delay of the recogniser, beside other recognisers."""
+    from benchmarks.asr.bench import run
+    from benchmarks.asr.options import AsrBenchOptions
+
+    if unknown := sorted(set(only or ()) - set(ASR_PARTS)):
+        raise typer.BadParameter(f"--only {unknown[0]} is none of {', '.join(ASR_PARTS)}.")
+    options = AsrBenchOptions(
+        manifest=manifest,
+        recordings=recordings,
+        company_recordings=company_recordings,
+        language=language,
+        loss=loss,
+        peers=not no_peers,
+        peers_dir=peers_dir,
+        ggml=ggml,
+        only=tuple(only or ()),
+    )
     with _shown() as progress:
         report = asyncio.run(until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
     _tell(report, json_file)

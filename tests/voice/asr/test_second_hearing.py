@@ -54,6 +54,13 @@ def test_which_text_is_kept(doubt: Doubt, second: str, logprob: float, fault: Gu
     assert is_mended(first, recognition(second, mean_logprob=logprob), doubt, fault) is mended
 
 
+@pytest.mark.parametrize(("logprob", "mended"), [(-0.79, True), (-0.81, False)])
+def test_a_dropped_text_comes_back_only_if_it_is_sure(logprob: float, mended: bool) -> None:
+    """What the guard for low confidence dropped needs more than a text that just passes it."""
+    first, second = recognition("Chair.", mean_logprob=-1.2), recognition("Sure.", mean_logprob=logprob)
+    assert is_mended(first, second, Doubt.UNSURE, None) is mended
+
+
 def test_the_sound_is_another_one_unless_it_is_heard_carefully() -> None:
     """A greedy model gives the same text for the same sound, so a second hearing changes the sound or the search."""
     pcm = np.ones(800, np.int16)

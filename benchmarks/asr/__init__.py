@@ -1,0 +1,1 @@
+"""Measures the speech recogniser: word errors, CPU time and delay, alone, through Opus with loss, and in company."""

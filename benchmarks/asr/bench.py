@@ -1,0 +1,232 @@
+"""`roomtone bench asr`: word errors, CPU time and delay of the recogniser, beside other recognisers.
+
+This module only runs the parts and adds up. Every recording goes through all recognisers before the next one, so that
+they are measured under the same load of the machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import zlib
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.asr.company import measure_company
+from benchmarks.asr.discord_path import DiscordPath, lossy
+from benchmarks.asr.ours import MeasuredText, RoomTranscriber
+from benchmarks.asr.peers import WHISPER_CPP, PeerRecogniser, open_peer
+from benchmarks.asr.tally import Tally, ratio_at
+from benchmarks.disabled_logging import logging_disabled
+from benchmarks.errors import PeerError
+from benchmarks.machine import busy_sentence, describe_machine
+from benchmarks.reply.recordings import load_recordings
+from benchmarks.report import BenchmarkReport, Target, at_most
+from config.load import load
+from rehearsal.people.clip import Clip, read_sound
+from voice.asr.whisper import WhisperEngine, whisper_on_best_device
+from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ, duration_s
+from voice.speaking.resample import resample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from benchmarks.asr.options import AsrBenchOptions
+    from benchmarks.asr.peers import PeerTranscriber
+    from benchmarks.machine import Machine
+    from benchmarks.progress import Progress
+    from benchmarks.reply.recordings import SpeechRecording
+    from benchmarks.report import Json
+    from config.schema import Settings
+    from voice.audio import Pcm
+
+OURS = "roomtone"
+PEOPLE = (2, 4)
+# The CPU time is compared for utterances of about the length that people's have.
+TYPICAL_S = (6.0, 9.0)
+_UNFINISHED = "This run was not finished when this was written."
+_NO_GGML = "whisper.cpp was not measured: its model format is not in the package indexes; --ggml FILE takes one."
+
+
+async def run(
+    options: AsrBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
+) -> BenchmarkReport:
+    """Measure the chosen parts. `on_part` gets the unfinished report after each part.
+
+    Raises `ScenarioError` for a folder without a manifest, and the bot's own errors if one of its models is missing.
+    """
+    recordings = load_recordings(options.folder)
+    measuring = _Measuring(options, progress, load(), recordings.some(options.recordings), describe_machine(), on_part)
+    if not recordings.real:
+        measuring.remark("No manifest was named, so the bundled recordings were used: three synthetic voices.")
+    if (busy := busy_sentence()) is not None:
+        measuring.remark(busy)
+    with logging_disabled(), tempfile.TemporaryDirectory(prefix="roomtone-asr-") as folder:
+        await measuring.all_parts(Path(folder))
+    return measuring.report()
+
+
+@dataclass(slots=True)
+class _Measuring:
+    """One run and its results so far."""
+
+    options: AsrBenchOptions
+    progress: Progress
+    settings: Settings
+    recordings: Sequence[SpeechRecording]
+    machine: Machine
+    on_part: Callable[[BenchmarkReport], None] | None
+    ours: dict[str, Json] = field(default_factory=dict)
+    peers: dict[str, Json] = field(default_factory=dict)
+    tallies: dict[str, dict[str, Tally]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    def remark(self, sentence: str) -> None:
+        """Show a sentence now and add it to the report."""
+        self.remarks.append(sentence)
+        self.progress.say(sentence)
+
+    def report(self, *, unfinished: bool = False) -> BenchmarkReport:
+        """Return the report of the results so far."""
+        more = (_UNFINISHED,) if unfinished else ()
+        return BenchmarkReport(
+            "asr", self.machine, dict(self.ours), dict(self.peers), self._targets(), (*self.remarks, *more)
+        )
+
+    async def all_parts(self, folder: Path) -> None:
+        """Measure the chosen parts one after the other."""
+        options, asr = self.options, self.settings.asr
+        async with AsyncExitStack() as stack:
+            peers: list[PeerTranscriber] = []
+            if options.peers and (options.wants("alone") or options.wants("opus")):
+                peers = await self._open_peers(stack, folder)
+            engine = await asyncio.to_thread(lambda: WhisperEngine(asr))
+            if options.wants("alone"):
+                await self._part("alone", RoomTranscriber(engine, options.language), peers, path=None)
+            if options.wants("opus"):
+                path = await asyncio.to_thread(DiscordPath, self.settings.models)
+                await self._part("opus", RoomTranscriber(engine, options.language), peers, path=path)
+        if options.wants("company"):
+            del engine
+            await self._company()
+
+    async def _open_peers(self, stack: AsyncExitStack, folder: Path) -> list[PeerTranscriber]:
+        options, model = self.options, self.settings.asr.model_dir
+        wanted = [PeerRecogniser("faster-whisper", model), PeerRecogniser("faster-whisper, batched", model)]
+        if options.ggml is None:
+            self.remark(_NO_GGML)
+        else:
+            wanted.append(PeerRecogniser("whisper.cpp", options.ggml, WHISPER_CPP))
+        opened: list[PeerTranscriber] = []
+        for peer in wanted:
+            try:
+                one = await stack.enter_async_context(
+                    open_peer(
+                        peer,
+                        folder=folder,
+                        peers_dir=options.peers_dir or folder,
+                        language=options.language,
+                        threads=self.settings.asr.cpu_threads,
+                        progress=self.progress,
+                    )
+                )
+            except PeerError as error:
+                self.remark(str(error))
+                continue
+            self.peers[one.name] = {"version": one.version, "settings": one.settings}
+            opened.append(one)
+        return opened
+
+    async def _part(
+        self, name: str, ours: RoomTranscriber, peers: Sequence[PeerTranscriber], *, path: DiscordPath | None
+    ) -> None:
+        """Let everybody recognise every recording: as it is, or what `path` makes of it."""
+        self.progress.step(name, total=len(self.recordings))
+        tallies = self.tallies[name] = {OURS: Tally(), **{peer.name: Tally() for peer in peers}}
+        cut: dict[str, int] = {}
+        for recording in self.recordings:
+            pcm, pieces, dropped = await asyncio.to_thread(self._sounds, recording, path)
+            for reason in dropped:
+                cut[reason] = cut.get(reason, 0) + 1
+            found = [await asyncio.to_thread(ours.transcribe, piece, speech_s=speech_s) for piece, speech_s in pieces]
+            tallies[OURS].add(recording.text, _joined(found), duration_s(pcm))
+            for peer in peers:
+                tallies[peer.name].add(recording.text, await peer.transcribe(pcm), duration_s(pcm))
+            self.progress.advance()
+        self.ours[name] = {
+            **tallies[OURS].figures(),
+            "dropped_by_guards": dict(ours.dropped),
+            "dropped_by_endpointing": dict(cut),
+            "heard_again": dict(ours.again),
+        }
+        for peer in peers:
+            entry = self.peers[peer.name]
+            assert isinstance(entry, dict)
+            entry[name] = tallies[peer.name].figures()
+        self._done()
+
+    def _sounds(
+        self, recording: SpeechRecording, path: DiscordPath | None
+    ) -> tuple[Pcm, list[tuple[Pcm, float]], list[str]]:
+        """Return the whole sound, its utterances with their seconds of speech, and what endpointing dropped."""
+        if path is None:
+            pcm = _listened(recording.path)
+            return pcm, [(pcm, duration_s(pcm))], []
+        # The same packets are lost in every run.
+        seed = zlib.crc32(recording.path.name.encode())
+        heard = path.hear(lossy(Clip.load(recording.path).packets, loss=self.options.loss, seed=seed))
+        pieces = [(one.pcm, one.ended_at - one.started_at) for one in heard.utterances]
+        return heard.sound, pieces, [reason.value for reason in heard.dropped]
+
+    async def _company(self) -> None:
+        chosen = load_recordings(self.options.folder).some(self.options.company_recordings)
+        sounds = [await asyncio.to_thread(_listened, one.path) for one in chosen]
+        for people in PEOPLE:
+            self.ours[f"{people} people"] = await measure_company(
+                whisper_on_best_device(self.settings.asr).load,
+                sounds,
+                people=people,
+                language=self.options.language,
+                progress=self.progress,
+            )
+            self._done()
+
+    def _done(self) -> None:
+        """Pass on the unfinished report, because a run takes minutes and may fail."""
+        if self.on_part is not None:
+            self.on_part(self.report(unfinished=True))
+
+    def _targets(self) -> tuple[Target, ...]:
+        alone, opus = self.tallies.get("alone", {}), self.tallies.get("opus", {})
+        defaults = "faster-whisper"
+        more = None
+        if defaults in alone:
+            more = 100 * (alone[OURS].rate - alone[defaults].rate)
+        share = ratio_at(alone[OURS], alone[defaults], *TYPICAL_S) if defaults in alone else None
+        crowd = self.ours.get("4 people")
+        delays = crowd.get("end_certain_to_text_ms") if isinstance(crowd, dict) else None
+        p95 = delays.get("p95") if isinstance(delays, dict) else None
+        return (
+            at_most("word error rate above faster-whisper's defaults, alone, points", "<= 0", more, 0),
+            at_most(
+                f"CPU time beside the defaults, {TYPICAL_S[0]:g}-{TYPICAL_S[1]:g} s of speech", "<= 1/6", share, 1 / 6
+            ),
+            at_most("recordings without any text, through Opus with loss", "0", opus[OURS].lost if opus else None, 0),
+            at_most(
+                "end certain to text, four people at once, P95 ms",
+                "<= 600 ms",
+                float(p95) if isinstance(p95, int | float) else None,
+                600,
+            ),
+        )
+
+
+def _listened(path: Path) -> Pcm:
+    return resample(read_sound(path), DISCORD_RATE_HZ, LISTEN_RATE_HZ)
+
+
+def _joined(found: Sequence[MeasuredText]) -> MeasuredText:
+    text = " ".join(one.text for one in found if one.text)
+    return MeasuredText(text, sum(one.cpu_s for one in found), sum(one.wall_s for one in found))

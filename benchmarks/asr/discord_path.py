@@ -1,0 +1,134 @@
+"""What the bot hears of a recording that comes through Discord: Opus with lost packets, jitter buffer, endpointing.
+
+Faster than real time: the packets get the arrival times that they would have had. Encryption and sockets are left out,
+because they lose nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bot.models.catalogue import TURN_SMART
+from bot.models.directory import ModelDirectory
+from bot.wiring.speech_models import open_vad
+from rehearsal.people.clip import FRAME_S
+from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.listening.listener import RoomListener
+from voice.listening.turn_detection import SmartTurn
+from voice.listening.utterance import DropReason, PauseBegan, Utterance, UtteranceDropped
+from voice.transport import opus
+from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
+from voice.transport.jitter import CLOCK_HZ, FRAME_TICKS, JitterBuffer, MissingFrame, OrderedFrame, SpurtEnded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.settings import ModelsSettings
+    from voice.audio import Pcm
+    from voice.listening.utterance import ListeningEvent
+    from voice.transport.audio_events import AudioEvent
+    from voice.transport.jitter import Released
+
+_USER = 1
+_SSRC = 1
+# Seconds after the last packet: longer than any silence that ends speech.
+_AFTER_S = 2.0
+# How often a room advances its time when no packets come.
+_TICK_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class HeardRecording:
+    """What endpointing made of one recording. `dropped`: why sounds were not passed on to the recogniser. `sound`: all
+    that was decoded.
+    """
+
+    utterances: tuple[Utterance, ...]
+    dropped: tuple[DropReason, ...]
+    sound: Pcm
+
+
+def lossy(packets: Sequence[bytes], *, loss: float, seed: int) -> list[tuple[int, bytes]]:
+    """Return the packets that arrive, with their numbers: each is lost with the probability `loss` (0-1)."""
+    chance = random.Random(seed)  # noqa: S311 - which packets are lost is no secret
+    return [(number, packet) for number, packet in enumerate(packets) if chance.random() >= loss]
+
+
+class DiscordPath:
+    """One room's listener with its models, which gets one recording after the other. Not thread-safe.
+
+    Raises `VoiceError` if a model is missing.
+    """
+
+    def __init__(self, models: ModelsSettings) -> None:
+        self._detector = open_vad(models)
+        directory = ModelDirectory(models.directory)
+        held = directory.holds(TURN_SMART)
+        self._turn = SmartTurn(directory.path(TURN_SMART) / TURN_SMART.main_file.name) if held else None
+
+    def hear(self, packets: Sequence[tuple[int, bytes]]) -> HeardRecording:
+        """Return the utterances in `packets`: their numbers and contents, 20 ms each. Blocks."""
+        listener = RoomListener(self._detector, judged=self._turn is not None)
+        stream = _Stream()
+        utterances: list[Utterance] = []
+        dropped: list[DropReason] = []
+        decoded: list[Pcm] = [np.zeros(0, np.int16)]
+        arrivals = dict(packets)
+        end = max(arrivals, default=0) + round(_AFTER_S / _TICK_S)
+        for number in range(end):
+            now = (number + 1) * FRAME_S
+            payload = arrivals.get(number)
+            if payload is not None:
+                stream.jitter.push(number, number * FRAME_TICKS, payload, arrived_at=now)
+            events = stream.take(now)
+            decoded += [event.pcm for event in events if isinstance(event, SpeechFrames)]
+            waiting = list(listener.hear(events, now)) + list(listener.tick(now))
+            while waiting:
+                event = waiting.pop(0)
+                if isinstance(event, PauseBegan):
+                    waiting += self._answered(listener, event, now)
+                elif isinstance(event, Utterance):
+                    utterances.append(event)
+                elif isinstance(event, UtteranceDropped):
+                    dropped.append(event.reason)
+        return HeardRecording(tuple(utterances), tuple(dropped), np.concatenate(decoded))
+
+    def _answered(self, listener: RoomListener, pause: PauseBegan, now: float) -> list[ListeningEvent]:
+        if not pause.asks:
+            return []
+        likely = None if self._turn is None else self._turn.probability(pause.utterance.pcm)
+        return listener.answer(pause, likely, now)
+
+
+class _Stream:
+    """One person's jitter buffer and decoder, as `voice.transport.receiver` drives them."""
+
+    def __init__(self) -> None:
+        self.jitter = JitterBuffer()
+        self._decoder = opus.Decoder()
+
+    def take(self, now: float) -> list[AudioEvent]:
+        return [event for item in self.jitter.release(now) if (event := self._event(item)) is not None]
+
+    def _event(self, item: Released) -> AudioEvent | None:
+        if isinstance(item, SpurtEnded):
+            return TalkspurtEnded(_USER, _SSRC, item.at)
+        return SpeechFrames(_USER, _SSRC, item.captured_at, _whole(self._sound(item)))
+
+    def _sound(self, item: OrderedFrame | MissingFrame) -> Pcm:
+        samples = item.ticks * LISTEN_RATE_HZ // CLOCK_HZ
+        if isinstance(item, OrderedFrame):
+            return self._decoder.decode(item.payload)
+        if item.next_payload is not None and opus.carries_fec(item.next_payload):
+            return self._decoder.recover(item.next_payload, samples)
+        return self._decoder.conceal(samples)
+
+
+def _whole(pcm: Pcm) -> Pcm:
+    """Return `pcm` filled up to whole frames."""
+    missing = -len(pcm) % LISTEN_FRAME_SAMPLES
+    return np.concatenate([pcm, np.zeros(missing, np.int16)]) if missing else pcm

@@ -1,0 +1,56 @@
+"""The benchmark recognises as a room does: guards, and a second hearing of what is doubtful."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from benchmarks.asr.ours import RoomTranscriber
+from tests.fakes.recognizer import recognition
+
+if TYPE_CHECKING:
+    from voice.asr.port import Recognition
+    from voice.audio import Pcm
+
+SOUND = np.ones(32_000, np.int16)
+CLEAR, UNSURE, LOOP = "We leave at nine tomorrow.", "We leave it mine.", "MNNNNNNNNNNN"
+
+
+class ScriptedEngine:
+    """An `Engine` that gives the texts in order, and remembers which were asked for carefully."""
+
+    def __init__(self, *texts: str) -> None:
+        self._texts = list(texts)
+        self.careful: list[bool] = []
+
+    def recognize(
+        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
+    ) -> Recognition:
+        """See `Engine.recognize`."""
+        self.careful.append(careful)
+        text = self._texts.pop(0)
+        return recognition(text, mean_logprob=-0.8 if text == UNSURE else -0.2)
+
+
+@pytest.mark.parametrize(
+    ("texts", "kept", "careful", "again", "dropped"),
+    [
+        ((CLEAR,), CLEAR, [False], {}, {}),
+        ((UNSURE, CLEAR), CLEAR, [False, True], {"unsure, mended": 1}, {}),
+        ((UNSURE, UNSURE), UNSURE, [False, True], {"unsure, kept": 1}, {}),
+        ((LOOP, CLEAR), CLEAR, [False, False], {"dropped, mended": 1}, {}),
+        ((LOOP, LOOP, LOOP), "", [False, False, True], {"dropped, kept": 1}, {"gibberish": 1}),
+    ],
+)
+def test_doubtful_texts_are_heard_again_and_counted(
+    texts: tuple[str, ...], kept: str, careful: list[bool], again: dict[str, int], dropped: dict[str, int]
+) -> None:
+    """The text that a room would keep is returned; what was mended, kept and dropped is counted."""
+    engine = ScriptedEngine(*texts)
+    ours = RoomTranscriber(engine, "en")
+    heard = ours.transcribe(SOUND, speech_s=2.0)
+    assert (heard.text, engine.careful) == (kept, careful)
+    assert (dict(ours.again), dict(ours.dropped)) == (again, dropped)
+    assert heard.cpu_s >= 0

@@ -1,0 +1,43 @@
+"""Other recognisers run in processes of their own, and their failures are plain sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.asr.peers import PeerRecogniser, open_peer
+from benchmarks.errors import PeerError
+from benchmarks.progress import NoProgress
+from tests.voice.recordings import bicycle
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", ["faster-whisper", "faster-whisper, batched"])
+async def test_a_peer_recognises_and_names_its_version(name: str, tmp_path: Path, whisper_model_dir: Path) -> None:
+    """The peer returns the text with its CPU time, and the report gets its version and settings."""
+    peer = PeerRecogniser(name, whisper_model_dir)
+    async with open_peer(
+        peer, folder=tmp_path, peers_dir=tmp_path, language="en", threads=1, progress=NoProgress()
+    ) as transcriber:
+        heard = await transcriber.transcribe(bicycle())
+    assert "green bicycle" in heard.text
+    assert heard.cpu_s > 0
+    assert transcriber.version.startswith("faster-whisper 1.")
+    assert "the language given" in transcriber.settings
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+async def test_a_peer_without_its_model_is_a_plain_sentence(tmp_path: Path) -> None:
+    """A model that cannot be read ends the peer with its reason; nothing of it goes on running."""
+    peer = PeerRecogniser("faster-whisper", tmp_path / "nowhere")
+    with pytest.raises(PeerError, match="faster-whisper failed: "):
+        async with open_peer(
+            peer, folder=tmp_path, peers_dir=tmp_path, language="en", threads=1, progress=NoProgress()
+        ):
+            pytest.fail("it cannot be opened")
