@@ -1,0 +1,41 @@
+"""Our link hears @discordjs/voice again after each drop of its voice websocket."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.node.client import node_client
+from tests.rehearsal.discord.stock import until
+from tests.voice.transport.test_link import scene
+from voice.transport.link import Connected, Lost, Recovering
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.node
+
+BOT, CHLOE = 1001, 2003
+
+
+@pytest.mark.asyncio
+async def test_it_is_heard_after_each_of_three_drops(independent_client: Path, tmp_path: Path) -> None:
+    """After each 4006 a new connection is made, and the whole tone of a second is heard over it."""
+    record = tmp_path / "heard.pcm"
+    async with (
+        scene(tmp_path) as room,
+        node_client(room.local, independent_client, user_id=CHLOE, listen=BOT, record=record) as node,
+    ):
+        await node.event("ready")
+        for drops in range(4):
+            expected = [Connected, *[Lost, Recovering, Connected] * drops]
+            await until(lambda: room.listener.kinds() == expected, "coming back")  # noqa: B023
+            await until(lambda: CHLOE in room.link.members and room.link.privacy_code, "the group")
+            before = room.listener.seconds_of(CHLOE)
+            await node.tell("play")
+            await node.event("played")
+            await until(lambda: room.listener.seconds_of(CHLOE) - before > 0.8, "the tone")  # noqa: B023
+            if drops < 3:
+                await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
+        await node.stop()
