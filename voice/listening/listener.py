@@ -59,6 +59,7 @@ class RoomListener:
     def hear(self, heard: Iterable[AudioEvent], now: float) -> list[ListeningEvent]:
         """Add sound from the transport; return the listening events. `now`: monotonic seconds."""
         events: list[ListeningEvent] = []
+        heard_of: dict[int, SpeakerListener] = {}
         for one in heard:
             listener = self._listeners.get(one.user_id)
             if listener is None:
@@ -67,10 +68,11 @@ class RoomListener:
                 listener = SpeakerListener(one.user_id, self._parameters, new_id=self._new_id, judged=self._judged)
                 self._listeners[one.user_id] = listener
             listener.hear(one)
+            heard_of[one.user_id] = listener
             if isinstance(one, SpeakerLeft):
                 events.extend(self._decide([listener], now))
-                del self._listeners[one.user_id]
-        return events + self._decide(list(self._listeners.values()), now)
+                del self._listeners[one.user_id], heard_of[one.user_id]
+        return events + self._decide(list(heard_of.values()), now)
 
     def tick(self, now: float) -> list[ListeningEvent]:
         """Advance time for people whose packets have stopped, so that their speech ends. Call it about every 50 ms."""
