@@ -45,7 +45,8 @@ class Question:
     """The turn to answer. `utterance_id`: the speech it came from; `ended_at`: when that ended, monotonic seconds.
 
     `asker_id`: the person to answer, if several people speak in the turn; empty if the bot speaks unasked. `reason`:
-    why the bot answers. `may_skip`: the model may decide to say nothing.
+    why the bot answers. `may_skip`: the model may decide to say nothing. `language`: the code of the language to answer
+    in; empty: that of the conversation.
     """
 
     turn: Turn
@@ -54,6 +55,7 @@ class Question:
     asker_id: str | None = None
     reason: Reason | None = None
     may_skip: bool = False
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)

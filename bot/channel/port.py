@@ -163,6 +163,13 @@ class Place(Protocol):
         """Return the guild's name, for the recogniser's glossary."""
 
     @property
+    def occasions(self) -> Sequence[str]:
+        """Return what people here may speak of: the channel's topic, and the titles of its events that go on or come.
+
+        Written by anybody who may; for the recogniser's glossary only.
+        """
+
+    @property
     def language(self) -> str:
         """Return the language of what everybody in the channel reads, as a Discord locale."""
 

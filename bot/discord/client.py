@@ -83,7 +83,11 @@ class RoomtoneClient(discord.Client):
     ) -> None:
         # Only reading messages needs a privileged intent, and it is optional.
         intents = discord.Intents(
-            guilds=True, voice_states=True, guild_messages=True, message_content=settings.message_content
+            guilds=True,
+            voice_states=True,
+            guild_messages=True,
+            guild_scheduled_events=True,
+            message_content=settings.message_content,
         )
         super().__init__(intents=intents, connector=connector(settings))
         self._settings = settings

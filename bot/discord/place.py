@@ -51,6 +51,11 @@ NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission A
 MEMBER_TIMEOUT_S = 10.0
 
 
+# Events that go on or come, and how many of them are of use to the recogniser.
+_EVENTS_AHEAD = (discord.EventStatus.active, discord.EventStatus.scheduled)
+MOST_EVENTS = 2
+
+
 class ChannelNotAllowedError(BotError):
     """The bot cannot or may not come into that voice channel. The message says why."""
 
@@ -104,6 +109,19 @@ class DiscordPlace:
     @property
     def guild_name(self) -> str:
         return self._channel.guild.name
+
+    @property
+    def occasions(self) -> Sequence[str]:
+        channel = self._channel
+        topic = channel.topic if isinstance(channel, discord.StageChannel) else None
+        events = [
+            event
+            for event in channel.guild.scheduled_events
+            if event.channel_id == channel.id and event.status in _EVENTS_AHEAD
+        ]
+        # What goes on now comes first, then what comes next.
+        events.sort(key=lambda event: (event.status is not discord.EventStatus.active, event.start_time))
+        return [*filter(None, (topic,)), *(event.name for event in events[:MOST_EVENTS])]
 
     @property
     def language(self) -> str:

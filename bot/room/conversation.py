@@ -381,6 +381,7 @@ class Conversation:
             wake_names=self._participation.wake_names,
             display_names=[person.name for person in self._place.members() if not self.excludes(person.id)],
             words=(*self._services.asr.glossary_words, self._place.guild_name, self._place.name),
+            occasions=self._place.occasions,
         )
 
     def _is_addressed(self, text: str) -> bool:
@@ -423,7 +424,7 @@ class Conversation:
             )
         )
         if decision.answer:
-            self._ask(_question(turn, spoken, decision))
+            self._ask(self._question(turn, spoken, decision))
         else:
             self._preemptive_reply.discard("not_answered")
         self._turn_recorder.log_speech(group, turn, released_at=released_at, chosen=spoken, decision=decision)
@@ -447,7 +448,7 @@ class Conversation:
             and reads_finished(spoken.text)
             and not self._replier.busy
         ):
-            self._preemptive_reply.start(_question(turn, spoken, decision))
+            self._preemptive_reply.start(self._question(turn, spoken, decision))
 
     # -- speaking: called by participation (see `ReplyControl`) and by commentary ----------------------------------
 
@@ -506,6 +507,13 @@ class Conversation:
         screens = self._services.screens
         return None if screens is None else screens.room(self._place.guild_id)
 
-
-def _question(turn: Turn, spoken: SpokenText, decision: Decision) -> Question:
-    return Question(turn, spoken.utterance.id, spoken.ended_at, str(spoken.user_id), decision.reason, decision.may_skip)
+    def _question(self, turn: Turn, spoken: SpokenText, decision: Decision) -> Question:
+        return Question(
+            turn,
+            spoken.utterance.id,
+            spoken.ended_at,
+            str(spoken.user_id),
+            decision.reason,
+            decision.may_skip,
+            self._hearing.reply_language(spoken.user_id),
+        )

@@ -246,6 +246,7 @@ class Hearing:
             self._drop_utterance(utterance, attempt.failure)
             return None
         if reason is not None:
+            self._languages.doubt(utterance.user_id)
             self._drop_utterance(utterance, reason.value, recognition.text)
             return None
         self._remember(utterance, recognition, detected=attempt.expected is None)
@@ -337,6 +338,7 @@ class Hearing:
             probability=recognition.language_probability,
             speech_s=utterance.ended_at - utterance.started_at,
             detected=detected,
+            mean_logprob=recognition.mean_logprob,
         )
 
     # -- text becomes groups ---------------------------------------------------------------------------------
@@ -366,6 +368,13 @@ class Hearing:
                 self._groups.task_done()
 
     # -- dropped sound ---------------------------------------------------------------------------------------
+
+    def reply_language(self, user_id: int) -> str:
+        """Return the code of the language to answer a person in; empty if nobody here speaks another than English.
+
+        A model that is sent an English prompt answers English people in English without being told.
+        """
+        return "" if self._languages.spoken() <= {"en"} else self._languages.of(user_id) or ""
 
     def forget(self, user_id: int) -> None:
         """Forget the language and the last text of a person who left."""

@@ -17,6 +17,7 @@ from compaction.memory.people import Audience
 from compaction.model import TurnKind
 from compaction.payload import text_digest
 from compaction.speaker_names import plain_name
+from voice.asr.language_names import language_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -116,7 +117,9 @@ class PromptBuilder:
         ]
         called = f"Here they also call you {' or '.join(names)}." if names else ""
         skipping = skip_instruction(question.reason) if question.may_skip and question.reason is not None else ""
-        return tuple(text for text in (called, skipping) if text)
+        language = language_name(question.language)
+        answering = f"Whom you answer now speaks {language}. Answer in {language}." if language else ""
+        return tuple(text for text in (called, skipping, answering) if text)
 
     def introductions(self, asker: Asker) -> list[str]:
         if self._upkeep is None:

@@ -30,6 +30,8 @@ class ScriptedRecognizer:
         self.mean_logprob = -0.2
         # Those of the next texts; afterwards `mean_logprob` applies.
         self.mean_logprobs: list[float] = []
+        # What people speak; others speak English. Heard in another language it makes no sense.
+        self.languages: dict[int | None, str] = {}
         self.confirmed: list[int] = []
         self.interims: list[bool] = []
         self.sounds: list[Pcm] = []
@@ -55,7 +57,10 @@ class ScriptedRecognizer:
         if isinstance(text, Exception):
             raise text
         logprob = self.mean_logprobs.pop(0) if self.mean_logprobs else self.mean_logprob
-        return Recognition(text, "en", logprob, 1.0, 0.0, duration_s(pcm), 0.01, 0.99)
+        speaks = self.languages.get(speaker_id, language or "en")
+        if language not in (None, speaks):
+            logprob = -1.2
+        return Recognition(text, language or speaks, logprob, 1.0, 0.0, duration_s(pcm), 0.01, 0.99)
 
     def confirm(self, speaker_id: int) -> None:
         """Record that the waiting interim of this speaker counts as finished speech."""

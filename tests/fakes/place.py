@@ -95,6 +95,7 @@ class FakePlace:
         self.channel_id = channel_id
         self.name = "Lounge"
         self.guild_name = "The Lantern Society"
+        self.occasions: list[str] = []
         self.language = "en"
         self.people = list(people)
         self.written: list[str] = []

@@ -10,13 +10,20 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 LONGEST_TERM_CHARS = 40
 # Maximum length of the glossary: about 80 tokens, which every utterance costs.
 GLOSSARY_MAX_CHARS = 300
+# Of a crowded channel, the people's share of what the bot's names leave: words of the guild are said too.
+PEOPLE_SHARE = 0.7
+# Words of a topic or title that are taken: longer ones with a capital. 'The Curse of Strahd' has two.
+SHORTEST_UNUSUAL_CHARS = 4
+MOST_UNUSUAL = 8
+LONGEST_OCCASION_CHARS = 300
 # Everything except letters, digits and signs inside names. Nobody speaks the emoji and decoration of display names.
 _UNSPOKEN = re.compile(r"[^\w\s'’.&-]|_", re.UNICODE)
+_TITLE_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SPACE = re.compile(r"\s+")
 
 
@@ -30,28 +37,60 @@ def choose_glossary(
     wake_names: Iterable[str],
     display_names: Iterable[str],
     words: Iterable[str],
+    occasions: Iterable[str] = (),
     max_chars: int = GLOSSARY_MAX_CHARS,
 ) -> tuple[str, ...]:
-    """Return the terms, most important first: the bot's names, the people here, then the guild's words.
+    """Return the terms, most important first: the bot's names, the people here, the guild's words, then the unusual
+    words of `occasions` (the channel's topic, titles of events), which people speak of.
 
+    Of what the bot's names leave, people take at most `PEOPLE_SHARE` as long as words of the guild would be left out.
     All terms and separators together have at most `max_chars` characters. Terms that differ only in case are listed
     once.
     """
-    chosen: list[str] = []
-    seen: set[str] = set()
-    left = max_chars
-    for name in (*wake_names, *display_names, *words):
+    own, people = _terms(wake_names), _terms(display_names)
+    others = _terms((*words, *(word for occasion in occasions for word in unusual_words(occasion))))
+    chosen: dict[str, str] = {}
+    _add(chosen, own, max_chars)
+    left = max_chars - _length(chosen)
+    _add(chosen, people, max_chars - min(int((1 - PEOPLE_SHARE) * left), _length(others) + 2))
+    _add(chosen, others, max_chars)
+    _add(chosen, people, max_chars)
+    return tuple(chosen.values())
+
+
+def unusual_words(text: str) -> list[str]:
+    """Return the words of `text` that a recogniser may not know: names, with a capital, and words with digits."""
+    words = _TITLE_WORD.findall(spoken_form(text[:LONGEST_OCCASION_CHARS]))
+    return [
+        word
+        for word in words
+        if len(word) >= SHORTEST_UNUSUAL_CHARS and (word[0].isupper() or any(c.isdigit() for c in word))
+    ][:MOST_UNUSUAL]
+
+
+def _terms(names: Iterable[str]) -> dict[str, str]:
+    """Return the usable terms by what they are when only case differs."""
+    terms: dict[str, str] = {}
+    for name in names:
         term = spoken_form(name)
-        key = term.casefold()
-        if not term or len(term) > LONGEST_TERM_CHARS or key in seen or not any(c.isalpha() for c in term):
-            continue
+        if term and len(term) <= LONGEST_TERM_CHARS and any(c.isalpha() for c in term):
+            terms.setdefault(term.casefold(), term)
+    return terms
+
+
+def _length(terms: Mapping[str, str]) -> int:
+    """Return how many characters the terms have, with the separators between them."""
+    return sum(len(term) + 2 for term in terms.values()) - 2 if terms else 0
+
+
+def _add(chosen: dict[str, str], terms: Mapping[str, str], max_chars: int) -> None:
+    """Add the terms that fit."""
+    length = _length(chosen)
+    for key, term in terms.items():
         cost = len(term) + (2 if chosen else 0)
-        if cost > left:
-            continue
-        seen.add(key)
-        chosen.append(term)
-        left -= cost
-    return tuple(chosen)
+        if key not in chosen and length + cost <= max_chars:
+            chosen[key] = term
+            length += cost
 
 
 def glossary_prompt(terms: tuple[str, ...]) -> str:

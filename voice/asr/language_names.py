@@ -71,6 +71,14 @@ LANGUAGE_CODES = {
 }
 
 
+_NAMES = {code: name.capitalize() for name, code in LANGUAGE_CODES.items()}
+
+
+def language_name(code: str) -> str:
+    """Return the English name of a language, such as `German` for `de`; empty if unknown."""
+    return _NAMES.get(code, "")
+
+
 def language_code(told: str) -> str:
     """Return the code for a language given as name (`english`), code (`en`) or locale (`en-GB`); empty if unknown."""
     name = told.strip().casefold()

@@ -1,8 +1,9 @@
-"""Track each person's language: detect it once, keep it, and confirm it now and then.
+"""Track each person's language: detect it once, keep it, and confirm it when in doubt and now and then.
 
 Detection on one short word is a guess, a wrong guess ruins the whole utterance, and people rarely change their
 language. So a language is settled after one sure detection or two equal ones, and changed only after two contradicting
-confirmations in a row. A fallback language does not count as detected.
+confirmations in a row. A text that the recogniser itself finds unlikely calls for a confirmation: somebody who changes
+to another language is followed within three utterances. A fallback language does not count as detected.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ SURE_AFTER_S = 1.5
 # A detected language has at least half of the probability. A fallback had 0.0-0.2 when another language was spoken.
 FOUND_PROBABILITY = 0.5
 AGREEING_DETECTIONS = 2
+# Below this mean log probability a text may be of another language: Whisper base gave German and Spanish that it had to
+# hear as English -0.99 to -1.46, and what it heard in the right language -0.10 to -0.75.
+DOUBTFUL_LOGPROB = -0.9
 # A change of language is noticed after at most twice this many utterances; each confirmation costs a decoder step.
 CONFIRM_EVERY = 20
 
@@ -47,7 +51,30 @@ class SpeakerLanguages:
         is_due = person.since_confirmed >= CONFIRM_EVERY and speech_s >= SURE_AFTER_S
         return None if is_due else person.settled
 
-    def observed(self, user_id: int, language: str, *, probability: float, speech_s: float, detected: bool) -> None:
+    def of(self, user_id: int) -> str | None:
+        """Return the person's language as far as it is known."""
+        person = self._people.get(user_id)
+        return self._fixed or (None if person is None else person.settled)
+
+    def spoken(self) -> frozenset[str]:
+        """Return the languages that are spoken here, as far as they are known."""
+        return frozenset(filter(None, map(self.of, self._people)))
+
+    def doubt(self, user_id: int) -> None:
+        """Confirm the person's language with the next utterance that is long enough: the last made little sense."""
+        if (person := self._people.get(user_id)) is not None:
+            person.since_confirmed = CONFIRM_EVERY
+
+    def observed(
+        self,
+        user_id: int,
+        language: str,
+        *,
+        probability: float,
+        speech_s: float,
+        detected: bool,
+        mean_logprob: float = 0.0,
+    ) -> None:
         """Record the language of an utterance. `detected`: by the model; otherwise it was the expected one.
 
         An empty `language` (the recogniser does not report it) changes nothing.
@@ -57,6 +84,8 @@ class SpeakerLanguages:
         person = self._people.setdefault(user_id, _Person())
         if not detected:
             person.since_confirmed += 1
+            if mean_logprob < DOUBTFUL_LOGPROB:
+                self.doubt(user_id)
             return
         if probability < FOUND_PROBABILITY:
             # This detection neither confirms nor contradicts the settled language.

@@ -31,7 +31,7 @@ class AsrSettings(BaseModel):
         default=(),
         examples=[["Valheim", "Xiomara"]],
         description="Names and words of your community that the recogniser should expect in every room. It already "
-        "expects the bot's names and those of the people present.",
+        "expects the bot's names, the people present, the server, the channel and its events.",
     )
     engine: Literal["local", "endpoint"] = Field(
         default="local",

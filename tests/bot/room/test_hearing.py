@@ -279,6 +279,36 @@ async def test_a_language_once_sure_is_expected() -> None:
 
 
 @pytest.mark.asyncio
+async def test_two_people_are_heard_in_their_languages_and_followed() -> None:
+    """Each person is heard in their own language and answered in it. Somebody who changes it is followed."""
+    bench = Bench()
+    asked = bench.recognizer.asked
+    async with bench.running():
+        await _heard(bench, ADA)
+        assert bench.hearing.reply_language(ADA) == ""
+        bench.recognizer.languages[BO] = "de"
+        await _heard(bench, BO)
+        assert (bench.hearing.reply_language(BO), bench.hearing.reply_language(ADA)) == ("de", "en")
+        # Ada goes on in German, which makes no sense as English.
+        bench.recognizer.languages[ADA] = "de"
+        for _ in range(4):
+            await _heard(bench, ADA)
+        await _heard(bench, BO)
+        assert bench.hearing.reply_language(ADA) == "de"
+    assert [language for speaker, language, _ in asked if speaker == BO] == [None, "de"]
+    languages = [language for speaker, language, _ in asked if speaker == ADA]
+    assert list(dict.fromkeys(languages[1:])) == ["en", None, "de"]
+    assert languages.count(None) == 3
+
+
+async def _heard(bench: Bench, user_id: int) -> None:
+    """Let a person say something, and wait until it has become text or was dropped."""
+    before = len(bench.texts) + len(bench.dropped)
+    await bench.say(user_id, seconds=3.0)
+    await until(lambda: len(bench.texts) + len(bench.dropped) > before)
+
+
+@pytest.mark.asyncio
 async def test_text_stands_when_the_end_is_sure() -> None:
     """The speech is recognised once, during the pause, so the text is ready as soon as the turn's end is certain."""
     bench = Bench("Bo brings the lantern.")

@@ -258,6 +258,29 @@ async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:
+    """In a room of two languages the model is told whose to answer in. Events are in the recogniser's glossary."""
+    async with a_house(tmp_path) as house:
+        responder = thinking(house, "Half past nine.", "Halb zehn.", "Half past nine.")
+        house.place.occasions = ["The Curse of Strahd"]
+        house.recognizer.languages[BO.id] = "de"
+        async with living(house):
+            for number, (speaker, question, answered) in enumerate(
+                (
+                    (ADA, "Roomtone, when does the concert start tomorrow?", None),
+                    (BO, "Roomtone, wann fängt morgen das Konzert an?", "Answer in German."),
+                    (ADA, "Roomtone, when does the concert start tomorrow?", "Answer in English."),
+                ),
+                start=1,
+            ):
+                await house.say(speaker.id, question)
+                await house.reply(number)
+                instructions = responder.contexts[-1].messages[1].content
+                assert (answered is None and "Answer in" not in instructions) or (answered or "") in instructions
+        assert {"Curse", "Strahd"} <= set(house.recognizer.asked[0][2])
+
+
+@pytest.mark.asyncio
 async def test_a_quiet_room_may_hear_a_thought(tmp_path: Path) -> None:
     """After the set silence the bot may speak unasked, at most once in the set time, and not before anybody
     has spoken.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from voice.asr.languages import CONFIRM_EVERY, SURE_AFTER_S, SpeakerLanguages
+from voice.asr.languages import CONFIRM_EVERY, DOUBTFUL_LOGPROB, SURE_AFTER_S, SpeakerLanguages
 
 ADA, BEN = 1, 2
 
@@ -146,3 +146,29 @@ def test_a_language_that_is_not_told_settles_nothing() -> None:
     for _ in range(3):
         _detected(languages, ADA, "", sure=True)
     assert _expected(languages, ADA) is None
+
+
+def test_a_change_of_language_is_followed_at_once() -> None:
+    """Somebody who goes on in another language is heard in it after three utterances: an unlikely text calls for a
+    confirmation, and two that agree settle it. The other people keep their language.
+    """
+    languages = SpeakerLanguages()
+    for person in (ADA, BEN):
+        _detected(languages, person, "en", sure=True)
+    languages.observed(ADA, "en", probability=1.0, speech_s=3.0, detected=False, mean_logprob=DOUBTFUL_LOGPROB - 0.1)
+    for _ in range(2):
+        assert _expected(languages, ADA) is None
+        _detected(languages, ADA, "de", sure=True)
+    assert _expected(languages, ADA) == languages.of(ADA) == "de"
+    assert _expected(languages, BEN) == languages.of(BEN) == "en"
+
+
+def test_an_unlikely_text_alone_changes_nothing() -> None:
+    """If the confirmation finds the settled language, it stays, and the next utterances are not confirmed."""
+    languages = SpeakerLanguages()
+    _detected(languages, ADA, "en", sure=True)
+    languages.doubt(ADA)
+    assert _expected(languages, ADA) is None
+    assert _expected(languages, ADA, speech_s=SURE_AFTER_S / 2) == "en"
+    _detected(languages, ADA, "en", sure=True)
+    assert _expected(languages, ADA) == "en"

@@ -76,6 +76,7 @@ class WrittenChannel:
     channel_id = 600
     name = "Lounge"
     guild_name = "The Rehearsal"
+    occasions: Sequence[str] = ()
     language = ENGLISH
 
     def __init__(self, people: Sequence[Person]) -> None:
