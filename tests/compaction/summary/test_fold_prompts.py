@@ -212,6 +212,20 @@ def test_shown_facts_are_bounded_and_the_most_important() -> None:
     assert sum(len(each.fact.text) for each in shown) <= 4_000
 
 
+def test_facts_are_told_by_how_much_they_are_wanted() -> None:
+    """Of many facts of importance 3 some must be told, more belong in the summary, and the rest is known; each once."""
+    facts = tuple(known(number, f"Ada's plan {number} is about {'stars ' * 12}.", 3) for number in range(100, 140))
+    told = fold_sections(replace(FOLD, known=facts))["known"]
+    must, belongs, rest = (
+        told.split("belongs in the summary:")[0],
+        *told.split("belongs in the summary:")[1].split("importance 3:"),
+    )
+    counts = [part.count("(other)") + part.count("(lasting)") for part in (must, belongs, rest)]
+    assert must.startswith('<data from="known facts">\nmust be in the summary:')
+    assert sum(counts) == 40
+    assert counts[0] < counts[1] < counts[2]
+
+
 def test_a_fold_shows_first_what_the_summary_lacks() -> None:
     """Of many equal facts the prompt of a batch shows those that the summary so far does not tell."""
     facts = tuple(known(number, f"Ada's plan {number} is about {'stars ' * 30}.") for number in range(100, 150))
