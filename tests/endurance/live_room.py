@@ -57,8 +57,8 @@ async def live_in_real_time(seconds: float, on_sample: Callable[[Sample], None] 
             for talker in talkers:
                 talker.cancel()
             await asyncio.wait(talkers)
-    assert heard, "nobody was heard"
-    assert answered, "nobody was answered"
+    assert heard, "nobody was heard; the first words take some seconds"
+    assert answered, "nobody was answered; people are, about once a minute"
     return samples
 
 

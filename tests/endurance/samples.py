@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # The beginning fills caches and pools.
 SETTLED_SHARE = 0.25
+# A shorter time cannot tell the growth of an hour: allocators and caches grow in steps.
+LEAST_HOURS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,8 @@ def figures(samples: Sequence[Sample]) -> dict[str, Json]:
 
 
 def _slope(hours: Sequence[float], values: Sequence[float]) -> float | None:
-    """Return the growth of the values in an hour by least squares, None for fewer than three."""
-    if len(hours) < 3:
+    """Return the growth of the values in an hour by least squares, None for fewer than three or for a short time."""
+    if len(hours) < 3 or hours[-1] - hours[0] < LEAST_HOURS:
         return None
     middle_h, middle = sum(hours) / len(hours), sum(values) / len(values)
     spread = sum((hour - middle_h) ** 2 for hour in hours)

@@ -150,6 +150,11 @@ def test_growth_is_told_and_drawn() -> None:
     assert met["virtual room: more threads in the second half"] is True
     assert met["virtual room: largest payload, tokens"] is True
     assert {each.met for each in report.targets if "virtual" not in each.name} == {None}
+    # Less than half an hour is too short to tell.
+    short = figures([replace(each, at_s=each.at_s / 20) for each in samples])
+    flat = short["flat"]
+    assert isinstance(flat, dict)
+    assert (flat["memory_mb_an_hour"], flat["more_threads"]) == (None, 0)
     lists = {"at_s": [each.at_s for each in samples], **{name: [1.0] * len(samples) for name in FIGURES}}
     drawn = draw({"Eight hours": lists, "Nothing": {"at_s": []}})
     assert drawn.count("<polyline") == 2 * len(FIGURES)
