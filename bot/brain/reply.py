@@ -100,7 +100,8 @@ class Replier:
     """Produces replies one after the other. `run` is its task, owned by the room.
 
     `build_context` builds the responder's input; `on_reply` gets each finished reply, also one that nobody heard.
-    `language`: returns that of the bot's own sentences, as a Discord locale.
+    `language`: returns that of the bot's own sentences, as a Discord locale. `on_begun`: called with each question when
+    its answer begins.
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
 
@@ -120,7 +121,9 @@ class Replier:
         moderator: Moderator | None = None,
         speech_to_speech: SpeechToSpeech | None = None,
         language: Callable[[], str] = lambda: ENGLISH,
+        on_begun: Callable[[Question], None] = lambda _: None,
     ) -> None:
+        self._on_begun = on_begun
         self._build_context = build_context
         self._playback = playback
         self._clock = clock
@@ -240,6 +243,7 @@ class Replier:
     async def _answer(self, question: Question) -> Reply:
         progress = self._progress = ReplyProgress(started_at=self._clock.monotonic())
         self._interrupted = False
+        self._on_begun(question)
         try:
             async with asyncio.timeout(self._timeout_s) as self._timeout:
                 try:

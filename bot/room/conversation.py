@@ -171,6 +171,7 @@ class Conversation:
             moderator=services.moderator,
             speech_to_speech=self._bridge,
             language=lambda: place.language,
+            on_begun=lambda question: self._voice.prefer(question.language),
         )
         self._barge_in = BargeInHandler(
             self._listener,
@@ -335,6 +336,7 @@ class Conversation:
         played to people.
         """
         spoken = [in_language(sentence, self._place.language) for sentence in sentences]
+        self._voice.prefer("")
         return await self._say(spoken, self._voice)
 
     async def _say(self, sentences: Sequence[str], synthesizer: Synthesizer) -> bool:

@@ -1,5 +1,7 @@
 """The voice of one room: the one that its server has chosen, or the bot's usual one.
 
+An answer to somebody who speaks another language has an installed voice of that language.
+
 A change applies to the next sentence. If the chosen voice fails, the usual one says the sentence, the channel is told
 once, and /status says so for as long as it lasts.
 """
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.models.voices import NO_SUCH_VOICE, find_voice, replaced_sentence
+from bot.models.voices import NO_SUCH_VOICE, VOICES, find_voice, replaced_sentence
 from bot.texts.text import Text, sentence_of, verbatim
 from voice.errors import SynthesisError, VoiceLoadingError
 from voice.speaking.fallback import FallbackSynthesizer
@@ -44,6 +46,9 @@ class VoiceSource(Protocol):
 class RoomVoice(Synthesizer, Protocol):
     """The voice of one room."""
 
+    def prefer(self, language: str) -> None:
+        """Speak the next sentences with an installed voice of this language (a code); empty: with the usual one."""
+
     def status(self) -> Text:
         """Return why another voice than the chosen one speaks; empty if it does not."""
 
@@ -53,6 +58,9 @@ class UsualVoice:
     """The voice of a room whose server cannot choose one (`RoomVoice`)."""
 
     usual: Synthesizer
+
+    def prefer(self, language: str) -> None:
+        """Do nothing: there is only this voice."""
 
     def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         return self.usual.stream(text)
@@ -64,7 +72,7 @@ class UsualVoice:
 class ServerVoice:
     """Speaks with the voice that `chosen` names, and with `usual` if it names none or that one fails (`RoomVoice`).
 
-    `tell` writes into the channel.
+    `tell` writes into the channel. `usual_code`: the language of the usual voice; empty: it speaks all.
     """
 
     def __init__(
@@ -74,7 +82,11 @@ class ServerVoice:
         voices: VoiceSource,
         usual: Synthesizer,
         tell: Callable[[Text], Awaitable[None]],
+        usual_code: str = "",
     ) -> None:
+        self._usual_code = usual_code
+        # The voice of another language that speaks at present.
+        self._other: EmbeddedVoice | None = None
         self._chosen = chosen
         self._voices = voices
         self._usual = usual
@@ -84,6 +96,17 @@ class ServerVoice:
         choice = self._follow_choice()
         if choice is not None and choice.voice is not None:
             voices.prepare(choice.voice)
+
+    def prefer(self, language: str) -> None:
+        chosen = self._chosen()
+        voice = None if chosen is None else find_voice(chosen)
+        code = self._usual_code if voice is None else voice.code
+        self._other = None
+        if language and code and language != code:
+            installed = (each for each in VOICES if each.code == language and self._voices.problem(each) is None)
+            self._other = next(installed, None)
+        if self._other is not None:
+            self._voices.prepare(self._other)
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield `text` as sound. Raises `SynthesisError` if the usual voice fails too."""
@@ -104,7 +127,7 @@ class ServerVoice:
         return verbatim("") if choice is None or why is None else replaced_sentence(choice.name, why)
 
     def _follow_choice(self) -> _Choice | None:
-        name = self._chosen()
+        name = self._chosen() if self._other is None else self._other.name
         if name != (None if self._choice is None else self._choice.name):
             self._choice = None if name is None else _Choice(name, self._voices, self._usual)
         return self._choice

@@ -218,7 +218,9 @@ def voice_factory(
             name = servers.of(place.guild_id).voice
             return None if name is None or _is_usual(name, settings) else name
 
-        return ServerVoice(chosen=chosen, voices=voices, usual=usual, tell=place.write)
+        # The voices of endpoints speak any language.
+        code = "" if speaks_by_endpoint(settings) else DEFAULT_VOICE.code
+        return ServerVoice(chosen=chosen, voices=voices, usual=usual, tell=place.write, usual_code=code)
 
     return open_voice
 

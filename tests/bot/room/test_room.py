@@ -311,6 +311,9 @@ async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: P
 class ChosenVoice(FakeVoice):
     """A voice that a server has chosen, with something to say about it in /status."""
 
+    def prefer(self, language: str) -> None:
+        """Do nothing: there is only this voice."""
+
     def status(self) -> Text:
         return verbatim("Heart is away, so I use my usual one.")
 

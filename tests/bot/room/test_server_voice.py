@@ -65,7 +65,9 @@ class Server:
     def __init__(self, chosen: str | None = None) -> None:
         self.chosen = chosen
         self.source, self.told = OneVoice(), list[str]()
-        self.voice = ServerVoice(chosen=lambda: self.chosen, voices=self.source, usual=Tone(USUAL_HZ), tell=self.tell)
+        self.voice = ServerVoice(
+            chosen=lambda: self.chosen, voices=self.source, usual=Tone(USUAL_HZ), tell=self.tell, usual_code="en"
+        )
 
     async def tell(self, text: Text) -> None:
         self.told.append(text)
@@ -142,3 +144,34 @@ async def test_a_voice_that_there_no_longer_is_is_told() -> None:
     assert await server.spoken_hz() == USUAL_HZ
     assert "I no longer have a voice of that name." in server.told[0]
     assert server.voice.status() == server.told[0]
+
+
+@pytest.mark.asyncio
+async def test_another_language_has_its_own_voice() -> None:
+    """An answer in another language has an installed voice of that language; the next one in its own has the usual or
+    chosen voice again.
+    """
+    server = Server()
+    server.voice.prefer("de")
+    assert server.source.prepared == ["thorsten"]
+    assert await server.spoken_hz() == CHOSEN_HZ
+    for language in ("en", "", "ja"):
+        server.voice.prefer(language)
+        assert await server.spoken_hz() == USUAL_HZ
+    server.chosen = "siwis"
+    server.voice.prefer("fr")
+    assert await server.spoken_hz() == CHOSEN_HZ
+    assert server.source.prepared == ["thorsten"]
+    server.voice.prefer("it")
+    assert server.source.prepared == ["thorsten", "sara"]
+
+
+@pytest.mark.asyncio
+async def test_a_voice_that_is_not_installed_is_not_tried() -> None:
+    """Without an installed voice of the language the usual one speaks, and nobody is told."""
+    server = Server()
+    server.source.trouble = Text("Its files are not here.")
+    server.voice.prefer("de")
+    assert await server.spoken_hz() == USUAL_HZ
+    assert server.told == []
+    assert server.source.prepared == []
