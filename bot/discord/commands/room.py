@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+import asyncio
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import discord
 import structlog
@@ -15,7 +16,7 @@ from bot.texts.text import Text, sentence_of
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from bot.channel.port import Place
     from bot.discord.command_tree import CheckedCommandTree
@@ -76,14 +77,27 @@ def add_room_commands(
         if place is None:
             await answer(interaction, Text("I am not in a voice channel here."))
             return
-        await answer(interaction, Text("I am leaving {channel}. What was said stays remembered.", channel=place.name))
-        await rooms.leave(interaction.guild_id)
+        leaving = Text("I am leaving {channel}. What was said stays remembered.", channel=place.name)
+        await _answer_while(rooms.leave(interaction.guild_id), interaction, leaving)
 
     @tree.command(name="status", description="Ask where I am, whom I hear, and what I remember.")
     @app_commands.guild_only()
     async def status(interaction: discord.Interaction) -> None:
         assert interaction.guild_id is not None, "guild_only"
         await answer(interaction, rooms.status(interaction.guild_id))
+
+
+async def _answer_while(change: Coroutine[Any, Any, object], interaction: discord.Interaction, sentence: Text) -> None:
+    """Begin `change` at once and answer meanwhile, so that the next command, which may come before the answer has left,
+    finds the change begun. *Cancellation*: cancels the change.
+    """
+    changing = asyncio.create_task(change, name="room-command")
+    try:
+        await answer(interaction, sentence)
+        await changing
+    except BaseException:
+        changing.cancel()
+        raise
 
 
 async def _join(
@@ -106,9 +120,8 @@ async def _join(
     coming = Text("I am coming to {channel}.", channel=channel.name)
     if listen is not None:
         coming = Text("I am coming to {channel}, and only write down what is said.", channel=channel.name)
-    await answer(interaction, coming)
     try:
-        await rooms.join(place, listen=listen)
+        await _answer_while(rooms.join(place, listen=listen), interaction, coming)
     except (BotError, VoiceError) as error:
         log.warning("join_failed", guild_id=guild.id, channel_id=channel.id, error=error)
         await answer(

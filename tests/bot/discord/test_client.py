@@ -11,7 +11,9 @@ import pytest
 from discord.gateway import DiscordWebSocket
 from pydantic import SecretStr
 
+from bot.discord.answers import answer
 from bot.discord.client import RoomtoneClient, connected, translated
+from bot.discord.commands import room as room_commands
 from bot.discord.commands.room import ELSEWHERE
 from bot.discord.endpoint import connector, point_at
 from bot.discord.place import DiscordPlace
@@ -205,6 +207,29 @@ async def test_join_leave_and_status_answer_in_sentences() -> None:
             "I am coming to Evening.",
             "I could not join Evening. No voice server answers.",
         ]
+
+
+@pytest.mark.asyncio
+async def test_a_command_takes_effect_before_its_answer_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next command of anybody finds the one before begun, so that the last one wins."""
+    answered = asyncio.Event()
+
+    async def slowly(interaction: discord.Interaction, text: Text) -> None:
+        await answered.wait()
+        await answer(interaction, text)
+
+    async with online() as (local, _, household):
+        await local.join(ADA)
+        async with asyncio.timeout(PATIENCE_S):
+            await household.told.wait()
+        monkeypatch.setattr(room_commands, "answer", slowly)
+        joining = asyncio.create_task(local.invoke(ADA, "join"), name="joining")
+        await settle(lambda: household.place is not None)
+        leaving = asyncio.create_task(local.invoke(ADA, "leave"), name="leaving")
+        await settle(lambda: household.place is None)
+        answered.set()
+        assert (await joining).replies[0].content == "I am coming to Evening."
+        assert (await leaving).replies[0].content == "I am leaving Evening. What was said stays remembered."
 
 
 @pytest.mark.asyncio
