@@ -170,7 +170,7 @@ def altered(place: SecretStr, setting: str, reset: str) -> Iterator[None]:
 
 def words(number: int) -> str:
     """Return what is said as number so and so, too much for the free space in the pages of a small SQLite file."""
-    return f"This is what was said as number {number}: {' '.join(f'w{number}x{each}' for each in range(1_000))}."
+    return f"This is what was said as number {number}: {' '.join(f'w{number}x{each}' for each in range(700))}."
 
 
 # -- a session on such a day ----------------------------------------------------------------------------------------

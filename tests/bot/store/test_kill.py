@@ -18,7 +18,7 @@ from tests.compaction.turn_store_contract import turn
 from tests.fakes.clock import FakeClock
 
 ROOT = Path(__file__).parents[3]
-ROUNDS = 4
+ROUNDS = 3
 
 
 def promises_until_killed(place: Path | SecretStr, *, after_lines: int) -> list[list[str]]:
@@ -39,7 +39,7 @@ def promises_until_killed(place: Path | SecretStr, *, after_lines: int) -> list[
 
 @pytest.mark.asyncio
 async def test_killed_processes_keep_their_promises(place: Path | SecretStr) -> None:
-    """After four killed writers, the session has all acknowledged turns and notes, one segment for each batch, and the
+    """After three killed writers, the session has all acknowledged turns and notes, one segment for each batch, and the
     acknowledged cursor.
     """
     rng = random.Random(20_261_120)
