@@ -47,7 +47,7 @@ PEOPLE = (2, 4)
 # The CPU time is compared for utterances of about the length that people's have.
 TYPICAL_S = (6.0, 9.0)
 _UNFINISHED = "This run was not finished when this was written."
-_NO_GGML = "whisper.cpp was not measured: its model format is not in the package indexes; --ggml FILE takes one."
+_NO_GGML = "whisper.cpp was not measured: it needs a model in its own format; --ggml FILE takes one."
 
 
 async def run(
@@ -140,9 +140,9 @@ class _Measuring:
         return opened
 
     async def _part(
-        self, name: str, ours: RoomTranscriber, peers: Sequence[PeerTranscriber], *, path: DiscordPath | None
+        self, name: str, ours: RoomTranscriber, peers: list[PeerTranscriber], *, path: DiscordPath | None
     ) -> None:
-        """Let everybody recognise every recording: as it is, or what `path` makes of it."""
+        """Let everybody recognise every recording: as it is, or what `path` makes of it. Removes peers that fail."""
         self.progress.step(name, total=len(self.recordings))
         tallies = self.tallies[name] = {OURS: Tally(), **{peer.name: Tally() for peer in peers}}
         cut: dict[str, int] = {}
@@ -152,8 +152,16 @@ class _Measuring:
                 cut[reason] = cut.get(reason, 0) + 1
             found = [await asyncio.to_thread(ours.transcribe, piece, speech_s=speech_s) for piece, speech_s in pieces]
             tallies[OURS].add(recording.text, _joined(found), duration_s(pcm))
-            for peer in peers:
-                tallies[peer.name].add(recording.text, await peer.transcribe(pcm), duration_s(pcm))
+            for peer in tuple(peers):
+                try:
+                    theirs = await peer.transcribe(pcm)
+                except PeerError as error:
+                    # Figures of half the recordings would be compared with ours of all.
+                    self.remark(f"{error} It was left out.")
+                    peers.remove(peer)
+                    del tallies[peer.name]
+                    continue
+                tallies[peer.name].add(recording.text, theirs, duration_s(pcm))
             self.progress.advance()
         self.ours[name] = {
             **tallies[OURS].figures(),

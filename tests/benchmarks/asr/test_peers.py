@@ -33,6 +33,20 @@ async def test_a_peer_recognises_and_names_its_version(name: str, tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.asyncio
+async def test_a_peer_that_dies_is_a_plain_sentence(tmp_path: Path, whisper_model_dir: Path) -> None:
+    """A recogniser whose process ends in the middle is told as such, so that the benchmark can go on without it."""
+    peer = PeerRecogniser("faster-whisper", whisper_model_dir)
+    async with open_peer(
+        peer, folder=tmp_path, peers_dir=tmp_path, language="en", threads=1, progress=NoProgress()
+    ) as transcriber:
+        transcriber._process.kill()
+        await transcriber._process.wait()
+        with pytest.raises(PeerError, match="faster-whisper stopped answering"):
+            await transcriber.transcribe(bicycle())
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
 async def test_a_peer_without_its_model_is_a_plain_sentence(tmp_path: Path) -> None:
     """A model that cannot be read ends the peer with its reason; nothing of it goes on running."""
     peer = PeerRecogniser("faster-whisper", tmp_path / "nowhere")
