@@ -22,6 +22,7 @@ from voice.asr.glossary import glossary_prompt
 from voice.asr.placement import CPU, CudaFallback, supported
 from voice.asr.port import Recognition
 from voice.asr.repetition import compression_ratio, remove_repetition
+from voice.asr.sentence_ends import SentenceEnds
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RecogniserError
 
@@ -76,6 +77,7 @@ class WhisperEngine:
         self._fallback_language = settings.fallback_language
         self._is_multilingual = bool(self._model.model.is_multilingual)
         self._tokenizers: dict[str, tuple[Tokenizer, tuple[int, ...]]] = {}
+        self._sentence_ends = SentenceEnds(self._model.hf_tokenizer)
 
     def recognize(
         self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
@@ -115,6 +117,7 @@ class WhisperEngine:
             max_length=_max_length(len(prompt), window.token_cap),
             return_scores=True,
             return_no_speech_prob=True,
+            return_logits_vocab=True,
             suppress_blank=True,
             suppress_tokens=list(suppressed),
         )[0]
@@ -132,6 +135,7 @@ class WhisperEngine:
             duration_s=duration_s(pcm),
             compute_s=time.perf_counter() - started,
             language_probability=float(probability),
+            sentence_end_probability=self._sentence_ends.probability(tokens, result.logits[0]),
         )
 
     def _detect(self, encoded: ctranslate2.StorageView) -> tuple[str, float]:
