@@ -17,6 +17,7 @@ from bot.models.directory import ModelDirectory
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import FRAME_S
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.listening.end_policy import PauseEvidence
 from voice.listening.listener import RoomListener
 from voice.listening.turn_detection import SmartTurn
 from voice.listening.utterance import DropReason, PauseBegan, Utterance, UtteranceDropped
@@ -100,8 +101,8 @@ class DiscordPath:
     def _answered(self, listener: RoomListener, pause: PauseBegan, now: float) -> list[ListeningEvent]:
         if not pause.asks:
             return []
-        likely = None if self._turn is None else self._turn.probability(pause.utterance.pcm)
-        return listener.answer(pause, likely, now)
+        known = None if self._turn is None else PauseEvidence(self._turn.probability(pause.utterance.pcm))
+        return listener.answer(pause, known, now)
 
 
 class _Stream:

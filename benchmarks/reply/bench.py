@@ -7,6 +7,7 @@ from `room`.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ from benchmarks.reply.recordings import RecordingSet, load_recordings
 from benchmarks.reply.targets import reply_targets
 from benchmarks.report import BenchmarkReport
 from config.load import load
+from voice.asr.whisper import WhisperEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -105,6 +107,7 @@ class _Measuring:
                     said.some(options.pauses_recordings),
                     models=self.settings.models,
                     turn_model=self.settings.listening.turn_model == "auto",
+                    recogniser=await asyncio.to_thread(WhisperEngine, self.settings.asr),
                     progress=self.progress,
                 ),
             )

@@ -1,7 +1,8 @@
 """Measure how often a pause within speech is mistaken for its end, and how late a real end is detected.
 
 The measurement runs faster than real time: a room's listener with its models gets the recording frame by frame, after
-an Opus round trip. Times are those of the recording, so the figures do not depend on the machine.
+an Opus round trip. Times are those of the recording, so the figures do not depend on the machine. `benchmarks.endpoint`
+has the same as a curve.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from bot.models.directory import ModelDirectory
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.listening.end_policy import PauseEvidence
 from voice.listening.endpointing import ENDPOINTING
 from voice.listening.listener import RoomListener
 from voice.listening.turn_detection import SmartTurn
@@ -36,10 +38,12 @@ if TYPE_CHECKING:
     from benchmarks.reply.recordings import SpeechRecording
     from benchmarks.report import Json
     from bot.settings import ModelsSettings
+    from voice.asr.whisper import WhisperEngine
     from voice.listening.endpointing import EndpointingParameters
     from voice.listening.utterance import ListeningEvent
 
 _FRAME_S = 0.02
+_LANGUAGE = "en"
 # Seconds of silence after a recording: longer than any silence that ends speech.
 _SILENCE_S = 2.0
 # Each recording is processed twice. The second time its windows are shifted by half a window, because their position
@@ -79,11 +83,15 @@ async def measure_pauses(
     models: ModelsSettings,
     turn_model: bool = True,
     parameters: EndpointingParameters = ENDPOINTING,
+    recogniser: WhisperEngine | None = None,
     progress: Progress,
 ) -> dict[str, Json]:
-    """Return how the listener judges the pauses of these recordings with these parameters."""
+    """Return how the listener judges the pauses of these recordings with these parameters.
+
+    `recogniser`: as in a room, its text helps to judge a pause; None: intonation alone does.
+    """
     progress.step("pauses inside speech", total=len(recordings))
-    listener = PauseListener(models, turn_model=turn_model, parameters=parameters)
+    listener = PauseListener(models, turn_model=turn_model, parameters=parameters, recogniser=recogniser)
     heard: list[PauseResult] = []
     for recording in recordings:
         heard += [await asyncio.to_thread(listener.hear, recording.path, lead_samples=lead) for lead in _LEADS]
@@ -93,6 +101,7 @@ async def measure_pauses(
         "recordings": len(recordings),
         "passes": len(_LEADS),
         "end_of_turn_model": listener.has_turn_model,
+        "text_of_pauses": recogniser is not None,
         "pauses_inside": inside,
         "cut": cuts,
         "cut_share": share_of(cuts, inside),
@@ -104,8 +113,14 @@ class PauseListener:
     """A room's models, which process one recording after the other. Not thread-safe. Raises `VoiceError`."""
 
     def __init__(
-        self, models: ModelsSettings, *, turn_model: bool = True, parameters: EndpointingParameters = ENDPOINTING
+        self,
+        models: ModelsSettings,
+        *,
+        turn_model: bool = True,
+        parameters: EndpointingParameters = ENDPOINTING,
+        recogniser: WhisperEngine | None = None,
     ) -> None:
+        self._recogniser = recogniser
         self._parameters = parameters
         self._detector = open_vad(models)
         model_directory = ModelDirectory(models.directory)
@@ -138,7 +153,7 @@ class PauseListener:
                 if isinstance(event, PauseBegan):
                     likely = None if self._turn is None else self._turn.probability(event.utterance.pcm)
                     asked.append((likely, event.utterance.ended_at))
-                    waiting += ears.answer(event, likely, now) if event.asks else []
+                    waiting += ears.answer(event, self._evidence(event, likely), now) if event.asks else []
                 elif isinstance(event, Utterance):
                     utterances.append(event)
         if not utterances:
@@ -150,3 +165,11 @@ class PauseListener:
             end_s=min(voice_end_s(read_sound(path)) + lead_samples / LISTEN_RATE_HZ, last.ended_at),
             end_known_s=last.closed_at,
         )
+
+    def _evidence(self, pause: PauseBegan, finished: float | None) -> PauseEvidence | None:
+        if finished is None:
+            return None
+        if self._recogniser is None:
+            return PauseEvidence(finished)
+        recognition = self._recogniser.recognize(pause.utterance.pcm, language=_LANGUAGE)
+        return PauseEvidence(finished, recognition.sentence_end_probability)

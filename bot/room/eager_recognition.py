@@ -1,12 +1,15 @@
-"""Recognises speech in a pause, before the end of the utterance is certain, and asks the turn-end detector.
+"""Recognises speech in a pause, before the end of the utterance is certain, and tells what that says about the pause.
 
-If the person goes on, the result is discarded. Otherwise the text is ready as soon as the end is certain.
+The evidence comes in two steps: what the turn-end detector heard, then how likely a sentence ends where the text ends.
+If the person goes on, the text is discarded. Otherwise it is ready as soon as the end is certain.
 """
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from voice.listening.end_policy import PauseEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -23,6 +26,9 @@ DELAY_S = 0.25
 # recognition starts only for people who have almost certainly finished, so it is hardly ever in vain.
 BEHIND_S = 0.5
 SURELY_FINISHED = 0.9
+# How long the decision about an end waits for the text. A recognition takes 0.1 to 0.25 s on two cores. With a later
+# text nothing is gained by deciding better, because the reply would wait for it in any case.
+TEXT_TIMEOUT_S = 0.5
 
 HeardT = TypeVar("HeardT")
 
@@ -30,9 +36,10 @@ HeardT = TypeVar("HeardT")
 class EagerRecognition(Generic[HeardT]):
     """The eager recognition of one room.
 
-    `on_judged` gets the turn-end detector's probability for each pause that asks for it, or None without a detector.
-    `recognise` runs in a task and must not raise; if None, nothing is recognised early. `on_recognised` gets its result
-    and whether the person sounds finished; it must not wait. `pace_s` returns how long a recognition takes at present.
+    `on_judged` gets what is known about each pause that asks, and whether that is all: first with the turn-end
+    detector's probability, then with that of the recognised text (`sentence_end`). `recognise` runs in a task and must
+    not raise; if None, nothing is recognised early. `on_recognised` gets its result and whether the person sounds
+    finished; it must not wait. `pace_s` returns how long a recognition takes at present.
     *Ownership*: `run` owns the tasks; before it runs, every pause is judged None.
     """
 
@@ -40,8 +47,9 @@ class EagerRecognition(Generic[HeardT]):
         self,
         *,
         turn_end_detector: TurnEndDetector | None,
-        on_judged: Callable[[PauseBegan, float | None], None],
+        on_judged: Callable[[PauseBegan, PauseEvidence | None, bool], None],
         recognise: Callable[[Utterance], Awaitable[HeardT]] | None,
+        sentence_end: Callable[[HeardT], float | None],
         pace_s: Callable[[], float],
         clock: Clock,
         on_recognised: Callable[[Utterance, HeardT, bool], None] = lambda *_: None,
@@ -49,6 +57,7 @@ class EagerRecognition(Generic[HeardT]):
         self._turn_end_detector = turn_end_detector
         self._on_judged = on_judged
         self._recognise = recognise
+        self._sentence_end = sentence_end
         self._pace_s = pace_s
         self._clock = clock
         self._on_recognised = on_recognised
@@ -68,7 +77,7 @@ class EagerRecognition(Generic[HeardT]):
         """Begin to recognise the utterance, because the person has paused."""
         if self._tasks is None:
             if pause.asks:
-                self._on_judged(pause, None)
+                self._on_judged(pause, None, True)
             return
         utterance = pause.utterance
         name = f"eager-recognition-{utterance.user_id}"
@@ -90,17 +99,34 @@ class EagerRecognition(Generic[HeardT]):
         return None if task.cancelled() else task.result()
 
     async def _recognise_pause(self, pause: PauseBegan) -> HeardT | None:
-        probability = None
-        if pause.asks:
-            if self._turn_end_detector is not None:
-                probability = await self._turn_end_detector.judge(pause.utterance.pcm)
-            self._on_judged(pause, probability)
-        if self._recognise is None:
+        finished = None
+        if pause.asks and self._turn_end_detector is not None:
+            finished = await self._turn_end_detector.judge(pause.utterance.pcm)
+        known = None if finished is None else PauseEvidence(finished)
+        behind = self._pace_s() > BEHIND_S and (finished or 0.0) <= SURELY_FINISHED
+        if self._recognise is None or behind:
+            self._judge(pause, known, complete=True)
             return None
-        if self._pace_s() > BEHIND_S and (probability or 0.0) <= SURELY_FINISHED:
-            return None
-        if probability is not None and probability < LIKELY_FINISHED:
+        self._judge(pause, known, complete=False)
+        if finished is not None and finished < LIKELY_FINISHED:
             await self._clock.sleep(DELAY_S)
-        heard = await self._recognise(pause.utterance)
-        self._on_recognised(pause.utterance, heard, probability is not None and probability > LIKELY_FINISHED)
+        recognising = asyncio.create_task(self._text_of(pause.utterance, self._recognise), name="early-text")
+        try:
+            if not (await asyncio.wait({recognising}, timeout=TEXT_TIMEOUT_S))[0]:
+                self._judge(pause, known, complete=True)
+            heard = await recognising
+        finally:
+            recognising.cancel()
+        # Without the turn-end detector the text alone does not decide: it was not measured for that.
+        known = None if finished is None else PauseEvidence(finished, self._sentence_end(heard))
+        self._judge(pause, known, complete=True)
+        self._on_recognised(pause.utterance, heard, finished is not None and finished > LIKELY_FINISHED)
         return heard
+
+    @staticmethod
+    async def _text_of(utterance: Utterance, recognise: Callable[[Utterance], Awaitable[HeardT]]) -> HeardT:
+        return await recognise(utterance)
+
+    def _judge(self, pause: PauseBegan, evidence: PauseEvidence | None, *, complete: bool) -> None:
+        if pause.asks:
+            self._on_judged(pause, evidence, complete)

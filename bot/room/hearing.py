@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from voice.asr.guards import GuardReason
     from voice.asr.port import Recognition, Recognizer
     from voice.asr.second_hearing import SecondHearing
+    from voice.listening.end_policy import PauseEvidence
     from voice.listening.listener import RoomListener
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import ListeningEvent
@@ -121,6 +122,7 @@ class Hearing:
             turn_end_detector=turn_end_detector,
             on_judged=self._on_judged,
             recognise=self._transcribe if eager_recognition else None,
+            sentence_end=_sentence_end,
             pace_s=lambda: self._pace_s,
             clock=clock,
             on_recognised=self._on_early_text,
@@ -192,8 +194,8 @@ class Hearing:
                 case _:
                     assert_never(event)
 
-    def _on_judged(self, pause: PauseBegan, probability: float | None) -> None:
-        self._dispatch(self._listener.answer(pause, probability, self._clock.monotonic()))
+    def _on_judged(self, pause: PauseBegan, evidence: PauseEvidence | None, complete: bool) -> None:
+        self._dispatch(self._listener.answer(pause, evidence, self._clock.monotonic(), complete=complete))
 
     def _on_early_text(self, utterance: Utterance, attempt: _Attempt, likely_finished: bool) -> None:
         """Pass on the text of an utterance that may go on, if the guards accept it."""
@@ -398,3 +400,7 @@ class Hearing:
         self._observe(
             events.SpeechDropped(utterance_id, user_id, reason, text, started_at, ended_at, self._clock.monotonic())
         )
+
+
+def _sentence_end(attempt: _Attempt) -> float | None:
+    return None if attempt.recognition is None else attempt.recognition.sentence_end_probability

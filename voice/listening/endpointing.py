@@ -4,18 +4,20 @@ It gets every window of the person's time line in order, including silence. It c
 same sound gives the same utterances however it arrived. The listener keeps the audio; events name the windows of an
 utterance.
 
-How much silence ends an utterance may depend on whether the person sounds finished. That takes time to find out, so
-each pause asks this question (`SpeechPaused`) while more windows arrive. The machine waits for the answer
-(`awaits_answer`) only when it has to decide. A late answer therefore delays an utterance but does not change it.
+How much silence ends an utterance may depend on what is known about the pause (`end_policy`). That takes time to find
+out, so each pause asks (`SpeechPaused`) while more windows arrive, and is told what is known so far, then everything.
+The machine waits for more (`awaits_answer`) only where it could change the decision. A late answer therefore delays an
+utterance but does not change it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from voice.audio import LISTEN_RATE_HZ
+from voice.listening.end_policy import END_POLICY, EndPolicy, PauseEvidence
 from voice.listening.vad import WINDOW_SAMPLES
 
 WINDOW_S = WINDOW_SAMPLES / LISTEN_RATE_HZ
@@ -43,20 +45,14 @@ class EndpointingParameters:
     min_speech_s: float = 0.25
     # Seconds kept from before the first voiced sound: soft consonants come before it.
     pre_roll_s: float = 0.3
-    # Seconds of silence that end an utterance where no end-of-turn model answers. 0.5 cuts 35 % of the pauses inside
-    # speech, 0.7 18 %, 1.0 3 %.
+    # Seconds of silence that end an utterance where nothing is known about the pause. 0.5 cuts 35 % of the pauses
+    # inside speech, 0.7 18 %, 1.0 3 %.
     end_silence_s: float = 0.7
     # Seconds of silence after which the end-of-turn model is asked and recognition may begin. Under 0.2 every gap
     # between words is a pause.
     pause_s: float = 0.2
-    # Over this probability (0-1) from the end-of-turn model the person counts as finished. The model takes comma
-    # pauses for ends too: 0.95 cuts 7 % of the pauses inside speech, 0.94 8 %, 0.9 14 %.
-    finished_probability: float = 0.94
-    # Seconds of silence that end the utterance of a person who sounds finished, which is more than half of all cases.
-    # 0.44 cuts 10 % of the pauses inside speech, 0.5 8 %.
-    finished_silence_s: float = 0.5
-    # Seconds of silence that end the utterance of a person who does not sound finished.
-    unfinished_silence_s: float = 1.0
+    # How much silence ends an utterance where models judge the pause.
+    policy: EndPolicy = END_POLICY
     # Seconds of sound kept after the last voiced sound; at most end_silence_s.
     tail_s: float = 0.2
     # Seconds after which an unbroken utterance is cut at its quietest point, because Whisper hears only 30 s.
@@ -102,7 +98,7 @@ class SpeechClosed:
 class SpeechPaused:
     """The person is silent. If they have finished, the utterance is `start` to `end`, voiced from `first` to `last`.
 
-    With turn detection, ask the model now and call `Endpointer.answer`.
+    Where pauses are judged, ask the models now and call `Endpointer.answer`.
     """
 
     start: int
@@ -139,6 +135,8 @@ class _Stretch:
     min_voiced: int
     # The number of silent windows that end the speech, as far as is known now.
     limit: int
+    # While more is asked about the pause: the number of silent windows from which the answer may decide.
+    earliest: int
     paused: bool = False
     asking: bool = False
 
@@ -151,7 +149,7 @@ def window_count(seconds: float) -> int:
 class Endpointer:
     """Cuts one person's windows into utterances. Owned by their listener; not thread-safe.
 
-    `judged`: the caller answers each pause with the probability that the person has finished.
+    `judged`: the caller answers each pause with what is known about it.
     """
 
     def __init__(self, parameters: EndpointingParameters, *, judged: bool = False) -> None:
@@ -160,12 +158,11 @@ class Endpointer:
         self._off = parameters.speech_off
         self._min_voiced = window_count(parameters.min_speech_s)
         self._pre_roll = window_count(parameters.pre_roll_s)
-        self._finished_probability = parameters.finished_probability
+        self._policy = parameters.policy
         self._end_silence = window_count(parameters.end_silence_s)
-        self._finished_silence = window_count(parameters.finished_silence_s) if judged else self._end_silence
-        self._unfinished_silence = window_count(parameters.unfinished_silence_s) if judged else self._end_silence
-        # The answer is needed from this many silent windows on.
-        self._shortest = min(self._end_silence, self._finished_silence)
+        # An answer may be needed from this many silent windows on, and after so many none is needed any more.
+        self._shortest = min(self._end_silence, window_count(self._policy.shortest_s)) if judged else self._end_silence
+        self._longest_silence = max(self._end_silence, window_count(self._policy.longest_s) if judged else 0)
         self._arming_dip = min(window_count(ARMING_DIP_S), self._shortest)
         self._tail = min(window_count(parameters.tail_s), self._shortest)
         # Wait until the tail is complete, so that exactly the samples of the later utterance can be recognised ahead.
@@ -202,30 +199,34 @@ class Endpointer:
     @property
     def forgetting_silence(self) -> int:
         """The number of silent windows after which all earlier windows can be forgotten."""
-        return max(self._end_silence, self._unfinished_silence, self._pre_roll) + 1
+        return max(self._longest_silence, self._pre_roll) + 1
 
     @property
     def awaits_answer(self) -> bool:
         """Whether `answer` must be called before the next window."""
         stretch = self._stretch
-        return stretch is not None and stretch.asking and self._next - stretch.last >= self._shortest
+        return stretch is not None and stretch.asking and self._next - stretch.last >= stretch.earliest
 
-    def answer(self, last: int, probability: float | None) -> list[EndpointingEvent]:
-        """Set the probability that the person has finished in the pause after window `last` (exclusive).
+    def answer(self, last: int, evidence: PauseEvidence | None, *, complete: bool = True) -> list[EndpointingEvent]:
+        """Tell what is known about the pause after window `last` (exclusive). `complete`: no more will be known.
 
-        None: unknown, so the fixed silence applies. An answer for a pause that has ended is ignored.
+        None: nothing is known, so the fixed silence applies. An answer for a pause that has ended is ignored.
         """
         stretch = self._stretch
         if stretch is None or not stretch.asking or stretch.last != last:
             return []
+        if not complete:
+            if evidence is not None:
+                # The earliest end that the text can lead to, or its absence.
+                best = self._silence_needed(replace(evidence, sentence_end=1.0))
+                stretch.earliest = min(self._end_silence, best, self._silence_needed(evidence))
+            return []
         stretch.asking = False
-        if probability is None:
-            stretch.limit = self._end_silence
-        elif probability > self._finished_probability:
-            stretch.limit = self._finished_silence
-        else:
-            stretch.limit = self._unfinished_silence
+        stretch.limit = self._end_silence if evidence is None else self._silence_needed(evidence)
         return self._close(stretch) if self._next - last >= stretch.limit else []
+
+    def _silence_needed(self, evidence: PauseEvidence) -> int:
+        return window_count(self._policy.silence_needed_s(evidence))
 
     def handle(self, window: AudioWindow) -> list[EndpointingEvent]:
         """Add the next window; return the events in order. Must not be called while `awaits_answer`."""
@@ -261,6 +262,7 @@ class Endpointer:
             armed=False,
             min_voiced=self._min_voiced,
             limit=self._end_silence,
+            earliest=self._shortest,
         )
         self._stretch = stretch
         self._loudness = []
@@ -272,7 +274,7 @@ class Endpointer:
         effects: list[EndpointingEvent] = []
         if stretch.paused:
             stretch.paused = stretch.asking = False
-            stretch.limit = self._end_silence
+            stretch.limit, stretch.earliest = self._end_silence, self._shortest
             effects.append(SpeechResumed())
         if not stretch.armed and stretch.voiced >= stretch.min_voiced:
             stretch.armed = True
@@ -319,6 +321,7 @@ class Endpointer:
             armed=False,
             min_voiced=min(self._min_voiced, window_count(REMAINDER_MIN_S)),
             limit=self._end_silence,
+            earliest=self._shortest,
         )
         self._stretch = rest
         if rest.voiced >= rest.min_voiced:

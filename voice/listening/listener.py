@@ -16,6 +16,7 @@ from voice.transport.audio_events import SpeakerLeft
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from voice.listening.end_policy import PauseEvidence
     from voice.listening.endpointing import EndpointingParameters
     from voice.listening.utterance import ListeningEvent, PauseBegan
     from voice.listening.vad import SpeechProbability, WindowRun
@@ -81,10 +82,17 @@ class RoomListener:
             listener.pass_time(now)
         return self._decide(listeners, now)
 
-    def answer(self, pause: PauseBegan, probability: float | None, now: float) -> list[ListeningEvent]:
-        """Set the probability (0-1; None: unknown) that the person had finished in `pause`. Ignores late answers."""
+    def answer(
+        self, pause: PauseBegan, evidence: PauseEvidence | None, now: float, *, complete: bool = True
+    ) -> list[ListeningEvent]:
+        """Tell what is known about `pause`; `complete`: no more will be. Ignores late answers.
+
+        None: nothing is known. See `Endpointer.answer`.
+        """
         listener = self._listeners.get(pause.utterance.user_id)
-        return listener.answer(pause.utterance.id, probability, now) if listener is not None else []
+        if listener is None:
+            return []
+        return listener.answer(pause.utterance.id, evidence, now, complete=complete)
 
     def _decide(self, listeners: list[SpeakerListener], now: float) -> list[ListeningEvent]:
         runs: list[WindowRun] = []

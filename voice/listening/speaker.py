@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from voice.audio import Pcm
+    from voice.listening.end_policy import PauseEvidence
     from voice.listening.endpointing import EndpointingEvent, EndpointingParameters
     from voice.transport.audio_events import AudioEvent
 
@@ -155,11 +156,13 @@ class SpeakerListener:
         self._undecided.extend((piece, 0.0 if piece.silent else next(scores)) for piece in pending)
         return self._advance(now)
 
-    def answer(self, utterance_id: str, probability: float | None, now: float) -> list[ListeningEvent]:
-        """Set the probability that the person had finished in the pause of `utterance_id`; None: unknown."""
+    def answer(
+        self, utterance_id: str, evidence: PauseEvidence | None, now: float, *, complete: bool = True
+    ) -> list[ListeningEvent]:
+        """Tell what is known about the pause of `utterance_id`. See `Endpointer.answer`."""
         if self._pause is None or self._pause[1].id != utterance_id:
             return []
-        effects = self._endpointing.answer(self._pause[0].last, probability)
+        effects = self._endpointing.answer(self._pause[0].last, evidence, complete=complete)
         events = [event for effect in effects for event in self._events(effect, now)]
         self._drop_unneeded()
         return events + self._advance(now)

@@ -12,6 +12,7 @@ from bot.room.eager_recognition import BEHIND_S, DELAY_S, EagerRecognition
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.voice.recordings import silence
+from voice.listening.end_policy import PauseEvidence
 from voice.listening.utterance import PauseBegan, Utterance
 
 if TYPE_CHECKING:
@@ -32,15 +33,16 @@ class Bench:
     def __init__(self, probability: float | None = None, *, pace_s: float = 0.1, enabled: bool = True) -> None:
         self.clock = FakeClock()
         self.probability = probability
-        self.answers: list[tuple[str, float | None]] = []
+        self.answers: list[tuple[str, PauseEvidence | None, bool]] = []
         self.begun: list[str] = []
         self.early_texts: list[tuple[str, bool]] = []
         self.gate = asyncio.Event()
         self.gate.set()
         self.eager: EagerRecognition[str] = EagerRecognition(
             turn_end_detector=self,
-            on_judged=lambda pause, probability: self.answers.append((pause.utterance.id, probability)),
+            on_judged=lambda pause, evidence, complete: self.answers.append((pause.utterance.id, evidence, complete)),
             recognise=self._recognise if enabled else None,
+            sentence_end=lambda _: 0.97,
             pace_s=lambda: pace_s,
             clock=self.clock,
             on_recognised=lambda utterance, heard, likely: self.early_texts.append((heard, likely)),
@@ -79,7 +81,23 @@ async def test_what_was_begun_is_there_once() -> None:
         bench.gate.set()
         assert await taking == "u1"
         assert await bench.eager.take("u1") is None
-    assert bench.answers == [("u1", 0.95)]
+    assert bench.answers == [
+        ("u1", PauseEvidence(0.95), False),
+        ("u1", PauseEvidence(0.95, 0.97), True),
+    ]
+
+
+async def test_a_late_text_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the text takes too long, the end is decided without it, and the text is still used."""
+    monkeypatch.setattr("bot.room.eager_recognition.TEXT_TIMEOUT_S", 0.0)
+    bench = Bench(0.95)
+    bench.gate.clear()
+    async with bench.running():
+        bench.eager.on_pause(_pause())
+        await until(lambda: len(bench.answers) == 2)
+        assert bench.answers[-1] == ("u1", PauseEvidence(0.95), True)
+        bench.gate.set()
+        assert await bench.eager.take("u1") == "u1"
 
 
 async def test_going_on_throws_it_away() -> None:
@@ -102,7 +120,7 @@ async def test_who_likely_goes_on_is_recognised_later() -> None:
     async with bench.running():
         bench.eager.on_pause(_pause())
         await until(lambda: bench.clock.sleeping > 0)
-        assert bench.answers == [("u1", 0.2)]
+        assert bench.answers == [("u1", PauseEvidence(0.2), False)]
         assert bench.begun == []
         bench.clock.advance(DELAY_S)
         await until(lambda: bench.begun == ["u1"])
@@ -117,7 +135,8 @@ async def test_when_the_recogniser_is_behind_only_the_sure_are_begun(probability
     async with bench.running():
         bench.eager.on_pause(_pause())
         assert await bench.eager.take("u1") == ("u1" if begins else None)
-    assert bench.answers == [("u1", probability)]
+    known = None if probability is None else PauseEvidence(probability)
+    assert bench.answers[0] == ("u1", known, not begins)
 
 
 async def test_without_recognising_ahead_questions_are_still_answered() -> None:
@@ -127,7 +146,7 @@ async def test_without_recognising_ahead_questions_are_still_answered() -> None:
         bench.eager.on_pause(_pause())
         bench.eager.on_pause(_pause(2, asks=False))
         assert await bench.eager.take("u1") is None
-    assert bench.answers == [("u1", 0.95)]
+    assert bench.answers == [("u1", PauseEvidence(0.95), True)]
 
 
 async def test_before_it_runs_every_question_is_answered_at_once() -> None:
@@ -137,7 +156,7 @@ async def test_before_it_runs_every_question_is_answered_at_once() -> None:
     bench = Bench(0.95)
     bench.eager.on_pause(_pause())
     bench.eager.on_pause(_pause(2, asks=False))
-    assert bench.answers == [("u1", None)]
+    assert bench.answers == [("u1", None, True)]
 
 
 async def test_its_end_ends_what_is_under_way() -> None:

@@ -352,7 +352,7 @@ async def test_without_recognising_ahead_it_is_asked_once_at_the_end() -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("probability", "silence_s"), [(0.97, 0.5), (0.2, 1.0), (None, 0.7)])
+@pytest.mark.parametrize(("probability", "silence_s"), [(0.98, 0.46), (0.2, 1.2), (None, 0.7)])
 async def test_who_sounds_finished_is_answered_sooner(probability: float | None, silence_s: float) -> None:
     """The turn-end probability decides how long a silence ends the turn."""
     judge = FakeJudge(probability)

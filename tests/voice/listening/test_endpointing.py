@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from voice.listening.end_policy import PauseEvidence
 from voice.listening.endpointing import (
     AudioWindow,
     Endpointer,
@@ -28,8 +31,9 @@ ARMING = window_count(SETTINGS.min_speech_s)
 
 
 PAUSE = window_count(SETTINGS.pause_s)
-FINISHED = window_count(SETTINGS.finished_silence_s)
-UNFINISHED = window_count(SETTINGS.unfinished_silence_s)
+FINISHED = window_count(SETTINGS.policy.shortest_s)
+UNFINISHED = window_count(SETTINGS.policy.longest_s)
+SURE, UNSURE = PauseEvidence(0.99, 0.99), PauseEvidence(0.1, 0.5)
 
 
 def _feed_all(endpointing: Endpointer, *windows: AudioWindow) -> list[EndpointingEvent]:
@@ -156,39 +160,56 @@ def test_going_on_ends_the_pause() -> None:
 
 
 def test_who_sounds_finished_has_finished_sooner() -> None:
-    """An answer over 0.94 ends the utterance after 0.5 s of silence, a lower one after 1 s, and no answer
-    after 0.7 s.
+    """Evidence of an end ends the utterance after the shortest silence, evidence against one after the longest, and
+    no answer after 0.7 s.
     """
-    for probability, silence in ((0.95, FINISHED), (0.94, UNFINISHED), (0.1, UNFINISHED), (None, END)):
+    for evidence, silence in ((SURE, FINISHED), (UNSURE, UNFINISHED), (None, END)):
         endpointing = Endpointer(SETTINGS, judged=True)
         _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE)
-        assert endpointing.answer(20, probability) == []
+        assert endpointing.answer(20, evidence) == []
         assert _feed(endpointing, *[SILENT] * (silence - PAUSE - 1)) == []
         assert _feed(endpointing, SILENT) == [SpeechClosed(0, 20 + TAIL, 0, 20, cut=False)]
 
 
 def test_where_the_answer_decides_it_is_waited_for() -> None:
-    """After 0.5 s of silence the endpointer waits for the answer, which then ends the utterance at once or does not."""
+    """After the shortest silence the endpointer waits for the answer, which then ends the utterance or does not."""
     finished, unfinished = Endpointer(SETTINGS, judged=True), Endpointer(SETTINGS, judged=True)
     for endpointing in (finished, unfinished):
         _feed(endpointing, *[VOICED] * 20, *[SILENT] * (FINISHED - 1))
         assert not endpointing.awaits_answer
         _feed(endpointing, SILENT)
         assert endpointing.awaits_answer
-    assert finished.answer(20, 0.96) == [SpeechClosed(0, 20 + TAIL, 0, 20, cut=False)]
-    assert unfinished.answer(20, 0.5) == []
+    assert finished.answer(20, SURE) == [SpeechClosed(0, 20 + TAIL, 0, 20, cut=False)]
+    assert unfinished.answer(20, UNSURE) == []
     assert not unfinished.awaits_answer
     assert _feed(unfinished, VOICED) == []
     assert unfinished.is_speaking
+
+
+def test_half_an_answer_is_waited_on_where_the_rest_could_end_it() -> None:
+    """While the text is missing, the endpointer waits for it from the earliest end that it can lead to."""
+    known = PauseEvidence(0.6)
+    earliest = window_count(SETTINGS.policy.silence_needed_s(replace(known, sentence_end=1.0)))
+    endpointing = Endpointer(SETTINGS, judged=True)
+    _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE)
+    assert endpointing.answer(20, known, complete=False) == []
+    _feed(endpointing, *[SILENT] * (earliest - PAUSE - 1))
+    waits = [endpointing.awaits_answer]
+    _feed(endpointing, SILENT)
+    waits.append(endpointing.awaits_answer)
+    assert waits == [False, True]
+    assert endpointing.answer(20, replace(known, sentence_end=0.5)) == []
+    assert endpointing.is_speaking
+    assert not endpointing.awaits_answer
 
 
 def test_an_answer_to_an_earlier_pause_changes_nothing() -> None:
     """An answer to an earlier pause is ignored if the person has spoken again since."""
     endpointing = Endpointer(SETTINGS, judged=True)
     _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE, *[VOICED] * 5)
-    assert endpointing.answer(20, 0.99) == []
+    assert endpointing.answer(20, SURE) == []
     _feed(endpointing, *[SILENT] * FINISHED)
-    assert endpointing.answer(20, 0.99) == []
+    assert endpointing.answer(20, SURE) == []
     assert endpointing.awaits_answer
 
 
@@ -241,11 +262,14 @@ def test_opening_is_always_followed_by_closing(line: list[AudioWindow]) -> None:
     assert kinds == [SpeechOpened, SpeechClosed] * (len(kinds) // 2)
 
 
-@given(windows, st.lists(st.sampled_from([None, 0.2, 0.97]), min_size=8, max_size=8), st.data())
+evidence = st.sampled_from([None, SURE, UNSURE, PauseEvidence(0.9), PauseEvidence(0.2, 0.99), PauseEvidence(0.97, 0.7)])
+
+
+@given(windows, st.lists(evidence, min_size=8, max_size=8), st.data())
 def test_when_an_answer_comes_changes_nothing(
-    line: list[AudioWindow], answers: list[float | None], data: st.DataObject
+    line: list[AudioWindow], answers: list[PauseEvidence | None], data: st.DataObject
 ) -> None:
-    """Answers at once and answers at the last moment give the same utterances."""
+    """Answers at once, in two steps, and at the last moment give the same utterances."""
     settings = EndpointingParameters(max_utterance_s=5)
     line = [*line, *[SILENT] * UNFINISHED]
     prompt, late = Endpointer(settings, judged=True), Endpointer(settings, judged=True)
@@ -269,6 +293,9 @@ def test_when_an_answer_comes_changes_nothing(
             actual.append(effect)
             if isinstance(effect, SpeechPaused):
                 open_question, asked = effect, asked + 1
+                known = answers[(asked - 1) % 8]
+                if known is not None and data.draw(st.booleans()):
+                    assert late.answer(effect.last, PauseEvidence(known.finished), complete=False) == []
     if open_question is not None:
         actual += late.answer(open_question.last, answers[(asked - 1) % 8])
     assert _lasting(actual) == _lasting(expected)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.fakes.vad import LoudnessVad
 from tests.voice.recordings import bicycle, silence, voiced
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
-from voice.listening.endpointing import ENDPOINTING, EndpointingParameters
+from voice.listening.end_policy import END_POLICY, PauseEvidence
+from voice.listening.endpointing import ENDPOINTING, WINDOW_S, EndpointingParameters, window_count
 from voice.listening.listener import RoomListener
 from voice.listening.utterance import (
     DropReason,
@@ -244,16 +245,18 @@ def test_a_pause_that_does_not_last_is_taken_back() -> None:
 
 
 def test_the_answer_decides_how_long_silence_is_borne() -> None:
-    """The model's answer sets how much silence ends the utterance: 0.5 s if finished, 1 s if not, 0.7 s without an
-    answer.
-    """
-    for probability, silent_s in ((0.97, 0.52), (0.3, 1.01), (None, 0.71)):
+    """What is known sets how much silence ends the utterance: the shortest, the longest, or 0.7 s if nothing is."""
+    shortest_s, longest_s = (
+        window_count(silence_s) * WINDOW_S for silence_s in (END_POLICY.shortest_s, END_POLICY.longest_s)
+    )
+    cases = ((PauseEvidence(0.99, 0.99), shortest_s), (PauseEvidence(0.1, 0.5), longest_s), (None, 0.71))
+    for evidence, silent_s in cases:
         ears = _ears(judged=True)
         events = ears.hear([_frames(10.0, np.concatenate([voiced(2), silence(0.3)]))], now=12.3)
         pause = events[-1]
         assert isinstance(pause, PauseBegan)
         assert pause.asks
-        assert ears.answer(pause, probability, 12.3) == []
+        assert ears.answer(pause, evidence, 12.3) == []
         assert ears.hear([_frames(12.3, silence(silent_s - 0.34))], now=12.9) == []
         [utterance] = ears.hear([_frames(11.96 + silent_s, silence(0.08))], now=13.1)
         assert isinstance(utterance, Utterance)
@@ -320,10 +323,14 @@ def test_chunking_and_ticks_change_nothing(spurts: list[Talkspurt], data: st.Dat
     assert [_essence(event) for event in actual] == [_essence(event) for event in expected]
 
 
-@given(talkspurts, st.lists(st.sampled_from([None, 0.2, 0.97]), min_size=5, max_size=5), st.data())
+@given(
+    talkspurts,
+    st.lists(st.sampled_from([None, PauseEvidence(0.2, 0.5), PauseEvidence(0.97, 0.97)]), min_size=5, max_size=5),
+    st.data(),
+)
 @settings(max_examples=60, deadline=None)
 def test_neither_chunking_nor_late_answers_change_anything(
-    spurts: list[Talkspurt], answers: list[float | None], data: st.DataObject
+    spurts: list[Talkspurt], answers: list[PauseEvidence | None], data: st.DataObject
 ) -> None:
     """With an end-of-turn model, utterances depend on its answers, not on when they come or how the sound is split."""
     listening = EndpointingParameters(max_utterance_s=5, late_packets_s=0.05)
@@ -369,7 +376,7 @@ def test_neither_chunking_nor_late_answers_change_anything(
     assert [_essence(event) for event in _utterances(actual)] == [_essence(event) for event in _utterances(expected)]
 
 
-def _answer(answers: list[float | None], pause: PauseBegan) -> float | None:
+def _answer(answers: list[PauseEvidence | None], pause: PauseBegan) -> PauseEvidence | None:
     """Return an answer that depends only on the sound, as a model's answer does."""
     return answers[len(pause.utterance.pcm) % len(answers)]
 

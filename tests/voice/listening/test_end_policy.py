@@ -1,0 +1,55 @@
+"""How much silence ends speech, by what is known about the pause."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voice.listening.end_policy import END_POLICY, PauseEvidence
+from voice.listening.endpointing import EndpointingParameters
+
+probabilities = st.floats(0.0, 1.0)
+evidence = st.builds(PauseEvidence, probabilities, st.none() | probabilities)
+
+
+@given(evidence)
+def test_the_silence_is_within_its_bounds(known: PauseEvidence) -> None:
+    """Whatever is known, speech ends after at least the shortest and at most the longest silence."""
+    assert END_POLICY.shortest_s <= END_POLICY.silence_needed_s(known) <= END_POLICY.longest_s
+
+
+@given(evidence, probabilities, probabilities)
+def test_surer_evidence_never_waits_longer(known: PauseEvidence, one: float, other: float) -> None:
+    """Each probability that is known can only shorten the silence as it grows."""
+    low, high = sorted((one, other))
+    for name in ("finished",) if known.sentence_end is None else ("finished", "sentence_end"):
+        less, more = replace(known, **{name: low}), replace(known, **{name: high})
+        assert END_POLICY.silence_needed_s(more) <= END_POLICY.silence_needed_s(less)
+
+
+def test_the_pause_is_announced_before_the_shortest_silence() -> None:
+    """Recognition begins in a pause, so the shortest silence must leave it time."""
+    parameters = EndpointingParameters()
+    assert parameters.pause_s + 0.1 < END_POLICY.shortest_s
+    assert parameters.end_silence_s < END_POLICY.longest_s
+
+
+@pytest.mark.parametrize(
+    ("sure", "unsure"),
+    [
+        # A finished sentence that sounds finished; half a sentence that sounds like half of one.
+        (PauseEvidence(0.99, 0.98), PauseEvidence(0.02, 0.5)),
+        # The same intonation after a whole and after half a sentence.
+        (PauseEvidence(0.95, 0.98), PauseEvidence(0.95, 0.3)),
+        # The same text, said as a whole and with a comma.
+        (PauseEvidence(0.98, 0.96), PauseEvidence(0.05, 0.96)),
+        # The text is unknown.
+        (PauseEvidence(0.98), PauseEvidence(0.9)),
+    ],
+)
+def test_who_is_surer_is_waited_for_less(sure: PauseEvidence, unsure: PauseEvidence) -> None:
+    """The silence after the surer end is shorter by a tenth of a second at least."""
+    assert END_POLICY.silence_needed_s(sure) + 0.1 < END_POLICY.silence_needed_s(unsure)
