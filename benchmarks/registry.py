@@ -47,6 +47,12 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         module="benchmarks.asr.bench",
     ),
     Benchmark(
+        name="endpoint",
+        title="How many pauses inside speech are taken for its end, against how late the end is known",
+        duration="3 minutes; 5 more the first time, to make the free talk",
+        module="benchmarks.endpoint.bench",
+    ),
+    Benchmark(
         name="screen",
         title="What is noticed of a shared screen, what is read of it, how fast, and what an hour costs",
         duration="5 minutes, half of which somebody speaks",

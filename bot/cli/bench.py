@@ -303,6 +303,34 @@ def leaks(
 
 
 @app.command()
+def endpoint(
+    json_file: JsonFile = None,
+    speech: Annotated[
+        Path | None,
+        typer.Option(help="Use the real recordings of DIR/manifest.json.", metavar="DIR", file_okay=False),
+    ] = None,
+    talk: Annotated[
+        Path | None,
+        typer.Option(
+            help="Use the free talk in DIR too; it is made there the first time, with the voices joe and kokoro.",
+            metavar="DIR",
+            file_okay=False,
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Four recordings of each set.")] = False,
+) -> None:
+    """Measure how many pauses inside speech are cut against how late an end is known, beside plain silence."""
+    from benchmarks.endpoint.bench import run
+    from benchmarks.endpoint.options import EndpointBenchOptions
+
+    made = EndpointBenchOptions.quick if quick else EndpointBenchOptions
+    with _shown() as progress:
+        measuring = run(made(speech=speech, talk=talk), progress, on_part=lambda part: _write(part, json_file))
+        report = asyncio.run(until_stopped(measuring))
+    _tell(report, json_file)
+
+
+@app.command()
 def screen(
     json_file: JsonFile = None,
     seed: Annotated[int, typer.Option(help="The same seed generates the same screens and hours.")] = 1,
