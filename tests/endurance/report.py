@@ -47,8 +47,19 @@ def endurance_report(ours: Mapping[str, Json]) -> BenchmarkReport:
         ours=dict(ours),
         peers={},
         targets=endurance_targets(ours),
-        remarks=(_REMARK,),
+        remarks=(_REMARK, *_too_short(ours)),
     )
+
+
+def _too_short(ours: Mapping[str, Json]) -> list[str]:
+    """Return a remark for each room whose time was too short to tell an hour's growth: what it grew by all the same."""
+    return [
+        f"{piece}: the {60 * (_number(ours, piece, 'flat', 'hours') or 0):.0f} minutes after the first quarter are too "
+        f"short to tell an hour's growth. In them memory rose by {more:g} MB, so it is not shown to be flat."
+        for piece in ROOMS
+        if (more := _number(ours, piece, "flat", "more_memory_mb")) is not None
+        and _number(ours, piece, "flat", "memory_mb_an_hour") is None
+    ]
 
 
 def endurance_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:

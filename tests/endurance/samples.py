@@ -56,6 +56,8 @@ def figures(samples: Sequence[Sample]) -> dict[str, Json]:
         "flat": {
             "samples": len(settled),
             "memory_mb_an_hour": _slope([each.at_s / 3600 for each in settled], [each.memory_mb for each in settled]),
+            "hours": round((settled[-1].at_s - settled[0].at_s) / 3600, 3) if settled else 0.0,
+            "more_memory_mb": round(settled[-1].memory_mb - settled[0].memory_mb, 1) if settled else None,
             "more_threads": _grown([each.threads for each in settled]),
             "more_descriptors": _grown([each.descriptors for each in settled]),
             "most_payload_tokens": max((each.payload_tokens for each in samples), default=None),

@@ -155,6 +155,9 @@ def test_growth_is_told_and_drawn() -> None:
     flat = short["flat"]
     assert isinstance(flat, dict)
     assert (flat["memory_mb_an_hour"], flat["more_threads"]) == (None, 0)
+    (remark,) = endurance_report({"live room": short}).remarks[1:]
+    assert "memory rose by 36 MB" in remark
+    assert len(report.remarks) == 1
     lists = {"at_s": [each.at_s for each in samples], **{name: [1.0] * len(samples) for name in FIGURES}}
     drawn = draw({"Eight hours": lists, "Nothing": {"at_s": []}})
     assert drawn.count("<polyline") == 2 * len(FIGURES)
