@@ -36,6 +36,7 @@ _COMMENT = re.compile(r"\s{2,}#.*$")
 RUN_HERE = {
     # There is no token in that folder, so the command says what to do.
     "roomtone invite": 1,
+    "roomtone doctor --live 123456789012345678": 1,
     "roomtone doctor": 0,
     "roomtone models list": 0,
     "roomtone replay examples/evening.jsonl": 0,
