@@ -128,7 +128,11 @@ class _Measuring:
     async def _answers(self, recordings: Sequence[SpeechRecording]) -> None:
         """Measure the bot's answers and those of the chosen peers, one after the other."""
         options, models = self.options, self.settings.models
-        listener = PauseListener(models, turn_model=self.settings.listening.turn_model == "auto")
+        listener = PauseListener(
+            models,
+            turn_model=self.settings.listening.turn_model == "auto",
+            recogniser=await asyncio.to_thread(WhisperEngine, self.settings.asr),
+        )
         self._found(
             "answers",
             await measure_latency(
