@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from bot.brain.decider import Reason
 from bot.participation.costs import Cost, CostCeiling
 from bot.texts.text import Text, counted, joined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bot.brain.decider import Decision, Reason
+    from bot.brain.decider import Decision
     from bot.participation.guild_participation import GuildParticipation
+
+# What people read of a reason, before how often it was.
+REASONS: Final[Mapping[Reason, Text]] = {
+    Reason.WAKE_NAME: Text("called by name"),
+    Reason.ALONE_TOGETHER: Text("alone with somebody"),
+    Reason.ENGAGED: Text("talking on with me"),
+    Reason.ROOM_QUESTION: Text("a question to the room"),
+    Reason.SCREEN: Text("something new on a screen"),
+    Reason.QUIET_ROOM: Text("a long silence"),
+    Reason.NOT_ADDRESSED: Text("not meant for me"),
+    Reason.MENTIONED: Text("only mentioned"),
+    Reason.ADDRESSED_TO_OTHER: Text("meant for somebody else"),
+    Reason.WANTS_NO_ANSWER: Text("needed no answer"),
+    Reason.OTHER_BOT: Text("another bot"),
+    Reason.OPTED_OUT: Text("somebody who opted out"),
+    Reason.NOTHING_SAID: Text("nothing said"),
+    Reason.EFFECT: Text("a sound without words"),
+    Reason.SILENCED: Text("silenced"),
+    Reason.OVER_CEILING: Text("over the limit of an hour"),
+    Reason.BETTER_WAITS: Text("a surer question waited"),
+    Reason.BUSY: Text("somebody was speaking"),
+}
 
 
 class ParticipationStatistics:
@@ -81,9 +104,11 @@ def cost_in_words(cost: Cost, ceiling: CostCeiling | None = None) -> Text:
     )
 
 
-def _listed(decisions: Mapping[Reason, int]) -> str:
+def _listed(decisions: Mapping[Reason, int]) -> Text:
     most_first = sorted(decisions.items(), key=lambda each: -each[1])
-    return ", ".join(f"{number} {reason.value.replace('_', ' ')}" for reason, number in most_first)
+    return joined(
+        (Text("{reason}: {number}", reason=REASONS[reason], number=number) for reason, number in most_first), ", "
+    )
 
 
 def _times(number: int) -> Text:

@@ -6,7 +6,8 @@ from bot.brain.decider import Decision, Reason
 from bot.guild import Silence, VoiceMode
 from bot.participation.costs import Cost, CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
-from bot.participation.statistics import ParticipationStatistics, cost_in_words
+from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words
+from bot.texts.text import in_language
 
 
 def guild(ceiling: CostCeiling | None = None) -> GuildParticipation:
@@ -28,9 +29,9 @@ def test_everything_is_told_by_reason() -> None:
     statistics.skipped = 1
     here.costs.add(Cost(3, 12_345, 61.4), now=0.0)
     assert statistics.format(here, silenced=True, now=1.0) == (
-        "I took part 3 times (2 engaged, 1 wake name). 1 time there was nothing to say after all. I kept silent 1 time "
-        "(1 not addressed). The last hour took 3 calls of the model, 12,345 tokens, 61 seconds of speech. I speak in "
-        "the mode free. I am silenced for now; /talk lets me speak."
+        "I took part 3 times (talking on with me: 2, called by name: 1). 1 time there was nothing to say after all. "
+        "I kept silent 1 time (not meant for me: 1). The last hour took 3 calls of the model, 12,345 tokens, 61 "
+        "seconds of speech. I speak in the mode free. I am silenced for now; /talk lets me speak."
     )
 
 
@@ -51,3 +52,12 @@ def test_one_of_each_is_told_in_the_singular() -> None:
     assert (
         cost_in_words(Cost(1, 0, 0.0), CostCeiling(240)) == "1 of 240 calls of the model, 0 tokens, 0 seconds of speech"
     )
+
+
+def test_every_reason_has_its_words() -> None:
+    """Each reason for speaking or silence is told in words that read well beside a number, in German too."""
+    assert set(REASONS) == set(Reason)
+    statistics = ParticipationStatistics()
+    statistics.count(Decision(True, Reason.WAKE_NAME))
+    told = in_language(statistics.format(guild(), silenced=False, now=0.0), "de")
+    assert "(beim Namen gerufen: 1)" in told

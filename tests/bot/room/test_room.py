@@ -800,7 +800,7 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
         assert room.status() == (
             "I have been in Lounge for 1 minute, with 2 people. I remember 1 turn of this session. "
             "This call is end-to-end encrypted; compare its privacy code with yours: 12345 67890. "
-            "I kept silent 1 time (1 not addressed). I speak in the mode engaged. I answer with what I heard."
+            "I kept silent 1 time (not meant for me: 1). I speak in the mode engaged. I answer with what I heard."
         )
         house.place.links[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
         await house.pass_time(2.0)
