@@ -24,6 +24,7 @@ LONGEST_OCCASION_CHARS = 300
 # Everything except letters, digits and signs inside names. Nobody speaks the emoji and decoration of display names.
 _UNSPOKEN = re.compile(r"[^\w\s'’.&-]|_", re.UNICODE)
 _TITLE_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_PROMPT_BEGINS = "Glossary: "
 _SPACE = re.compile(r"\s+")
 
 
@@ -95,4 +96,13 @@ def _add(chosen: dict[str, str], terms: Mapping[str, str], max_chars: int) -> No
 
 def glossary_prompt(terms: tuple[str, ...]) -> str:
     """Return the text to put before an utterance in Whisper's context; empty without terms."""
-    return f"Glossary: {', '.join(terms)}." if terms else ""
+    return f"{_PROMPT_BEGINS}{', '.join(terms)}." if terms else ""
+
+
+def prompt_glossary(prompt: str) -> tuple[str, ...]:
+    """Return the terms of a prompt that came from outside, within the limits of `choose_glossary`.
+
+    The reverse of `glossary_prompt`; of any other prompt, what stands between its commas.
+    """
+    terms = prompt.removeprefix(_PROMPT_BEGINS).removesuffix(".").split(", ")
+    return choose_glossary(wake_names=terms, display_names=(), words=())

@@ -47,9 +47,14 @@ SHORTEST_S = 0.1
 # Half a minute of fast speech has 700 characters; an endpoint that sends more than this is not a recogniser.
 MAX_TEXT_CHARS = 4_000
 MAX_ANSWER_BYTES = 1_000_000
+# Told to Roomtone's own recognisers in a cluster, and to nobody else: who speaks (for fairness), unfinished speech, and
+# what is to be heard with more work.
+SPEAKER_HEADER = "X-Roomtone-Speaker"
+INTERIM_HEADER = "X-Roomtone-Interim"
+CAREFUL_HEADER = "X-Roomtone-Careful"
 # Assumed where the endpoint reports no probabilities: low enough for the guards to drop a hallucinated 'Thank you.'
 UNKNOWN_LOGPROB = -0.6
-# Assumed, because endpoints do not report how sure a detected language is.
+# Assumed where the endpoint does not report how sure a detected language is.
 DETECTED_PROBABILITY = 0.9
 
 
@@ -72,11 +77,14 @@ _ASKED: Mapping[ResponseShape, dict[str, Any]] = {
 class RemoteRecognizer:
     """One endpoint and one model (`voice.asr.port.Recognizer`). Any number of tasks may call it.
 
+    `is_own`: the endpoint is Roomtone's own (`bot.cluster`), so it is told who speaks and what is unfinished.
+
     *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* aborts the running request.
     """
 
-    def __init__(self, endpoint: Endpoint, *, calls_at_once: int = CALLS_AT_ONCE) -> None:
+    def __init__(self, endpoint: Endpoint, *, calls_at_once: int = CALLS_AT_ONCE, is_own: bool = False) -> None:
         self._endpoint = endpoint
+        self._is_own = is_own
         self._places = asyncio.Semaphore(calls_at_once)
         # OpenAI's later models refuse Whisper's format, so skipping it saves a call.
         self._shape = ResponseShape.LOGPROBS if endpoint.model.startswith("gpt-") else ResponseShape.VERBOSE
@@ -103,10 +111,10 @@ class RemoteRecognizer:
         interim: bool = False,
         careful: bool = False,
     ) -> Recognition:
-        """See `Recognizer.recognize`. All calls run concurrently, so speakers need no order."""
-        del speaker_id
-        if careful:
+        """See `Recognizer.recognize`. All calls run concurrently, so speakers need no order here."""
+        if careful and not self._is_own:
             raise RecogniserOverloadedError("A transcription endpoint hears everything as well as it can.")
+        interim = interim or careful
         if interim and self._places.locked():
             raise RecogniserOverloadedError("The transcription endpoint is busy with finished speech.")
         heard = pcm[: int(LONGEST_S * LISTEN_RATE_HZ)]
@@ -116,9 +124,17 @@ class RemoteRecognizer:
             started = time.perf_counter()
             try:
                 async with asyncio.timeout(self._endpoint.timeout_s):
-                    body = await self._ask(heard, language, glossary)
+                    body = await self._ask(
+                        heard, language, glossary, self._headers(speaker_id, interim=interim, careful=careful)
+                    )
             except RecogniserError:
                 raise
+            except openai.RateLimitError as error:
+                if interim:
+                    raise RecogniserOverloadedError(
+                        "The transcription endpoint is busy with finished speech."
+                    ) from error
+                raise translate_error(error, self._endpoint) from error
             except Exception as error:
                 raise translate_error(error, self._endpoint) from error
             compute_s = time.perf_counter() - started
@@ -130,9 +146,21 @@ class RemoteRecognizer:
     def confirm(self, speaker_id: int) -> None:
         """See `Recognizer.confirm`. Does nothing, because interims never wait here."""
 
-    async def _ask(self, pcm: Pcm, language: str | None, glossary: tuple[str, ...]) -> bytes:
+    def _headers(self, speaker_id: int | None, *, interim: bool, careful: bool) -> dict[str, str]:
+        if not self._is_own:
+            return {}
+        told = {} if speaker_id is None else {SPEAKER_HEADER: str(speaker_id)}
+        if careful:
+            return {**told, CAREFUL_HEADER: "1"}
+        return {**told, INTERIM_HEADER: "1"} if interim else told
+
+    async def _ask(
+        self, pcm: Pcm, language: str | None, glossary: tuple[str, ...], headers: Mapping[str, str]
+    ) -> bytes:
         """Return the response body, in the richest format that the endpoint supports."""
         asked: dict[str, Any] = {"file": ("speech.wav", _wav(pcm), "audio/wav"), "temperature": 0.0}
+        if headers:
+            asked["extra_headers"] = headers
         if language is not None:
             asked["language"] = language
         if prompt := glossary_prompt(glossary):
@@ -188,8 +216,14 @@ def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float)
         no_speech_probability=min(1.0, max(0.0, _weighted(segments, "no_speech_prob") or 0.0)),
         duration_s=duration_s(pcm),
         compute_s=compute_s,
-        language_probability=1.0 if language else DETECTED_PROBABILITY,
+        language_probability=1.0 if language else _language_probability(body),
     )
+
+
+def _language_probability(body: Mapping[str, Any]) -> float:
+    """Return how sure the endpoint is of the language. Only Roomtone's own recognisers tell it."""
+    told = _number(body.get("language_probability"))
+    return DETECTED_PROBABILITY if told is None else min(1.0, max(0.0, told))
 
 
 def _weighted(segments: Sequence[Mapping[str, Any]], figure: str) -> float | None:

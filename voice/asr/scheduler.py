@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -71,6 +72,7 @@ class RecognizerFigures:
 class _Job:
     request: RecognitionRequest
     answer: asyncio.Future[Recognition]
+    asked_at: float
 
 
 class QueuedRecognizer:
@@ -85,8 +87,10 @@ class QueuedRecognizer:
         *,
         queue_size: int = QUEUE_SIZE,
         compute_timeout_s: float = COMPUTE_TIMEOUT_S,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._load = load
+        self._monotonic = monotonic
         self._compute_timeout_s = compute_timeout_s
         self._queue_size = queue_size
         self._queue: FairQueue[_Job] = FairQueue()
@@ -122,6 +126,17 @@ class QueuedRecognizer:
         return QueueFigures("recogniser", waiting, self._queue_size, {"interim": self._figures.shed})
 
     @property
+    def oldest_wait_s(self) -> float:
+        """Return how long the oldest finished utterance has been waiting in the queue; 0 if none waits."""
+        oldest = self._queue.oldest_final()
+        return 0.0 if oldest is None else max(0.0, self._monotonic() - oldest.job.asked_at)
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether it takes requests: from entering it to leaving it, unless its dispatcher failed."""
+        return self._dispatcher is not None and not self._dispatcher.done()
+
+    @property
     def is_loaded(self) -> bool:
         """Return whether the model is loaded. After a failure it is loaded again, with the next recognition."""
         return self._thread is not None and self._thread.is_alive
@@ -149,10 +164,11 @@ class QueuedRecognizer:
             self._check_idle()
         await self._take_place(speaker_id, interim=interim)
         # The recogniser may have been closed while this caller was waiting.
-        if self._dispatcher is None or self._dispatcher.done():
+        if not self.is_running:
             self._places.release()
             self._check_running()
-        job = _Job(RecognitionRequest(pcm, language, glossary, careful), asyncio.get_running_loop().create_future())
+        answer = asyncio.get_running_loop().create_future()
+        job = _Job(RecognitionRequest(pcm, language, glossary, careful), answer, self._monotonic())
         entry, replaced = self._queue.add(job, speaker=speaker_id, interim=interim)
         if replaced is not None:
             self._shed(replaced)
@@ -170,7 +186,7 @@ class QueuedRecognizer:
         self._queue.confirm(speaker_id)
 
     def _check_running(self) -> None:
-        if self._dispatcher is None or self._dispatcher.done():
+        if not self.is_running:
             raise RecogniserError("The speech recogniser is not running.")
 
     def _check_idle(self) -> None:

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.asr.glossary import GLOSSARY_MAX_CHARS, choose_glossary, glossary_prompt, spoken_form, unusual_words
+from voice.asr.glossary import (
+    GLOSSARY_MAX_CHARS,
+    choose_glossary,
+    glossary_prompt,
+    prompt_glossary,
+    spoken_form,
+    unusual_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +54,14 @@ def test_the_glossary_is_bounded(names: list[str], max_chars: int) -> None:
     assert (
         len(", ".join(choose_glossary(wake_names=[], display_names=names, words=[], max_chars=max_chars))) <= max_chars
     )
+
+
+def test_a_prompt_from_outside_becomes_its_terms_again() -> None:
+    """What `glossary_prompt` wrote comes back; any other prompt gives what stands between its commas, within limits."""
+    assert prompt_glossary(glossary_prompt(("Ada", "Mr. Fox", "Valheim"))) == ("Ada", "Mr. Fox", "Valheim")
+    assert prompt_glossary("") == ()
+    assert prompt_glossary("A talk about games, Valheim") == ("A talk about games", "Valheim")
+    assert len(", ".join(prompt_glossary("Ada" + ", x" * 1000 + ", y" * 1000))) <= GLOSSARY_MAX_CHARS
 
 
 def test_prompt() -> None:

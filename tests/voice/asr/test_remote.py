@@ -201,3 +201,32 @@ def test_languages_are_known_by_name_code_and_locale() -> None:
     """A language is recognised by name, code or locale. Any other text counts as no language."""
     told = ("English", "en", "en-GB", "pt_BR", "yue", "", "the one of the north")
     assert [language_code(one) for one in told] == ["en", "en", "en", "pt", "yue", "", ""]
+
+
+@pytest.mark.asyncio
+async def test_only_our_own_recognisers_learn_who_speaks() -> None:
+    """Roomtone's own pool is told the speaker and what is unfinished; an endpoint of somebody else is told neither."""
+    async with LocalTranscriptionServer(TranscriptionBehaviour(lantern)) as server:
+        where = Endpoint(server.base_url, "whisper", SECRET, 5.0)
+        async with RemoteRecognizer(where) as stranger, RemoteRecognizer(where, is_own=True) as own:
+            await stranger.recognize(voiced(1), speaker_id=42, interim=True)
+            await own.recognize(voiced(1), speaker_id=42)
+            await own.recognize(voiced(1), speaker_id=42, interim=True)
+            await own.recognize(voiced(1), careful=True)
+    assert [call.told for call in server.calls] == [
+        {},
+        {"x-roomtone-speaker": "42"},
+        {"x-roomtone-speaker": "42", "x-roomtone-interim": "1"},
+        {"x-roomtone-careful": "1"},
+    ]
+
+
+@pytest.mark.asyncio
+async def test_a_busy_endpoint_drops_interims_and_is_not_broken() -> None:
+    """Too many requests is a failure for finished speech, which the local model takes; an interim is just dropped."""
+    async with endpoint(refuses=RequestRefusal.RATE_LIMITED) as (recognizer, _):
+        with pytest.raises(RecogniserOverloadedError):
+            await recognizer.recognize(voiced(1), interim=True)
+        with pytest.raises(RecogniserError) as failed:
+            await recognizer.recognize(voiced(1))
+        assert not isinstance(failed.value, RecogniserOverloadedError)

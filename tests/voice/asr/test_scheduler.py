@@ -69,6 +69,27 @@ async def test_speakers_take_turns_and_guesses_wait() -> None:
     assert recognizer.figures.queued_peak == 5
 
 
+async def test_the_oldest_wait_is_that_of_finished_speech() -> None:
+    """How long the oldest finished utterance waits is told; interims and what is being recognised do not count."""
+    engine, now = FakeEngine(held=True), [100.0]
+    async with QueuedRecognizer(lambda: engine, monotonic=lambda: now[0]) as recognizer:
+        running = await _busy(engine, recognizer)
+        assert recognizer.oldest_wait_s == 0.0
+        waiting = [_ask(recognizer, 1, speaker=1, interim=True)]
+        await _settle()
+        now[0] += 5
+        assert recognizer.oldest_wait_s == 0.0
+        waiting += [_ask(recognizer, 2, speaker=2), _ask(recognizer, 3, speaker=3)]
+        await _settle()
+        now[0] += 2
+        assert recognizer.oldest_wait_s == 2.0
+        engine.release()
+        await asyncio.gather(running, *waiting)
+        assert recognizer.oldest_wait_s == 0.0
+        assert recognizer.is_running
+    assert not recognizer.is_running
+
+
 async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech() -> None:
     """A full queue drops interim requests with an error, and a further final request waits for a place and is
     recognised.
