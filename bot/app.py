@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from bot.wiring.services import Stores
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
+    from voice.endpoint import Endpoint
     from voice.transport.metronome import Metronome
 
 log = structlog.get_logger()
@@ -113,10 +114,13 @@ async def running_bot(
     rejoin: bool = True,
     zone: tzinfo,
     clock: Clock | None = None,
+    pool: Endpoint | None = None,
 ) -> AsyncIterator[RunningBot]:
     """Start the bot and yield it. On exit the rooms end first and store their sessions; then the other parts close.
 
     `rejoin`: resume the sessions that a crashed process left open. `zone`: the time zone of times shown to people.
+    `pool`: recognisers of the operator's cluster, asked before the bot's own.
+
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
     """
     clock = clock or SystemClock()
@@ -158,6 +162,7 @@ async def running_bot(
             traces=traces,
             dashboard=dashboard,
             voices=voices,
+            pool=pool,
         )
         supervisor = RoomSupervisor(
             lambda place, listen: Room(place, services, listen), clock=clock, servers=stores.servers
@@ -180,7 +185,7 @@ async def running_bot(
         commands: list[AddCommands] = [
             _rolling_context(settings, stores.guilds),
             partial(add_memory_commands, people=stores.people),
-            _privacy(settings, stores, participation, clock, forgotten),
+            _privacy(settings, stores, participation, clock, forgotten, in_cluster=pool is not None),
             partial(add_participation_commands, participation=participation),
             partial(add_watch_commands, watching=desk),
             partial(add_persona, choices=stores.guilds),
@@ -250,12 +255,14 @@ def _privacy(
     participation: GuildParticipations,
     clock: Clock,
     on_forgotten: Callable[[], None],
+    *,
+    in_cluster: bool,
 ) -> AddCommands:
     eraser = PersonEraser(stores.database, clock, log_folder=log_path(settings.storage.data_dir).parent)
     rooms = ForgettingRooms(participation, stores.upkeeps, stores.servers, on_forgotten=on_forgotten)
     records = PersonalData(stores.database, eraser, stores.people, rooms=rooms)
     facts = PrivacyFacts(
-        recipients=ListeningNotice("", recipients(settings)).facts,
+        recipients=ListeningNotice("", recipients(settings, in_cluster=in_cluster)).facts,
         retention_days=lambda guild_id: _operator(settings).kept_days(stores.servers.of(guild_id)),
         keeps_facts=settings.people.enabled,
         logs_speech=settings.logs.speech,

@@ -28,9 +28,10 @@ _COMMANDS = {
     "backup": "backup",
     "restore": "restore",
     "models": "models",
+    "cluster": "cluster",
     "bench": "bench",
 }
-_GROUPS = {"memory", "models", "bench"}
+_GROUPS = {"memory", "models", "bench", "cluster"}
 # The shell's completion passes the words of the line in this variable.
 _COMPLETED_LINE = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,7 @@ from bot.cli.output import say
 
 if TYPE_CHECKING:
     from config.schema import Settings
+    from voice.endpoint import Endpoint
 
 WITHOUT_DISCORD = (
     "DISCORD_TOKEN is not set, so the bot cannot join Discord: playing the rehearsal instead. "
@@ -23,7 +24,16 @@ WITHOUT_DISCORD = (
 STOP_WITHIN_S = 55.0
 
 
-def command() -> None:
+def command(
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Recognise speech with the cluster's recognisers: auto for this machine's node (`roomtone cluster "
+            "up`), or HOST:PORT. While they are away, the bot recognises it itself.",
+        ),
+    ] = None,
+) -> None:
     """Run the bot on Discord until Ctrl-C. Without DISCORD_TOKEN, play the rehearsal on this machine, and keep it.
 
     Ctrl-C and SIGTERM end all sessions properly. After a crash, the bot resumes them.
@@ -39,7 +49,7 @@ def command() -> None:
 
         say(WITHOUT_DISCORD)
         raise typer.Exit(0 if rehearse(RehearsalOptions(keep=settings.storage.data_dir / TRIAL_FOLDER)) else 1)
-    asyncio.run(_run(settings))
+    asyncio.run(_run(settings, cluster))
 
 
 def next_step(application_id: int | None, *, is_in_a_server: bool) -> str:
@@ -58,7 +68,16 @@ AS_ROOT = (
 )
 
 
-async def _run(settings: Settings) -> None:
+def _pool(settings: Settings, cluster: str | None) -> Endpoint | None:
+    if cluster is None:
+        return None
+    from bot.cli.cluster import cluster_folder
+    from bot.cluster.address import pool_endpoint
+
+    return pool_endpoint(cluster, cluster_folder(settings))
+
+
+async def _run(settings: Settings, cluster: str | None) -> None:
     import structlog
 
     from bot.app import running_bot
@@ -74,7 +93,8 @@ async def _run(settings: Settings) -> None:
         if runs_as_root():
             structlog.get_logger().warning("started_as_root", remedy=AS_ROOT)
         say("Starting: loading the recogniser and the voice, then connecting to Discord …")
-        async with running_bot(parts, observe=ignore_event, zone=local_zone()) as running:
+        pool = _pool(settings, cluster)
+        async with running_bot(parts, observe=ignore_event, zone=local_zone(), pool=pool) as running:
             guilds = ", ".join(guild.name for guild in running.client.guilds)
             say(f"{running.client.user} is on Discord, in {guilds or 'no server yet'}. Log: {logs.path}")
             say(next_step(running.client.application_id, is_in_a_server=bool(guilds)))

@@ -20,12 +20,18 @@ SOUND = Text("the sound of your voice")
 WORDS = Text("what is said, as text")
 ANSWERS = Text("what I say, as text")
 PICTURES = Text("pictures of shared screens")
+# The operator's own machines have no name that people would know.
+CLUSTER = "cluster"
 TOOL_QUESTIONS = Text("what I ask my tools")
 
 
-def recipients(settings: BotSettings) -> tuple[Recipient, ...]:
-    """Return everybody on another machine who gets a part of the conversation with these settings."""
-    return tuple(found for found in _all_recipients(settings) if not _is_this_machine(found.host))
+def recipients(settings: BotSettings, *, in_cluster: bool = False) -> tuple[Recipient, ...]:
+    """Return everybody on another machine who gets a part of the conversation with these settings.
+
+    `in_cluster`: speech is recognised on any machine of the operator's cluster.
+    """
+    cluster = (Recipient(SOUND, CLUSTER, Text("recognisers of this bot")),) if in_cluster else ()
+    return cluster + tuple(found for found in _all_recipients(settings) if not _is_this_machine(found.host))
 
 
 def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from compaction.model import SessionId
     from compaction.ports import TurnStore
     from voice.asr.port import Recognizer
+    from voice.endpoint import Endpoint
     from voice.speaking.moderation import Moderator
     from voice.speaking.settings import SpeakingSettings
 
@@ -133,9 +134,10 @@ async def open_services(
     traces: Traces | None = None,
     dashboard: DashboardService,
     voices: LoadedVoices,
+    pool: Endpoint | None = None,
 ) -> RoomServices:
     """Open the services that every room gets, and register with `metrics` those that can fail or can be measured.
-    `dashboard` gets the stored sessions.
+    `dashboard` gets the stored sessions. `pool`: see `open_recognizer`.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
@@ -143,7 +145,7 @@ async def open_services(
     health = metrics.health
     metrics.add_queue(lambda: dashboard.live.queue)
     recognizer = await stack.enter_async_context(
-        open_recognizer(settings.asr, llm=settings.llm, health=health, metrics=metrics)
+        open_recognizer(settings.asr, llm=settings.llm, health=health, metrics=metrics, pool=pool)
     )
     judge = await open_turn_model(stack, settings.models, settings.listening)
     voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
@@ -216,7 +218,7 @@ async def open_services(
         can_skip=model is not None,
         screens=screens,
         guild_policy=policy,
-        notice=ListeningNotice(settings.room.notice, recipients(settings)),
+        notice=ListeningNotice(settings.room.notice, recipients(settings, in_cluster=pool is not None)),
         health=health.summary,
         readable=ReadableMemory(reader, digests, PersonalRecall(recall, reader, reach=reach, accesses=accesses)),
         show_live=dashboard.live.show,

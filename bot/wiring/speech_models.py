@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from voice.asr.placement import CudaFallback
     from voice.asr.port import Recognizer
     from voice.asr.settings import AsrSettings
+    from voice.endpoint import Endpoint
     from voice.listening.settings import ListeningSettings
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.vad import SpeechProbability
@@ -52,6 +53,7 @@ log = structlog.get_logger()
 
 # What happens instead of speaking when there is no voice.
 IN_WRITING = Text("I write what I want to say")
+IN_CLUSTER = Text("The cluster's speech recognisers")
 NOT_LOADED = HealthFault(
     FaultKind.MODELS,
     "The speech model is not loaded: it failed and is loaded again with the next sentence. `roomtone doctor` tries it.",
@@ -88,12 +90,40 @@ async def open_turn_model(
 
 @asynccontextmanager
 async def open_recognizer(
-    settings: AsrSettings, *, llm: LlmSettings, health: Health | None = None, metrics: Metrics | None = None
+    settings: AsrSettings,
+    *,
+    llm: LlmSettings,
+    health: Health | None = None,
+    metrics: Metrics | None = None,
+    pool: Endpoint | None = None,
 ) -> AsyncIterator[Recognizer]:
-    """Yield the recogniser that the settings choose, and register it with `health` and `metrics`.
+    """Yield the recogniser that the settings choose, behind the cluster's `pool` if there is one. Register both with
+    `health`, and what is local with `metrics`.
+
+    Raises `RecogniserError` when the local model is needed and cannot be loaded.
+    """
+    async with _chosen_recognizer(settings, llm=llm, health=health, metrics=metrics) as own:
+        if pool is None:
+            yield own
+            return
+        # Imported here because the library takes a second to load.
+        from voice.asr.remote import RemoteRecognizer
+
+        async with RemoteRecognizer(pool, is_own=True) as pooled:
+            both = FallbackRecognizer(pooled, own)
+            if health is not None:
+                health.add_check(partial(_recognizer_problems, both, IN_CLUSTER, Text("my own one hears")))
+            yield both
+
+
+@asynccontextmanager
+async def _chosen_recognizer(
+    settings: AsrSettings, *, llm: LlmSettings, health: Health | None, metrics: Metrics | None
+) -> AsyncIterator[Recognizer]:
+    """Yield the recogniser that the settings choose.
 
     If the settings choose an endpoint, the local model is loaded too: after a failure there would be no time to load
-    it. Raises `RecogniserError` when the local model is needed and cannot be loaded.
+    it.
     """
     async with AsyncExitStack() as stack:
         if settings.engine == "local":
@@ -119,14 +149,17 @@ async def open_recognizer(
         if health is not None:
             health.add_check(
                 partial(
-                    _recognizer_problems, both, Text("The speech recogniser {model}", model=settings.endpoint_model)
+                    _recognizer_problems,
+                    both,
+                    Text("The speech recogniser {model}", model=settings.endpoint_model),
+                    Text("the local one hears"),
                 )
             )
         yield both
 
 
-def _recognizer_problems(recognizer: FallbackRecognizer, what: Text) -> list[DegradedPart]:
-    return [] if recognizer.outage is None else [DegradedPart(what, Text("the local one hears"), recognizer.outage)]
+def _recognizer_problems(recognizer: FallbackRecognizer, what: Text, instead: Text) -> list[DegradedPart]:
+    return [] if recognizer.outage is None else [DegradedPart(what, instead, recognizer.outage)]
 
 
 def _not_loaded(recognizer: QueuedRecognizer) -> list[HealthFault]:

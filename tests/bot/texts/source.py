@@ -23,6 +23,7 @@ FOR_THE_OPERATOR = (
     "bot/store/backup.py",
     "bot/store/restore.py",
     "bot/cli",
+    "bot/cluster",
     "bot/discord/client.py",
     "bot/discord/endpoint.py",
     "bot/discord/live_probe.py",

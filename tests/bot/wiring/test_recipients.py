@@ -65,3 +65,11 @@ def test_every_endpoint_on_another_machine_is_named(given: dict[str, object], na
     found = [each.text for each in recipients(parts)]
     assert len(found) == len(named)
     assert all(part in text for part, text in zip(named, found, strict=True))
+
+
+def test_the_cluster_is_named(tmp_path: Path) -> None:
+    """Speech that any machine of the cluster may recognise leaves this machine, and the notice says so."""
+    settings = load(directory=tmp_path, environ={}, overrides={})
+    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    (found,) = recipients(parts, in_cluster=True)
+    assert found.text == "the sound of your voice to cluster (recognisers of this bot)"

@@ -21,6 +21,7 @@ from rehearsal.servers.transcription import (
 from tests.voice.recordings import voiced
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
+from voice.endpoint import Endpoint
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
@@ -85,3 +86,21 @@ async def test_without_any_recogniser_the_reason_is_told(tmp_path: Path) -> None
     with pytest.raises(RecogniserError, match="roomtone models pull whisper"):
         async with open_recognizer(AsrSettings(model_dir=tmp_path / "none"), llm=LlmSettings()):
             raise AssertionError("nothing was lent")
+
+
+@pytest.mark.asyncio
+async def test_the_cluster_hears_and_the_bots_own_recogniser_stands_behind_it(whisper_model_dir: Path) -> None:
+    """While the cluster's recognisers are away the bot hears by itself, and health says so."""
+    async with LocalTranscriptionServer(TranscriptionBehaviour(hears)) as server:
+        settings = AsrSettings(model_dir=whisper_model_dir, device="cpu", language="en")
+        pool = Endpoint(server.base_url, "whisper", "token", 5.0)
+        health = Health(SystemClock())
+        async with open_recognizer(settings, llm=LlmSettings(), health=health, pool=pool) as recognizer:
+            assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
+            server.behaviour.refuses = RequestRefusal.BROKEN
+            for _ in range(2):
+                assert health.summary() == ""
+                assert (await recognizer.recognize(voiced(1), language="en")).text != "from afar"
+            assert health.summary().startswith("The cluster's speech recognisers")
+            assert "; my own one hears, and I try it again in 60 seconds. " in health.summary()
+    assert server.calls[0].key == "token"

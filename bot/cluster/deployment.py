@@ -1,0 +1,197 @@
+"""Puts the recogniser pool into the cluster, counts it and removes it.
+
+Each node serves the pool on its own loopback address: a bot asks the node that it runs on, and Ray passes the
+request on to a free recogniser, wherever that is, over connections that ask for the cluster's token. The bot itself is
+no part of the cluster. If it were, Ray would end its process a minute after the cluster's head is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bot.cluster.address import POOL_IP, POOL_PORT, ClusterError
+from bot.cluster.scaling import wanted_recognisers
+from voice.asr.scheduler import QUEUE_SIZE
+
+if TYPE_CHECKING:
+    from bot.cluster.pool_settings import PoolSettings
+    from voice.asr.settings import AsrSettings
+
+APP = "roomtone-recognisers"
+DEPLOYMENT = "recogniser"
+# Seconds in which all first recognisers must have loaded their models.
+DEPLOY_TIMEOUT_S = 300.0
+# Seconds a call about the pool may take.
+CALL_TIMEOUT_S = 10.0
+# Speech must wait this long before a recogniser is added. Loading a model takes seconds, so a short peak gains nothing.
+UPSCALE_DELAY_S = 3.0
+# Voice channels fill and empty within minutes.
+DOWNSCALE_DELAY_S = 120.0
+METRICS_INTERVAL_S = 1.0
+LOOK_BACK_S = 5.0
+# Seconds that a recogniser that is removed has for the utterances it already has.
+DRAIN_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolState:
+    """The pool as Ray Serve tells it. `status`: RUNNING, DEPLOYING, UNHEALTHY … `problem`: empty if there is none."""
+
+    status: str
+    running: int
+    starting: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """One machine of the cluster, and what Ray may give away there."""
+
+    ip: str
+    alive: bool
+    cpus: float
+    gpus: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """The cluster's machines, and its pool if it has one."""
+
+    nodes: tuple[NodeState, ...]
+    pool: PoolState | None
+
+    def lines(self) -> list[str]:
+        """Return the state as sentences for the operator."""
+        machines = [
+            f"{node.ip}: {node.cpus:g} CPUs, {node.gpus:g} GPUs" if node.alive else f"{node.ip}: lost"
+            for node in self.nodes
+        ]
+        if self.pool is None:
+            return [*machines, "There are no recognisers. `roomtone cluster up` on the first machine starts them."]
+        starting = f", and {self.pool.starting} more start" if self.pool.starting else ""
+        told = f"Recognisers that hear: {self.pool.running}{starting} ({self.pool.status.lower()})."
+        return [*machines, told, *([self.pool.problem] if self.pool.problem else [])]
+
+
+async def deploy(pool: PoolSettings, asr: AsrSettings, token: str) -> None:
+    """Put the pool into the cluster, or change the one that is there. Returns when its first recognisers hear.
+
+    `token`: what a request must bring. Every node needs the model at `asr.model_dir`. Raises `ClusterError`.
+    """
+    from ray import serve
+
+    try:
+        async with asyncio.timeout(DEPLOY_TIMEOUT_S):
+            await asyncio.to_thread(
+                serve.start, proxy_location="EveryNode", http_options={"host": POOL_IP, "port": POOL_PORT}
+            )
+            await asyncio.to_thread(_run, pool, asr, token)
+    except TimeoutError as error:
+        raise ClusterError(
+            f"The recognisers were not ready within {DEPLOY_TIMEOUT_S:g} s. `roomtone cluster status` says what they "
+            "wait for; a node needs free CPUs and the model."
+        ) from error
+    except Exception as error:
+        raise ClusterError(
+            "The recognisers could not be started. Has every node the model (`roomtone models pull`) at "
+            f"{asr.model_dir.absolute()}, and as many CPUs or GPUs as asked for? Ray's log has more."
+        ) from error
+
+
+def _run(pool: PoolSettings, asr: AsrSettings, token: str) -> None:
+    from ray import serve
+    from ray.serve.config import AutoscalingConfig, AutoscalingPolicy
+
+    from bot.cluster.replica import RecogniserReplica
+
+    autoscaling = AutoscalingConfig(
+        min_replicas=pool.least,
+        max_replicas=pool.most,
+        initial_replicas=pool.least,
+        metrics_interval_s=METRICS_INTERVAL_S,
+        look_back_period_s=LOOK_BACK_S,
+        upscale_delay_s=UPSCALE_DELAY_S,
+        downscale_delay_s=DOWNSCALE_DELAY_S,
+        policy=AutoscalingPolicy(  # type: ignore[no-untyped-call]
+            policy_function="bot.cluster.deployment:scale"
+        ),
+    )
+    as_deployment = serve.deployment(
+        name=DEPLOYMENT,
+        autoscaling_config=autoscaling,
+        # More would only wait in another queue, out of sight of `scaling`.
+        max_ongoing_requests=QUEUE_SIZE,
+        graceful_shutdown_timeout_s=DRAIN_S,
+        ray_actor_options={
+            "num_cpus": pool.cpus,
+            "num_gpus": pool.gpus,
+            # numpy's threads would spin beside the model's (voice.asr.whisper).
+            "runtime_env": {"env_vars": {"OMP_NUM_THREADS": "1"}},
+        },
+    )
+    settings = asr.model_copy(update={"model_dir": asr.model_dir.absolute()}).model_dump(
+        mode="json", exclude={"api_key"}
+    )
+    serve.run(as_deployment(RecogniserReplica).bind(settings, token), name=APP, route_prefix="/")
+
+
+def scale(context: Any) -> tuple[int, dict[str, Any]]:
+    """Ray Serve's autoscaling policy: `scaling.wanted_recognisers` on what the recognisers report."""
+    reported = context.aggregated_metrics or {}
+    wanted = wanted_recognisers(
+        list(reported.get("oldest_wait_s", {}).values()),
+        list(reported.get("busy_share", {}).values()),
+        running=max(1, context.target_num_replicas),
+        least=context.capacity_adjusted_min_replicas,
+        most=context.capacity_adjusted_max_replicas,
+    )
+    return wanted, {}
+
+
+async def pool_state() -> PoolState | None:
+    """Return the pool's state; None if the cluster has no pool. Raises `ClusterError`."""
+    from ray import serve
+
+    try:
+        async with asyncio.timeout(CALL_TIMEOUT_S):
+            status = await asyncio.to_thread(serve.status)
+    except Exception as error:
+        raise ClusterError("The cluster does not tell its state. Is its head running?") from error
+    app = status.applications.get(APP)
+    if app is None:
+        return None
+    deployment = app.deployments.get(DEPLOYMENT)
+    replicas = {} if deployment is None else {str(state): count for state, count in deployment.replica_states.items()}
+    return PoolState(
+        status=str(getattr(app.status, "value", app.status)),
+        running=replicas.get("RUNNING", 0),
+        starting=replicas.get("STARTING", 0),
+        problem="" if str(getattr(app.status, "value", app.status)) == "RUNNING" else app.message,
+    )
+
+
+async def remove() -> bool:
+    """Remove the pool; return False if there was none. Utterances in progress are finished first."""
+    from ray import serve
+
+    if await pool_state() is None:
+        return False
+    async with asyncio.timeout(DRAIN_S + CALL_TIMEOUT_S):
+        await asyncio.to_thread(serve.delete, APP)
+    return True
+
+
+async def cluster_state() -> ClusterState:
+    """Return the cluster's state. Raises `ClusterError`."""
+    import ray
+
+    async with asyncio.timeout(CALL_TIMEOUT_S):
+        nodes = await asyncio.to_thread(ray.nodes)
+    return ClusterState(tuple(_node_state(node) for node in nodes), await pool_state())
+
+
+def _node_state(node: dict[str, Any]) -> NodeState:
+    has = node.get("Resources", {})
+    return NodeState(node["NodeManagerAddress"], bool(node["Alive"]), has.get("CPU", 0.0), has.get("GPU", 0.0))

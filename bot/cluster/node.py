@@ -1,0 +1,159 @@
+"""Ray's processes on this machine, from `roomtone cluster up` until it ends.
+
+`running_node` owns them: they end with its block. Every node of a cluster has the same token, in a file that only its
+user can read; without it nobody gets in. Ray's own report to its makers is off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import sys
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING
+
+from bot.cluster.address import TOKEN_FILE, ClusterError, quiet, read_token, token_environment
+from bot.private_files import make_private_folder, open_private, write_private_text
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+PORT = 6379
+TOKEN_BYTES = 32
+OUTPUT_FILE = "ray.log"
+# Seconds until Ray says that the node runs. On a machine that is busy with other things it has taken 30.
+START_TIMEOUT_S = 120.0
+# Seconds Ray may spend on ending what runs on the node, and then on its own processes; afterwards they are killed.
+DRAIN_S = 10
+STOP_TIMEOUT_S = 20.0
+ATTEMPTS = 3
+# Written by `ray start --block` once all processes of the node run.
+_STARTED = "Ray runtime started."
+_POLL_S = 0.1
+# Shared memory for sound on its way, and for results; half a minute of speech has one megabyte.
+OBJECT_STORE_BYTES = 200_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """`ip`: the address at which the other machines reach this one. `join`: HOST:PORT of the cluster's head; empty
+    if this machine is the head. `folder`: token and Ray's output. `cpus`: what Ray may give away here; None: all.
+    """
+
+    folder: Path
+    ip: str = "127.0.0.1"
+    join: str = ""
+    port: int = PORT
+    cpus: int | None = None
+
+    @property
+    def address(self) -> str:
+        """Return HOST:PORT of the cluster's head."""
+        return self.join or f"{self.ip}:{self.port}"
+
+
+def make_token(folder: Path) -> None:
+    """Make the cluster's token if there is none. Raises `ClusterError`."""
+    file = folder / TOKEN_FILE
+    try:
+        make_private_folder(folder)
+        if not file.exists():
+            write_private_text(file, secrets.token_hex(TOKEN_BYTES))
+    except OSError as error:
+        raise ClusterError(f"{file} cannot be written: {error.strerror}. Check storage.data_dir.") from error
+
+
+def start_command(settings: NodeSettings) -> list[str]:
+    """Return the command line that runs this node in the foreground."""
+    where = ["--address", settings.join] if settings.join else ["--head", "--port", str(settings.port)]
+    cpus = [] if settings.cpus is None else ["--num-cpus", str(settings.cpus)]
+    return [
+        *(sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *where),
+        *("--node-ip-address", settings.ip, *cpus, "--object-store-memory", str(OBJECT_STORE_BYTES)),
+        *("--include-dashboard", "false", "--disable-usage-stats", "--log-style", "record", "--log-color", "false"),
+    ]
+
+
+@asynccontextmanager
+async def running_node(settings: NodeSettings) -> AsyncIterator[asyncio.Task[int]]:
+    """Run Ray on this machine during the block. Yields a task that ends, with the exit status, if Ray does.
+
+    Raises `ClusterError` if there is no token, or if Ray does not start.
+    """
+    if not settings.join:
+        make_token(settings.folder)
+    read_token(settings.folder)
+    output = await asyncio.to_thread(open, settings.folder / OUTPUT_FILE, "w+b", opener=open_private)
+    with output:
+        process, ended = await _started(settings, output)
+        try:
+            yield ended
+        finally:
+            await _stop(process, ended)
+
+
+async def _started(settings: NodeSettings, output: IO[bytes]) -> tuple[asyncio.subprocess.Process, asyncio.Task[int]]:
+    """Start Ray, and once more if it gives up: it allows its own parts 30 s, which a busy machine may exceed."""
+    problem = ""
+    for _ in range(ATTEMPTS):
+        process = await _start(settings, output)
+        ended = asyncio.create_task(process.wait(), name="ray-node")
+        try:
+            if await _runs(ended, output):
+                return process, ended
+            problem = _last_words(output)
+        except BaseException:
+            await _stop(process, ended)
+            raise
+    raise ClusterError(f"Ray did not start. {problem}")
+
+
+async def _start(settings: NodeSettings, output: IO[bytes]) -> asyncio.subprocess.Process:
+    environment = {**os.environ, **token_environment(settings.folder)}
+    environment["RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S"] = str(DRAIN_S)
+    quiet(environment)
+    # A session of its own: Ctrl-C reaches this process alone, which ends Ray after the recognisers are done.
+    return await asyncio.create_subprocess_exec(
+        *start_command(settings),
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=output,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+async def _runs(ended: asyncio.Task[int], output: IO[bytes]) -> bool:
+    """Wait until the node runs; return False if Ray has ended. Raises `ClusterError` after `START_TIMEOUT_S`."""
+    try:
+        async with asyncio.timeout(START_TIMEOUT_S):
+            while not ended.done():
+                if _STARTED in _text(output):
+                    return True
+                await asyncio.sleep(_POLL_S)
+    except TimeoutError as error:
+        raise ClusterError(f"Ray did not start within {START_TIMEOUT_S:g} s. {_last_words(output)}") from error
+    return False
+
+
+async def _stop(process: asyncio.subprocess.Process, ended: asyncio.Task[int]) -> None:
+    if not ended.done():
+        process.send_signal(signal.SIGTERM)
+        await asyncio.wait({ended}, timeout=STOP_TIMEOUT_S)
+    if not ended.done():
+        os.killpg(process.pid, signal.SIGKILL)
+    await ended
+
+
+def _text(output: IO[bytes]) -> str:
+    output.seek(0)
+    return output.read().decode("utf-8", "replace")
+
+
+def _last_words(output: IO[bytes]) -> str:
+    lines = [line.strip() for line in _text(output).splitlines() if line.strip()]
+    return f"It said: {lines[-1][:300]}" if lines else "It said nothing."

@@ -1,0 +1,1 @@
+"""Tests of Roomtone on several machines."""

@@ -1,0 +1,158 @@
+"""The tests of a real cluster. They run in a network of their own: Ray listens on every address that it finds.
+
+`test_real_cluster` starts them; a plain test run does not collect this file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+from bot.cluster.address import pool_endpoint
+from bot.cluster.deployment import APP, DEPLOYMENT
+from tests.fakes.recognizer import FakeRecognizer
+from tests.voice.asr.recognizer_contract import RecognizerContract
+from tests.voice.recordings import bicycle
+from voice.asr.fallback import FallbackRecognizer
+from voice.asr.remote import RemoteRecognizer
+from voice.errors import RecogniserError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from voice.asr.port import Recognizer
+    from voice.endpoint import Endpoint
+
+# The pool's time limit is for a room. A machine that runs tests is slower.
+PATIENCE_S = 60.0
+ROOMTONE = [sys.executable, "-m", "bot"]
+
+
+def roomtone(folder: Path, *words: str) -> str:
+    """Run a command in `folder` and return what it printed."""
+    return subprocess.run(
+        [*ROOMTONE, *words], cwd=folder, env=environment(), capture_output=True, text=True, check=True
+    ).stdout
+
+
+def environment() -> dict[str, str]:
+    """Return the variables of a command that runs in another folder."""
+    return {**os.environ, "PYTHONPATH": str(Path.cwd())}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, whisper_model_dir: Path) -> Iterator[Path]:
+    """Yield the folder of a cluster of one machine, which `roomtone cluster up` keeps."""
+    folder = tmp_path_factory.mktemp("cluster")
+    (folder / "roomtone.toml").write_text(
+        f'[asr]\nmodel = "{whisper_model_dir.absolute()}"\ndevice = "cpu"\n', encoding="utf-8"
+    )
+    output = folder / "up.txt"
+    with output.open("wb") as file:
+        up = subprocess.Popen(
+            [*ROOMTONE, "cluster", "up", "--cpus", "0.5"], cwd=folder, env=environment(), stdout=file, stderr=file
+        )
+    try:
+        while "Ctrl-C ends it." not in output.read_text():
+            assert up.poll() is None, output.read_text()
+            time.sleep(0.2)
+        yield folder
+    finally:
+        up.send_signal(signal.SIGTERM)
+        up.wait(60)
+
+
+def endpoint_of(cluster: Path) -> Endpoint:
+    """Return where a bot on this machine reaches the pool."""
+    return replace(pool_endpoint("auto", cluster / "data" / "cluster"), timeout_s=PATIENCE_S)
+
+
+class TestPool(RecognizerContract):
+    """Runs the contract with a real recogniser in a real cluster."""
+
+    @pytest_asyncio.fixture
+    async def recognizer(self, cluster: Path) -> AsyncIterator[Recognizer]:
+        """Yield what a bot asks."""
+        async with RemoteRecognizer(endpoint_of(cluster), is_own=True) as recognizer:
+            yield recognizer
+
+
+@pytest.mark.asyncio
+async def test_without_the_token_nobody_is_heard(cluster: Path) -> None:
+    """A request with another token is refused, and the sentence says so."""
+    async with RemoteRecognizer(replace(endpoint_of(cluster), api_key="guessed"), is_own=True) as stranger:
+        with pytest.raises(RecogniserError, match="key"):
+            await stranger.recognize(bicycle(), language="en")
+
+
+def test_the_status_tells_machines_and_recognisers(cluster: Path) -> None:
+    """The operator reads each machine with what Ray may give away there, and how many recognisers hear."""
+    told = roomtone(cluster, "cluster", "status")
+    assert told.startswith("127.0.0.1: ")
+    assert "Recognisers that hear: 1 (running)." in told
+
+
+def test_a_second_one_on_this_machine_is_refused(cluster: Path) -> None:
+    """The second `up` ends with a sentence, and the first goes on."""
+    second = subprocess.run(
+        [*ROOMTONE, "cluster", "up"], cwd=cluster, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert second.returncode == 1
+    assert "in a cluster already" in second.stderr
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for other processes, which tell nobody."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110 - nothing here could set an event
+            await asyncio.sleep(0.2)
+
+
+def replicas() -> list[int]:
+    """Return the processes of the recognisers."""
+    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    return [int(line.split()[0]) for line in listed.splitlines() if f"ServeReplica:{APP}:{DEPLOYMENT}" in line]
+
+
+@pytest.mark.asyncio
+async def test_a_killed_recogniser_costs_no_word_and_comes_back(cluster: Path) -> None:
+    """While the recogniser's process is gone the bot's own hears; then Ray has put another in its place."""
+    own = FakeRecognizer(otherwise="my own hears")
+    async with RemoteRecognizer(endpoint_of(cluster), is_own=True) as pool:
+        both = FallbackRecognizer(pool, own)
+        (victim,) = replicas()
+        os.kill(victim, signal.SIGKILL)
+        assert (await both.recognize(bicycle(), language="en")).text
+        await until(lambda: bool(now := replicas()) and now != [victim])
+        assert "bicycle" in (await pool.recognize(bicycle(), language="en")).text
+
+
+@pytest.mark.asyncio
+async def test_after_down_the_own_recogniser_hears_and_no_process_is_left(cluster: Path) -> None:
+    """`roomtone cluster down` ends everything that `up` started; a bot hears by itself and knows why."""
+    assert "Asked" in roomtone(cluster, "cluster", "down")
+    await until(lambda: not ray_processes())
+    assert "Ending Ray" in (cluster / "up.txt").read_text()
+    own = FakeRecognizer(otherwise="my own hears")
+    async with RemoteRecognizer(endpoint_of(cluster), is_own=True) as pool:
+        both = FallbackRecognizer(pool, own)
+        heard = [(await both.recognize(bicycle(), language="en")).text for _ in range(3)]
+        assert heard == ["my own hears"] * 3
+        assert both.outage is not None
+    assert "in no cluster" in roomtone(cluster, "cluster", "down")
+
+
+def ray_processes() -> list[str]:
+    """Return the command lines of everything that belongs to Ray."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if "/ray/" in line or line.startswith("ray::")]

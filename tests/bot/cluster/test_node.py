@@ -1,0 +1,78 @@
+"""How a machine becomes a part of a cluster: the token, and the command line of Ray."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.cluster.address import ClusterError, pool_endpoint, quiet, read_token, token_environment
+from bot.cluster.node import NodeSettings, make_token, running_node, start_command
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_token_is_made_once_and_for_one_user(tmp_path: Path) -> None:
+    """The first machine makes a token that only its user can read, and keeps it."""
+    make_token(tmp_path / "cluster")
+    token = read_token(tmp_path / "cluster")
+    make_token(tmp_path / "cluster")
+    assert read_token(tmp_path / "cluster") == token
+    assert len(token) == 64
+    assert stat.S_IMODE((tmp_path / "cluster" / "token").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("content", [None, "", "\n", "\u00e9"])
+def test_without_a_token_the_sentence_says_where_it_comes_from(tmp_path: Path, content: str | None) -> None:
+    """A missing, empty or unreadable token is told with its file and its source."""
+    if content is not None:
+        (tmp_path / "token").write_text(content, encoding="utf-8")
+    with pytest.raises(ClusterError, match=r"token.*[Cc]opy"):
+        read_token(tmp_path)
+
+
+@pytest.mark.asyncio
+async def test_a_machine_that_joins_needs_the_token_first(tmp_path: Path) -> None:
+    """Joining makes no token of its own: the cluster would refuse it after a minute, with words nobody understands."""
+    with pytest.raises(ClusterError, match="first machine"):
+        async with running_node(NodeSettings(tmp_path, join="10.0.0.1:6379")):
+            pass
+    assert not (tmp_path / "token").exists()
+
+
+def test_the_first_machine_is_the_head(tmp_path: Path) -> None:
+    """It is reached at its own address, loopback unless the operator gives another."""
+    settings = NodeSettings(tmp_path)
+    words = start_command(settings)
+    assert settings.address == "127.0.0.1:6379"
+    assert "--head" in words
+    assert words[words.index("--node-ip-address") + 1] == "127.0.0.1"
+    assert "--address" not in words
+
+
+def test_another_machine_joins_it(tmp_path: Path) -> None:
+    """It is no head, and gives the head's address."""
+    settings = NodeSettings(tmp_path, ip="10.0.0.2", join="10.0.0.1:6379", cpus=4)
+    words = start_command(settings)
+    assert "--head" not in words
+    assert words[words.index("--address") + 1] == settings.address == "10.0.0.1:6379"
+    assert words[words.index("--num-cpus") + 1] == "4"
+
+
+def test_ray_reports_to_nobody(tmp_path: Path) -> None:
+    """Ray's report to its makers is off, and its own processes ask for the token."""
+    environment = {"RAY_USAGE_STATS_ENABLED": "1"}
+    quiet(environment)
+    assert environment["RAY_USAGE_STATS_ENABLED"] == "0"
+    assert "--disable-usage-stats" in start_command(NodeSettings(tmp_path))
+    assert token_environment(tmp_path)["RAY_AUTH_MODE"] == "token"
+
+
+def test_a_bot_asks_the_node_that_it_runs_on(tmp_path: Path) -> None:
+    """`auto` is this machine's own address, and any other is taken as it is; the token comes along."""
+    (tmp_path / "token").write_text("secret\n", encoding="ascii")
+    here, there = pool_endpoint("auto", tmp_path), pool_endpoint("10.0.0.1:8571", tmp_path)
+    assert (here.base_url, here.api_key) == ("http://127.0.0.1:8571/v1", "secret")
+    assert there.base_url == "http://10.0.0.1:8571/v1"
