@@ -73,10 +73,32 @@ RUN_THERE = {
     "roomtone rehearse hello --model-servers": ("tests/scenarios/test_model_servers.py", '"hello", "--model-servers"'),
     "roomtone rehearse watched": ("tests/scenarios/test_watching.py", '"watched"'),
     "roomtone rehearse three-hours": ("tests/scenarios/test_three_hours.py", '"rehearse", "three-hours"'),
+    "make endurance": ("Makefile", "python -m tests.endurance"),
+    "make endurance DURATION=20": ("Makefile", "DURATION"),
+    "python -m tests.endurance --only kills --kills 200": (
+        "tests/endurance/test_endurance.py",
+        '"--only", "kills", "--kills"',
+    ),
+    "roomtone cluster up --recognisers 1-4": ("tests/bot/cluster/own_network.py", '"cluster", "up"'),
+    "roomtone cluster up --ip 10.0.0.1": ("tests/bot/cluster/test_node.py", "start_command(settings)"),
+    "roomtone cluster up --ip 10.0.0.2 --join 10.0.0.1:6379": (
+        "tests/bot/cluster/test_node.py",
+        'join="10.0.0.1:6379"',
+    ),
+    "roomtone cluster status": ("tests/bot/cluster/own_network.py", '"cluster", "status"'),
+    # `cluster up` runs it.
+    "roomtone cluster scale 2-8": ("bot/cli/cluster.py", '"cluster", "scale"'),
+    "roomtone run --cluster auto": ("tests/bot/wiring/test_recognizer.py", "pool=pool"),
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
 }
 # Commands that install or configure something. The tests below check them without running them.
-SHOWN = {"make setup", "cp .env.example .env"}
+SHOWN = {
+    "make setup",
+    "cp .env.example .env",
+    "pip install 'roomtone[cluster]'",
+    "roomtone models pull whisper",
+    "roomtone models pull voice-joe voice-kokoro",
+}
 # The tests have no container engine and no running systemd: tests/deploy checks the files that these read.
 SERVICE = {
     "docker compose up -d --build",
@@ -115,12 +137,16 @@ CURLS = [command for command in COMMANDS if command.startswith("curl ")]
 # The options of the benchmarks are checked here; tests/benchmarks runs the benchmarks.
 BENCHES = [command for command in COMMANDS if command.startswith("roomtone bench ")]
 # A person works with these for hours, so the tests run them without folds and without recorded answers.
-BY_HAND = [command for command in COMMANDS if command.startswith("python -m benchmarks.")]
+BY_HAND = [command for command in COMMANDS if command.startswith("python -m benchmarks.memory.")]
+
+
+# Reads all recordings for minutes, and prints coefficients that a person writes into the code.
+FIT = "python -m benchmarks.endpoint.fit DIR data/free-talk"
 
 
 def test_every_command_has_its_proof() -> None:
     """Every command in the documentation is tested, and every command listed here is in the documentation."""
-    proven = {*RUN_HERE, TRIAL, *RUN_ON_TRIAL, *RUN_THERE, *SHOWN, *SERVICE, *CURLS, *BENCHES, *BY_HAND}
+    proven = {*RUN_HERE, TRIAL, *RUN_ON_TRIAL, *RUN_THERE, *SHOWN, *SERVICE, *CURLS, *BENCHES, *BY_HAND, FIT}
     unproven = {command: pages for command, pages in COMMANDS.items() if command not in proven}
     unproven = {command: pages for command, pages in unproven.items() if not command.startswith("CONTROL=")}
     assert unproven == {}
@@ -209,6 +235,20 @@ def test_a_program_for_recordings_takes_what_the_page_says(command: str, tmp_pat
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("0 ")
+
+
+def test_the_policy_of_ends_is_fitted_to_two_folders() -> None:
+    """The program takes the two folders of the example. Only its help is run, because it takes minutes."""
+    words = shlex.split(FIT)[1:3]
+    shown = subprocess.run(
+        [sys.executable, *words, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=REPOSITORY,
+        env=environment(REPOSITORY / "data", TERM="dumb", COLUMNS="200"),
+    ).stdout
+    assert re.search(r"usage: \S+.* speech\w* talk\w*$", shown.splitlines()[0], re.IGNORECASE)
 
 
 def test_setting_up_is_one_target() -> None:
