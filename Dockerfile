@@ -16,17 +16,17 @@ ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PROJECT_ENVIRONMENT=/app/.venv UV
 RUN pip install --no-cache-dir 'uv==0.13.8'
 WORKDIR /app
 COPY pyproject.toml uv.lock README.md LICENSE ./
-RUN --mount=type=cache,target=/root/.cache/uv uv sync --frozen --no-dev --all-extras --no-install-project
+RUN --mount=type=cache,target=/root/.cache/uv uv sync --frozen --no-dev --all-extras --no-extra cluster --no-install-project
 COPY benchmarks benchmarks
 COPY bot bot
 COPY compaction compaction
 COPY config config
 COPY rehearsal rehearsal
 COPY voice voice
-RUN --mount=type=cache,target=/root/.cache/uv uv sync --frozen --no-dev --all-extras --no-editable
+RUN --mount=type=cache,target=/root/.cache/uv uv sync --frozen --no-dev --all-extras --no-extra cluster --no-editable
 
 FROM build AS build-cuda
-RUN --mount=type=cache,target=/root/.cache/uv uv sync --frozen --no-dev --group cuda --all-extras --no-editable
+RUN --mount=type=cache,target=/root/.cache/uv uv sync --frozen --no-dev --group cuda --all-extras --no-extra cluster --no-editable
 
 # The image without Roomtone's libraries. uv and its cache stay behind in the stages above.
 FROM ${PYTHON_IMAGE} AS runtime

@@ -16,7 +16,7 @@ BIN := $(VENV)/bin
 UV_HOME := .cache/uv
 # An installed uv is used; else one is installed into .cache, which needs nothing but Python.
 UV := $(shell command -v uv 2>/dev/null || echo $(UV_HOME)/bin/uv)
-# What a bot needs, and what its developers need too: the second has 450 MB more.
+# What a bot needs, and what its developers need too: the second has 750 MB more.
 INSTALLED := $(VENV)/.installed
 SYNCED := $(VENV)/.synced
 SOURCES := benchmarks bot compaction config docs rehearsal tests voice
@@ -117,7 +117,7 @@ types: $(SYNCED)
 
 # `--inexact`: a bot that is started after `make test` keeps the developers' tools.
 $(INSTALLED): pyproject.toml uv.lock | $(UV)
-	$(UV) sync --frozen --all-extras --no-dev --inexact --python $(PYTHON)
+	$(UV) sync --frozen --all-extras --no-extra cluster --no-dev --inexact --python $(PYTHON)
 	touch $@
 
 $(SYNCED): pyproject.toml uv.lock | $(UV)

@@ -140,5 +140,5 @@ def test_running_needs_no_developers_tools() -> None:
         ).stdout
         for target in ("setup", "lint")
     }
-    assert "sync --frozen --all-extras --no-dev --inexact" in planned["setup"]
+    assert "sync --frozen --all-extras --no-extra cluster --no-dev --inexact" in planned["setup"]
     assert "--no-dev" not in planned["lint"]

@@ -50,9 +50,10 @@ def test_small_run_writes_its_json(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_the_reply_benchmark_measures_the_parts_that_were_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, whisper_model_dir: Path
 ) -> None:
     """Only the named parts are measured, the others are marked as not measured, and an unknown part is refused."""
+    monkeypatch.setenv("ROOMTONE_ASR__MODEL", str(whisper_model_dir.absolute()))
     file = tmp_path / "reply.json"
     words = ["bench", "reply", "--quick", "--only", "deciding", "--only", "pauses", "--json", str(file)]
     assert run_command_line(words) == 0

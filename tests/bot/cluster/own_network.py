@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
+from bot.cli.cluster import running_process
 from bot.cluster.address import pool_endpoint
 from bot.cluster.deployment import APP, DEPLOYMENT
 from tests.fakes.recognizer import FakeRecognizer
@@ -149,6 +150,7 @@ async def test_after_down_the_own_recogniser_hears_and_no_process_is_left(cluste
         heard = [(await both.recognize(bicycle(), language="en")).text for _ in range(3)]
         assert heard == ["my own hears"] * 3
         assert both.outage is not None
+    await until(lambda: running_process(cluster / "data" / "cluster") is None)
     assert "in no cluster" in roomtone(cluster, "cluster", "down")
 
 

@@ -148,7 +148,7 @@ async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path)
         await house.say(BO.id, "Roomtone, where is the spare key?")
         await silent(house)
         assert house.said[-1] == "Bo: Roomtone, where is the spare key?"
-        assert "2 silenced" in room.status()
+        assert "silenced: 2" in room.status()
         assert "I am silenced for now" in room.status()
         await house.say(BO.id, "Roomtone, you can talk again.")
         await settle(lambda: house.place.written[-1] == MAY_SPEAK)
@@ -219,7 +219,7 @@ async def test_over_the_ceiling_it_says_so_once_and_is_silent(tmp_path: Path) ->
             assert len(told) == 1
             assert "silent for about 60 minutes" in told[0]
             assert "The last hour took 1 of 1 calls of the model" in room.status()
-            assert "2 over ceiling" in room.status()
+            assert "over the limit of an hour: 2" in room.status()
             await house.pass_time(3_600.0, step_s=30.0)
             await house.say(ADA.id, "Roomtone, are you there?")
             await house.reply(2)
