@@ -371,7 +371,8 @@ async def test_300_comings_and_goings_are_one_turn_a_minute(tmp_path: Path) -> N
         room.close("asked")
         assert await ended(house, task) == "asked"
         assert len(house.turns) <= 7
-        assert house.said[-1].endswith("then joined again.")
+        # Whether Cy was there when the last minute's turn was made is a matter of which second that was.
+        assert house.said[-1].endswith(("then joined again.", "came back 29 times.", "came back 30 times."))
 
 
 @pytest.mark.asyncio
