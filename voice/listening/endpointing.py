@@ -220,7 +220,9 @@ class Endpointer:
                 # The earliest end that the text can lead to, or its absence.
                 best = self._silence_needed(replace(evidence, sentence_end=1.0))
                 stretch.earliest = min(self._end_silence, best, self._silence_needed(evidence))
-            return []
+            if evidence is None or best < self._silence_needed(replace(evidence, sentence_end=0.0)):
+                return []
+            # The text can change nothing, so nobody waits for it.
         stretch.asking = False
         stretch.limit = self._end_silence if evidence is None else self._silence_needed(evidence)
         return self._close(stretch) if self._next - last >= stretch.limit else []

@@ -376,8 +376,8 @@ async def test_a_late_judge_costs_time_and_no_words() -> None:
         assert bench.texts == []
         judge.gate.set()
         await until(lambda: bool(bench.texts))
-    # The text is recognised while the end is still uncertain, because it helps to decide; it is the utterance's text.
-    assert bench.recognizer.interims == [True]
+    # So sure an intonation decides alone, and by then the silence is over: the text is recognised once, as finished speech.
+    assert bench.recognizer.interims == [False]
 
 
 @pytest.mark.asyncio
