@@ -7,27 +7,44 @@ import json
 import os
 import sys
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.errors import BenchmarkError
+from benchmarks.errors import BenchmarkError, PeerError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
+ANSWER_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 30.0
 # Encryption groups of 150 members make long lines.
 _LINE_BYTES = 1 << 24
 
 
+@dataclass(frozen=True, slots=True)
+class ChildErrors:
+    """What is raised for a child that fails. The sentences have places for the child's `name` and the `reason`."""
+
+    kind: type[BenchmarkError] = BenchmarkError
+    silent: str = "The process for {name} did not answer ({reason})."
+    failed: str = "The process for {name} failed: {reason}"
+
+
+CHILD_ERRORS = ChildErrors()
+# Of another library or recogniser. The benchmark goes on without it.
+PEER_ERRORS = ChildErrors(PeerError, "{name} stopped answering ({reason}).", "{name} failed: {reason}")
+
+
 class ChildProcess:
     """A running child. Made by `child_process`."""
 
-    def __init__(self, name: str, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, name: str, process: asyncio.subprocess.Process, errors: ChildErrors) -> None:
         self._name = name
         self._process = process
+        self._errors = errors
 
-    async def ask(self, op: str, *, timeout_s: float = 120.0, **request: object) -> dict[str, Any]:
-        """Send a request and return the answer. Raises `BenchmarkError` if there is none or it is an error."""
+    async def ask(self, op: str, *, timeout_s: float = ANSWER_TIMEOUT_S, **request: object) -> dict[str, Any]:
+        """Send a request and return the answer. Raises the child's error if there is none or it is an error."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -36,20 +53,26 @@ class ChildProcess:
                 await self._process.stdin.drain()
                 answer = json.loads(await self._process.stdout.readline())
         except (OSError, TimeoutError, ValueError) as error:
-            raise BenchmarkError(f"The process for {self._name} did not answer ({type(error).__name__}).") from error
+            silent = self._errors.silent.format(name=self._name, reason=type(error).__name__)
+            raise self._errors.kind(silent) from error
         if "error" in answer:
-            raise BenchmarkError(f"The process for {self._name} failed: {answer['error']}")
+            raise self._errors.kind(self._errors.failed.format(name=self._name, reason=answer["error"]))
         assert isinstance(answer, dict)
         return answer
 
 
 @asynccontextmanager
 async def child_process(
-    name: str, command: Sequence[str], *, env: Mapping[str, str] | None = None
+    name: str,
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    errors: ChildErrors = CHILD_ERRORS,
 ) -> AsyncIterator[ChildProcess]:
     """Run `command` until the block is left. It gets `{"op": "stop"}` then, and is killed if that does not end it.
 
-    `name`: what the process is for, in messages. `env`: added to the environment.
+    `name`: what the process is for, in messages. `env`: added to the environment. `errors`: raised if it
+    fails.
     """
     process = await asyncio.create_subprocess_exec(
         *command,
@@ -60,7 +83,7 @@ async def child_process(
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        yield ChildProcess(name, process)
+        yield ChildProcess(name, process, errors)
     finally:
         await _stop(process)
 

@@ -57,7 +57,7 @@ class PeerProcess:
     async def hear(self, line: ConversationLine) -> None:
         """Add one turn, and return when every fold that is due has finished. Raises PeerError."""
         started = time.monotonic()
-        await self._pipe.ask(op="hear", text=format_line(line), by_bot=line.by_bot)
+        await self._pipe.ask("hear", text=format_line(line), by_bot=line.by_bot)
         self._heard += 1
         took_s = time.monotonic() - started
         if took_s > _FOLD_LEAST_S:
@@ -65,7 +65,7 @@ class PeerProcess:
 
     async def standing(self) -> MemorySnapshot:
         """Return the summary and the number of turns it covers. Raises PeerError."""
-        answer = await self._pipe.ask(op="standing")
+        answer = await self._pipe.ask("standing")
         folds, failures, messages = (_integer(answer, name) for name in ("folds", "failures", "messages"))
         self._cost.failures = failures
         verbatim = messages - (folds > 0)
@@ -79,7 +79,7 @@ class PeerProcess:
         behind.
         """
         turns = [{"text": format_line(line), "by_bot": line.by_bot} for line in lines]
-        answer = await self._pipe.ask(op="barge_in", turns=turns, turn_s=turn_s)
+        answer = await self._pipe.ask("barge_in", turns=turns, turn_s=turn_s)
         return {name: _integer(answer, name) for name in ("asked", "applied", "behind")}
 
 

@@ -7,15 +7,13 @@ through the interruptions. Times are taken where packets reach the media server.
 from __future__ import annotations
 
 import asyncio
-import json
 import ssl
-import sys
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.errors import BenchmarkError
+from benchmarks.child_process import ANSWER_TIMEOUT_S, ChildErrors, child_process, python_module
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
@@ -25,19 +23,20 @@ from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
+    from benchmarks.child_process import ChildProcess
     from rehearsal.discord.arrivals import PacketArrival
 
 _PERSON_ID = 2001
 _FIRST_GUILD_ID, _FIRST_CHANNEL_ID = 5001, 6001
-# Loading the models on a busy machine takes longest.
-_ANSWER_TIMEOUT_S = 120.0
-_STOP_TIMEOUT_S = 30.0
 _SOUND_TIMEOUT_S = 20.0
 # Seconds between a person's sentences. With ten rooms, the recogniser is called about once a second.
 _SAY_EVERY_S = 8.0
 # Every answer is longer than the whole measurement.
 _SENTENCE = "Then we went on along the river, and whoever was tired sat down under a tree and looked at the water. "
 _SENTENCES = 150
+_ERRORS = ChildErrors(
+    silent="The process with the rooms stopped answering ({reason}).", failed="The rooms could not be opened: {reason}"
+)
 # These settings prevent interruptions, because the measurement needs a bot that is always speaking.
 _SETTINGS = {
     "llm.model": MODEL,
@@ -51,9 +50,9 @@ _SETTINGS = {
 class ManyRooms:
     """All rooms that are open so far. `arrivals`: the bot's packets in each room, in order."""
 
-    def __init__(self, stack: AsyncExitStack, process: asyncio.subprocess.Process, clip: Clip, model_url: str) -> None:
+    def __init__(self, stack: AsyncExitStack, child: ChildProcess, clip: Clip, model_url: str) -> None:
         self._stack = stack
-        self._process = process
+        self._child = child
         self._clip = clip
         self._settings = {**_SETTINGS, "llm.base_url": model_url}
         self._people: list[ScriptedPerson] = []
@@ -82,9 +81,9 @@ class ManyRooms:
         }
         if number == 0:
             settings = {**self._settings, "storage.data_dir": str(data_dir)}
-            await self.ask(op="start", settings=settings, discord=where)
+            await self.ask("start", settings=settings, discord=where)
         else:
-            await self.ask(op="enter", discord=where)
+            await self.ask("enter", discord=where)
         await person.meet(ROOMTONE_BOT_ID)
         self._people.append(person)
         self.arrivals.append(kept)
@@ -97,21 +96,9 @@ class ManyRooms:
             await person.say(self._clip)
             await asyncio.sleep(_SAY_EVERY_S)
 
-    async def ask(self, **request: object) -> dict[str, Any]:
+    async def ask(self, op: str, **request: object) -> dict[str, Any]:
         """Send a request to the bot's process and return the answer. Raises `BenchmarkError`."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            self._process.stdin.write((json.dumps(request) + "\n").encode())
-            async with asyncio.timeout(_ANSWER_TIMEOUT_S):
-                await self._process.stdin.drain()
-                answer = json.loads(await self._process.stdout.readline())
-        except (OSError, TimeoutError, ValueError) as error:
-            raise BenchmarkError(f"The process with the rooms stopped answering ({type(error).__name__}).") from error
-        if "error" in answer:
-            raise BenchmarkError(f"The rooms could not be opened: {answer['error']}")
-        assert isinstance(answer, dict)
-        return answer
+        return await self._child.ask(op, timeout_s=ANSWER_TIMEOUT_S, **request)
 
     async def hush(self) -> None:
         """Stop the people from speaking."""
@@ -127,34 +114,14 @@ async def open_many_rooms(clip: Path) -> AsyncIterator[tuple[ManyRooms, Path]]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-rooms-")))
         model = await stack.enter_async_context(LocalChatServer(ChatBehaviour(answer=lambda _: _SENTENCE * _SENTENCES)))
         sound = await asyncio.to_thread(Clip.load, clip)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "benchmarks.reply.many_rooms_process",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        rooms = ManyRooms(stack, process, sound, model.base_url)
-        try:
-            yield rooms, folder
-        finally:
-            await rooms.hush()
-            await _stop(process)
-
-
-async def _stop(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is not None:
-        return
-    assert process.stdin is not None
-    process.stdin.write(b'{"op": "stop"}\n')
-    process.stdin.close()
-    try:
-        async with asyncio.timeout(_STOP_TIMEOUT_S):
-            await process.wait()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
+        command = python_module("benchmarks.reply.many_rooms_process")
+        # Inside the stack, so that the bot ends before the rooms' Discords do.
+        async with child_process("the rooms", command, errors=_ERRORS) as child:
+            rooms = ManyRooms(stack, child, sound, model.base_url)
+            try:
+                yield rooms, folder
+            finally:
+                await rooms.hush()
 
 
 def _person(discord: LocalDiscord) -> ScriptedPerson:

@@ -7,26 +7,26 @@ has its own connection to its Discord; everything else is shared. The processes 
     {"op": "enter", "discord": {...}}                       -> {"ok": true}    the bot is in one more room
     {"op": "busy", "block_ms": 40, "share": 0.4}            -> {"ok": true}    its event loop is blocked like this
     {"op": "figures"}                                       -> {"rss_mb", "cpu_s", "threads"}
-    {"op": "stop"}                                          -> {"ok": true}    and the process ends
+    {"op": "stop"}                                          no answer: the process ends
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
-import sys
 import threading
 import time
 from contextlib import AsyncExitStack
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import structlog
 from pydantic import SecretStr
 
+from benchmarks.child_process import keep_stdout_for_answers, serve
 from bot.app import RunningBot, running_bot
 from bot.cli.environment import local_zone
 from bot.discord.client import connected
@@ -131,20 +131,12 @@ def figures() -> dict[str, float]:
     }
 
 
-async def serve(answers: int) -> None:
-    """Answer requests until `stop` or the end of stdin. A failure is not raised; the answer then contains `error`."""
+async def run(answers: int) -> None:
+    """Answer requests until `stop` or the end of stdin."""
     async with AsyncExitStack() as stack:
         roomful = ManyRoomsBot(stack)
         stack.callback(roomful.end)
-        while line := await asyncio.to_thread(sys.stdin.readline):
-            request = json.loads(line)
-            try:
-                answer = await _answered(roomful, request)
-            except Exception as error:  # noqa: BLE001 - whatever breaks is what the other side has to know
-                answer = {"error": f"{type(error).__name__}: {error}"[:500]}
-            os.write(answers, (json.dumps(answer) + "\n").encode())
-            if request["op"] == "stop":
-                return
+        await serve(answers, partial(_answered, roomful))
 
 
 async def _answered(roomful: ManyRoomsBot, request: Fields) -> Fields:
@@ -157,16 +149,13 @@ async def _answered(roomful: ManyRoomsBot, request: Fields) -> Fields:
             roomful.keep_busy(request["block_ms"], request["share"])
         case "figures":
             return figures()
-        case "stop":
-            pass
         case other:
             return {"error": f"unknown request {other}"}
     return {"ok": True}
 
 
 if __name__ == "__main__":
-    # Logs and libraries write to stdout, so redirect stdout to stderr and keep the original stdout for the answers.
-    channel = os.dup(1)
-    os.dup2(2, 1)
+    # Logs and libraries write to stdout.
+    channel = keep_stdout_for_answers()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    asyncio.run(serve(channel))
+    asyncio.run(run(channel))

@@ -89,9 +89,9 @@ async def measure_pacing(
                 await opened.open_another(data_dir)
             if not steps:
                 await asyncio.sleep(_WARM_UP_S)
-            await opened.ask(op="busy", block_ms=BLOCK_MS, share=BLOCK_SHARE)
+            await opened.ask("busy", block_ms=BLOCK_MS, share=BLOCK_SHARE)
             steps.append(await _steadiness(opened, seconds))
-            await opened.ask(op="busy", block_ms=0.0, share=0.0)
+            await opened.ask("busy", block_ms=0.0, share=0.0)
             progress.advance()
         quiet = await _steadiness(opened, seconds)
         progress.advance()
@@ -117,14 +117,14 @@ def growth_mb(steps: Sequence[Steadiness]) -> float | None:
 
 async def _steadiness(opened: ManyRooms, seconds: float) -> Steadiness:
     await asyncio.sleep(_SETTLE_S)
-    before = await opened.ask(op="figures")
+    before = await opened.ask("figures")
     for arrivals in opened.arrivals:
         arrivals.clear()
     began = time.monotonic()
     await asyncio.sleep(seconds)
     took_s = time.monotonic() - began
     kept = [list(arrivals) for arrivals in opened.arrivals]
-    after = await opened.ask(op="figures")
+    after = await opened.ask("figures")
     spurts = [spurt for arrivals in kept for spurt in talkspurts(arrivals)]
     jitter, late = jitter_ms(spurts), list(lateness_ms(spurts))
     return Steadiness(

@@ -114,7 +114,7 @@ async def _speak(peer: PeerPipe, recording: SpeechRecording, end: PauseResult, f
 
     voice_end_s = await asyncio.to_thread(write)
     return await peer.ask(
-        op="speak",
+        "speak",
         file=str(file),
         voice_end_s=voice_end_s,
         end_s=end.end_s,

@@ -39,8 +39,8 @@ async def test_a_peer_that_dies_is_a_plain_sentence(tmp_path: Path, whisper_mode
     async with open_peer(
         peer, folder=tmp_path, peers_dir=tmp_path, language="en", threads=1, progress=NoProgress()
     ) as transcriber:
-        transcriber._process.kill()
-        await transcriber._process.wait()
+        transcriber._child._process.kill()
+        await transcriber._child._process.wait()
         with pytest.raises(PeerError, match="faster-whisper stopped answering"):
             await transcriber.transcribe(bicycle())
 
