@@ -21,7 +21,7 @@ from benchmarks.asr.peers import WHISPER_CPP, PeerRecogniser, open_peer
 from benchmarks.asr.tally import Tally, ratio_at
 from benchmarks.disabled_logging import logging_disabled
 from benchmarks.errors import PeerError
-from benchmarks.machine import busy_sentence, describe_machine
+from benchmarks.measuring import Measuring
 from benchmarks.reply.recordings import load_recordings
 from benchmarks.report import BenchmarkReport, Target, at_most
 from config.load import load
@@ -35,10 +35,8 @@ if TYPE_CHECKING:
 
     from benchmarks.asr.options import AsrBenchOptions
     from benchmarks.asr.peers import PeerTranscriber
-    from benchmarks.machine import Machine
     from benchmarks.progress import Progress
     from benchmarks.reply.recordings import SpeechRecording
-    from benchmarks.report import Json
     from config.schema import Settings
     from voice.audio import Pcm
 
@@ -46,7 +44,6 @@ OURS = "roomtone"
 PEOPLE = (2, 4)
 # The CPU time is compared for utterances of about the length that people's have.
 TYPICAL_S = (6.0, 9.0)
-_UNFINISHED = "This run was not finished when this was written."
 _NO_GGML = "whisper.cpp was not measured: it needs a model in its own format; --ggml FILE takes one."
 
 
@@ -58,42 +55,31 @@ async def run(
     Raises `ScenarioError` for a folder without a manifest, and the bot's own errors if one of its models is missing.
     """
     recordings = load_recordings(options.folder)
-    measuring = _Measuring(options, progress, load(), recordings.some(options.recordings), describe_machine(), on_part)
+    measuring = _Measuring(
+        options=options,
+        progress=progress,
+        on_part=on_part,
+        settings=load(),
+        recordings=recordings.some(options.recordings),
+    )
     if not recordings.real:
         measuring.remark("No manifest was named, so the bundled recordings were used: three synthetic voices.")
-    if (busy := busy_sentence()) is not None:
-        measuring.remark(busy)
+    measuring.remark_if_busy()
     with logging_disabled(), tempfile.TemporaryDirectory(prefix="roomtone-asr-") as folder:
         await measuring.all_parts(Path(folder))
     return measuring.report()
 
 
-@dataclass(slots=True)
-class _Measuring:
+@dataclass(slots=True, kw_only=True)
+class _Measuring(Measuring):
     """One run and its results so far."""
 
+    bench = "asr"
+
     options: AsrBenchOptions
-    progress: Progress
     settings: Settings
     recordings: Sequence[SpeechRecording]
-    machine: Machine
-    on_part: Callable[[BenchmarkReport], None] | None
-    ours: dict[str, Json] = field(default_factory=dict)
-    peers: dict[str, Json] = field(default_factory=dict)
     tallies: dict[str, dict[str, Tally]] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
-
-    def remark(self, sentence: str) -> None:
-        """Show a sentence now and add it to the report."""
-        self.remarks.append(sentence)
-        self.progress.say(sentence)
-
-    def report(self, *, unfinished: bool = False) -> BenchmarkReport:
-        """Return the report of the results so far."""
-        more = (_UNFINISHED,) if unfinished else ()
-        return BenchmarkReport(
-            "asr", self.machine, dict(self.ours), dict(self.peers), self._targets(), (*self.remarks, *more)
-        )
 
     async def all_parts(self, folder: Path) -> None:
         """Measure the chosen parts one after the other."""
@@ -173,7 +159,7 @@ class _Measuring:
             entry = self.peers[peer.name]
             assert isinstance(entry, dict)
             entry[name] = tallies[peer.name].figures()
-        self._done()
+        self.part_done()
 
     def _sounds(
         self, recording: SpeechRecording, path: DiscordPath | None
@@ -199,14 +185,9 @@ class _Measuring:
                 language=self.options.language,
                 progress=self.progress,
             )
-            self._done()
+            self.part_done()
 
-    def _done(self) -> None:
-        """Pass on the unfinished report, because a run takes minutes and may fail."""
-        if self.on_part is not None:
-            self.on_part(self.report(unfinished=True))
-
-    def _targets(self) -> tuple[Target, ...]:
+    def targets(self) -> tuple[Target, ...]:
         alone, opus = self.tallies.get("alone", {}), self.tallies.get("opus", {})
         defaults = "faster-whisper"
         more = None

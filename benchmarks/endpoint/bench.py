@@ -8,6 +8,7 @@ and one of the two sets of free talk. The other set decides, and is told apart.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.endpoint.curve import (
@@ -21,7 +22,7 @@ from benchmarks.endpoint.curve import (
 )
 from benchmarks.endpoint.free_talk import TalkSet, make_free_talk
 from benchmarks.endpoint.observed_pauses import PauseObserver, observe_all
-from benchmarks.machine import busy_sentence, describe_machine
+from benchmarks.measuring import Measuring
 from benchmarks.reply.recordings import load_recordings
 from benchmarks.report import BenchmarkReport, Target, at_most
 from benchmarks.stats import percentile
@@ -60,22 +61,30 @@ async def run(
 
     Raises `ScenarioError` for a folder without a manifest, and the bot's own errors if one of its models is missing.
     """
-    settings, machine = load(), describe_machine()
-    remarks = [sentence for sentence in (busy_sentence(),) if sentence is not None]
+    settings = load()
+    measuring = _Measuring(progress=progress, on_part=on_part)
+    measuring.remark_if_busy()
     if options.talk is not None and not all((options.talk / part / MANIFEST).is_file() for part in TalkSet):
         await make_free_talk(options.talk, settings.models, progress)
     observer = await asyncio.to_thread(PauseObserver, settings)
     if not observer.has_turn_model:
-        remarks.append(_NO_TURN_MODEL)
-    ours: dict[str, Json] = {}
+        measuring.remark(_NO_TURN_MODEL)
     for name, recordings, leads in _sets(options):
         progress.step(name, total=len(recordings))
         pauses = await asyncio.to_thread(observe_all, recordings, observer, progress, leads=leads)
-        ours[name] = figures(pauses, recordings=len(recordings), passes=len(leads))
-        report = BenchmarkReport("endpoint", machine, dict(ours), {}, targets(ours), tuple(remarks))
-        if on_part is not None:
-            on_part(report)
-    return report
+        measuring.ours[name] = figures(pauses, recordings=len(recordings), passes=len(leads))
+        measuring.part_done()
+    return measuring.report()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Measuring(Measuring):
+    """One run and its results so far."""
+
+    bench = "endpoint"
+
+    def targets(self) -> tuple[Target, ...]:
+        return endpoint_targets(self.ours)
 
 
 def figures(pauses: Sequence[ObservedPause], *, recordings: int, passes: int) -> dict[str, Json]:
@@ -97,7 +106,7 @@ def figures(pauses: Sequence[ObservedPause], *, recordings: int, passes: int) ->
     }
 
 
-def targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
+def endpoint_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
     """Return the two goals for real speech and for the free talk that was kept apart."""
     found: list[Target] = []
     for name in JUDGED:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from benchmarks.child_process import ChildProcess, child_process, python_module
 from benchmarks.leaks.growth import growth
-from benchmarks.machine import busy_sentence, describe_machine
+from benchmarks.measuring import Measuring
 from benchmarks.report import BenchmarkReport, Target, at_most
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from benchmarks.progress import Progress
     from benchmarks.report import Json
@@ -35,11 +35,12 @@ class LeaksBenchOptions:
     packets: int = 100_000
 
 
-async def run(options: LeaksBenchOptions, progress: Progress) -> BenchmarkReport:
-    """Measure both parts. Raises `BenchmarkError`."""
-    machine = describe_machine()
-    busy = busy_sentence()
-    ours: dict[str, Json] = {}
+async def run(
+    options: LeaksBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
+) -> BenchmarkReport:
+    """Measure both parts. `on_part` gets the unfinished report after each part. Raises `BenchmarkError`."""
+    measuring = _Measuring(progress=progress, on_part=on_part)
+    measuring.remark_if_busy()
     async with AsyncExitStack() as stack:
         crowd = await stack.enter_async_context(
             child_process("the crowd", python_module("benchmarks.receive.crowd_process"))
@@ -48,15 +49,19 @@ async def run(options: LeaksBenchOptions, progress: Progress) -> BenchmarkReport
         process = await stack.enter_async_context(child_process("the link", python_module("benchmarks.leaks.process")))
         await process.ask("enter", discord=where)
         for op, total in (("joins", options.joins), ("packets", options.packets)):
-            ours[f"{total:,} {op}"] = await _sampled(process, op, total, progress)
-    return BenchmarkReport(
-        bench="leaks",
-        machine=machine,
-        ours=ours,
-        peers={},
-        targets=leaks_targets(ours),
-        remarks=() if busy is None else (busy,),
-    )
+            measuring.ours[f"{total:,} {op}"] = await _sampled(process, op, total, progress)
+            measuring.part_done()
+    return measuring.report()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Measuring(Measuring):
+    """One run and its results so far."""
+
+    bench = "leaks"
+
+    def targets(self) -> tuple[Target, ...]:
+        return leaks_targets(self.ours)
 
 
 async def _sampled(process: ChildProcess, op: str, total: int, progress: Progress) -> dict[str, Json]:

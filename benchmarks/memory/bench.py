@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.disabled_logging import logging_disabled
 from benchmarks.errors import BenchmarkError, PeerError
-from benchmarks.machine import busy_sentence, describe_machine
+from benchmarks.measuring import Measuring
 from benchmarks.memory.barge_in import SUMMARY_S, TURN_S, measure_barge_in
 from benchmarks.memory.blind import read_verdicts
 from benchmarks.memory.cases import measure_cases
@@ -29,7 +29,6 @@ from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.system_catalogue import peer_system, recorded_systems, roomtone_systems, systems_without_model
 from benchmarks.memory.targets import memory_targets
 from benchmarks.peers.process import peer_process
-from benchmarks.report import BenchmarkReport
 from benchmarks.stats import share_of
 from benchmarks.stub_model import stub_endpoint
 from compaction.settings import CompactionSettings
@@ -38,16 +37,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from benchmarks.machine import Machine
     from benchmarks.memory.options import MemoryBenchOptions
     from benchmarks.memory.system_catalogue import SystemSpec
     from benchmarks.peers.environment import PeerLibrary
     from benchmarks.progress import Progress
-    from benchmarks.report import Json
+    from benchmarks.report import BenchmarkReport, Json, Target
     from compaction.ports import Embedder
 
 _BARGE_IN_TURNS = 300
-_UNFINISHED = "This run was not finished when this was written."
 
 
 async def run(
@@ -58,7 +55,7 @@ async def run(
     Raises EndpointError when a configured endpoint does not answer, and TranscriptFormatError when supplied
     conversations cannot be read. Anything else that is missing becomes a remark in the report.
     """
-    measuring = _Measuring(options, progress, ConversationSets(options), describe_machine(), on_part)
+    measuring = _Measuring(options=options, progress=progress, on_part=on_part, material=ConversationSets(options))
     with logging_disabled():
         async with AsyncExitStack() as stack:
             endpoint = await find_endpoint(options, stack, measuring.remark, progress)
@@ -71,8 +68,7 @@ async def run(
             chosen = _chosen(entrants, options.only)
             if not options.parts or {"speed", "search", "facts"} & set(options.parts):
                 measuring.embedder = await find_embedder(options, stack, measuring.remark)
-            if (busy := busy_sentence()) is not None:
-                measuring.remark(busy)
+            measuring.remark_if_busy()
             await measuring.measure(chosen, pythons)
             if options.unread is not None:
                 count = write_sheet(options.unread, measuring.unread)
@@ -91,41 +87,19 @@ def _chosen(entrants: Sequence[SystemSpec], only: Sequence[str]) -> list[SystemS
     return [entrant for entrant in entrants if not only or entrant.name in only]
 
 
-@dataclass(slots=True)
-class _Measuring:
+@dataclass(slots=True, kw_only=True)
+class _Measuring(Measuring):
     """One run and its results so far."""
 
+    bench = "memory"
+
     options: MemoryBenchOptions
-    progress: Progress
     material: ConversationSets
-    machine: Machine
-    on_part: Callable[[BenchmarkReport], None] | None
-    ours: dict[str, Json] = field(default_factory=dict)
-    peers: dict[str, Json] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
     embedder: Embedder | None = None
     unread: list[UnreadText] = field(default_factory=list)
 
-    def remark(self, sentence: str) -> None:
-        """Show a sentence now and add it to the report."""
-        self.remarks.append(sentence)
-        self.progress.say(sentence)
-
-    def report(self, *, unfinished: bool = False) -> BenchmarkReport:
-        more = (_UNFINISHED,) if unfinished else ()
-        return BenchmarkReport(
-            bench="memory",
-            machine=self.machine,
-            ours=dict(self.ours),
-            peers=dict(self.peers),
-            targets=memory_targets(self.ours, self.peers),
-            remarks=(*self.remarks, *more),
-        )
-
-    def part_done(self) -> None:
-        """Report the results so far, because a run may take an hour and may fail."""
-        if self.on_part is not None:
-            self.on_part(self.report(unfinished=True))
+    def targets(self) -> tuple[Target, ...]:
+        return memory_targets(self.ours, self.peers)
 
     async def measure(self, entrants: Sequence[SystemSpec], pythons: Mapping[PeerLibrary, Path]) -> None:
         """Measure the parts that are wanted, the short ones first."""

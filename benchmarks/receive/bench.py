@@ -9,19 +9,18 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.child_process import child_process, python_module
 from benchmarks.errors import PeerError
-from benchmarks.machine import busy_sentence, describe_machine
+from benchmarks.measuring import Measuring
 from benchmarks.receive.crowd import load_opus
 from benchmarks.receive.crowd_process import FIRST_PERSON_ID, NODE_ID
 from benchmarks.receive.decoders import measure_decoders
 from benchmarks.receive.node_peer import VERSION, peer_command
 from benchmarks.receive.targets import receive_targets
-from benchmarks.report import BenchmarkReport
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.script.scenario_file import scenario_path
 
@@ -29,12 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.child_process import ChildProcess
-    from benchmarks.machine import Machine
     from benchmarks.progress import Progress
     from benchmarks.receive.options import ReceiveBenchOptions
-    from benchmarks.report import Json
+    from benchmarks.report import BenchmarkReport, Json, Target
 
-_UNFINISHED = "This run was not finished when this was written."
 _JOIN_TIMEOUT_S = 180.0
 # After the last packet, until the last sound has been delivered.
 _SETTLE_S = 0.5
@@ -47,42 +44,23 @@ async def run(
     options: ReceiveBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
 ) -> BenchmarkReport:
     """Measure the chosen parts. `on_part` gets the unfinished report after each part. Raises `BenchmarkError`."""
-    measuring = _Measuring(options, progress, describe_machine(), on_part)
-    if (busy := busy_sentence()) is not None:
-        measuring.remark(busy)
+    measuring = _Measuring(options=options, progress=progress, on_part=on_part)
+    measuring.remark_if_busy()
     async with AsyncExitStack() as stack:
         await measuring.all_parts(stack)
     return measuring.report()
 
 
-@dataclass(slots=True)
-class _Measuring:
+@dataclass(slots=True, kw_only=True)
+class _Measuring(Measuring):
     """One run and its results so far."""
 
+    bench = "receive"
+
     options: ReceiveBenchOptions
-    progress: Progress
-    machine: Machine
-    on_part: Callable[[BenchmarkReport], None] | None
-    ours: dict[str, Json] = field(default_factory=dict)
-    peers: dict[str, Json] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
 
-    def remark(self, sentence: str) -> None:
-        """Show a sentence now and add it to the report."""
-        self.remarks.append(sentence)
-        self.progress.say(sentence)
-
-    def report(self, *, unfinished: bool = False) -> BenchmarkReport:
-        """Return the report of the results so far."""
-        more = (_UNFINISHED,) if unfinished else ()
-        return BenchmarkReport(
-            bench="receive",
-            machine=self.machine,
-            ours=dict(self.ours),
-            peers=dict(self.peers),
-            targets=receive_targets(self.ours),
-            remarks=(*self.remarks, *more),
-        )
+    def targets(self) -> tuple[Target, ...]:
+        return receive_targets(self.ours)
 
     async def all_parts(self, stack: AsyncExitStack) -> None:
         """Measure the chosen parts one after the other."""
@@ -92,7 +70,7 @@ class _Measuring:
             packets = await asyncio.to_thread(load_opus, recordings, least_s=0.0)
             ours, stock = await asyncio.to_thread(measure_decoders, packets)
             self.ours["decoder alone"], self.peers["discord.py's decoder alone"] = ours, stock
-            self._part_is_done()
+            self.part_done()
         if not any(map(options.wants, ("link", "bot", "node"))):
             return
         self.progress.step(f"{options.people} people enter", total=1)
@@ -131,7 +109,7 @@ class _Measuring:
                     figures[f"{number} speakers"] = summary(sent, {**cost, **counted})
                     self.progress.advance()
         self.ours[name] = figures
-        self._part_is_done()
+        self.part_done()
 
     async def _measure_node(self, crowd: ChildProcess, where: Mapping[str, object]) -> None:
         async with AsyncExitStack() as stack:
@@ -160,7 +138,7 @@ class _Measuring:
                 figures[f"{number} speakers"] = summary(sent, cost)
                 self.progress.advance()
             self.peers["@discordjs/voice"] = figures
-            self._part_is_done()
+            self.part_done()
 
     async def _one(
         self, crowd: ChildProcess, receiver: ChildProcess, user_id: int, speakers: int, seconds: float
@@ -173,10 +151,6 @@ class _Measuring:
         sent = await crowd.ask("perform", receiver=user_id, together=False)
         await asyncio.sleep(_SETTLE_S)
         return sent, await receiver.ask("end")
-
-    def _part_is_done(self) -> None:
-        if self.on_part is not None:
-            self.on_part(self.report(unfinished=True))
 
 
 def summary(sent: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.disabled_logging import logging_disabled
 from benchmarks.errors import PeerError
-from benchmarks.machine import busy_sentence, describe_machine
+from benchmarks.measuring import Measuring
 from benchmarks.peers.environment import PIPECAT_VOICE, peer_python, peers_parent
 from benchmarks.reply import pipecat_answers
 from benchmarks.reply.concurrent_speakers import measure_speakers
@@ -26,21 +26,18 @@ from benchmarks.reply.pacing import measure_pacing
 from benchmarks.reply.pauses import PauseListener, measure_pauses
 from benchmarks.reply.recordings import RecordingSet, load_recordings
 from benchmarks.reply.targets import reply_targets
-from benchmarks.report import BenchmarkReport
 from config.load import load
 from voice.asr.whisper import WhisperEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from benchmarks.machine import Machine
     from benchmarks.progress import Progress
     from benchmarks.reply.options import ReplyBenchOptions
     from benchmarks.reply.recordings import SpeechRecording
-    from benchmarks.report import Json
+    from benchmarks.report import BenchmarkReport, Json, Target
     from config.schema import Settings
 
-_UNFINISHED = "This run was not finished when this was written."
 _SYNTHETIC = (
     "Nobody's recordings were named, so the bundled ones were spoken: sentences of three synthetic voices, which are "
     "easier to tell the end of than people's. `--speech DIR` takes real ones."
@@ -55,45 +52,32 @@ async def run(
 
     Raises `ScenarioError` for a folder without a manifest, and the bot's own errors if one of its models is missing.
     """
-    measuring = _Measuring(options, progress, load(), load_recordings(options.speech), describe_machine(), on_part)
+    measuring = _Measuring(
+        options=options,
+        progress=progress,
+        on_part=on_part,
+        settings=load(),
+        recordings=load_recordings(options.speech),
+    )
     measuring.remark(_READ if measuring.recordings.real else _SYNTHETIC)
-    if (busy := busy_sentence()) is not None:
-        measuring.remark(busy)
+    measuring.remark_if_busy()
     with logging_disabled():
         await measuring.all_parts()
     return measuring.report()
 
 
-@dataclass(slots=True)
-class _Measuring:
+@dataclass(slots=True, kw_only=True)
+class _Measuring(Measuring):
     """One run and its results so far."""
 
+    bench = "reply"
+
     options: ReplyBenchOptions
-    progress: Progress
     settings: Settings
     recordings: RecordingSet
-    machine: Machine
-    on_part: Callable[[BenchmarkReport], None] | None
-    ours: dict[str, Json] = field(default_factory=dict)
-    peers: dict[str, Json] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
 
-    def remark(self, sentence: str) -> None:
-        """Show a sentence now and add it to the report."""
-        self.remarks.append(sentence)
-        self.progress.say(sentence)
-
-    def report(self, *, unfinished: bool = False) -> BenchmarkReport:
-        """Return the report of the results so far."""
-        more = (_UNFINISHED,) if unfinished else ()
-        return BenchmarkReport(
-            bench="reply",
-            machine=self.machine,
-            ours=dict(self.ours),
-            peers=dict(self.peers),
-            targets=reply_targets(self.ours, self.peers),
-            remarks=(*self.remarks, *more),
-        )
+    def targets(self) -> tuple[Target, ...]:
+        return reply_targets(self.ours, self.peers)
 
     async def all_parts(self) -> None:
         """Measure the chosen parts one after the other."""
@@ -161,7 +145,6 @@ class _Measuring:
                 self.remark(str(error))
 
     def _found(self, name: str, figures: dict[str, Json]) -> None:
-        """Store a part's figures and pass on the unfinished report, because a run takes minutes and may fail."""
+        """Store a part's figures and pass on the unfinished report."""
         self.ours[name] = figures
-        if self.on_part is not None:
-            self.on_part(self.report(unfinished=True))
+        self.part_done()

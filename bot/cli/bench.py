@@ -14,12 +14,14 @@ from bot.cli.output import open_console, say
 from bot.cli.signals import until_stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
 
     from rich.console import Console
 
     from benchmarks.progress import Progress
     from benchmarks.report import BenchmarkReport
+
+    OnPart = Callable[[BenchmarkReport], None]
 
 app = typer.Typer(
     name="bench",
@@ -120,8 +122,7 @@ def memory(
     from benchmarks.memory.bench import run
     from benchmarks.memory.options import ANSWERS, MemoryBenchOptions
 
-    if unknown := sorted(set(part or ()) - set(MEMORY_PARTS)):
-        raise typer.BadParameter(f"--part {unknown[0]} is none of {', '.join(MEMORY_PARTS)}.")
+    _refuse_unknown("--part", part, MEMORY_PARTS)
     options = MemoryBenchOptions(
         folds=folds,
         model_folds=model_folds,
@@ -145,9 +146,7 @@ def memory(
         turns=turns,
         search_turns=search_turns,
     )
-    with _shown() as progress:
-        report = asyncio.run(until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
-    _tell(report, json_file)
+    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 @app.command()
@@ -181,10 +180,8 @@ def reply(
     from benchmarks.reply.bench import run
     from benchmarks.reply.options import ReplyBenchOptions
 
-    if unknown := sorted(set(only or ()) - set(REPLY_PARTS)):
-        raise typer.BadParameter(f"--only {unknown[0]} is none of {', '.join(REPLY_PARTS)}.")
-    if strange := sorted(set(peer or ()) - set(REPLY_PEERS)):
-        raise typer.BadParameter(f"--peer {strange[0]} is none of {', '.join(REPLY_PEERS)}.")
+    _refuse_unknown("--only", only, REPLY_PARTS)
+    _refuse_unknown("--peer", peer, REPLY_PEERS)
     given = {
         "speech": speech,
         "recordings": recordings,
@@ -197,9 +194,7 @@ def reply(
     }
     chosen = {name: value for name, value in given.items() if value is not None}
     options = ReplyBenchOptions.quick(**chosen) if quick else ReplyBenchOptions(**chosen)  # type: ignore[arg-type]
-    with _shown() as progress:
-        report = asyncio.run(until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
-    _tell(report, json_file)
+    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 @app.command()
@@ -225,8 +220,7 @@ def receive(
     from benchmarks.receive.bench import run
     from benchmarks.receive.options import ReceiveBenchOptions
 
-    if unknown := sorted(set(only or ()) - set(RECEIVE_PARTS)):
-        raise typer.BadParameter(f"--only {unknown[0]} is none of {', '.join(RECEIVE_PARTS)}.")
+    _refuse_unknown("--only", only, RECEIVE_PARTS)
     given = {
         "speakers": tuple(speakers) if speakers else None,
         "bot_speakers": tuple(bot_speakers) if bot_speakers else None,
@@ -236,9 +230,7 @@ def receive(
     }
     chosen = {name: value for name, value in given.items() if value is not None}
     options = ReceiveBenchOptions.quick(**chosen) if quick else ReceiveBenchOptions(**chosen)  # type: ignore[arg-type]
-    with _shown() as progress:
-        report = asyncio.run(until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
-    _tell(report, json_file)
+    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 @app.command()
@@ -259,9 +251,7 @@ def asr(
         list[str] | None, typer.Option(help=f"Only this part: {', '.join(ASR_PARTS)}. May be repeated.")
     ] = None,
     no_peers: Annotated[bool, typer.Option("--no-peers", help="Do not measure other recognisers.")] = False,
-    peers_dir: Annotated[
-        Path | None, typer.Option(help="Keep the other libraries' environments here.", metavar="DIR", file_okay=False)
-    ] = None,
+    peers_dir: PeersDir = None,
     ggml: Annotated[
         Path | None, typer.Option(help="A ggml model, with which whisper.cpp is measured.", metavar="FILE")
     ] = None,
@@ -270,8 +260,7 @@ def asr(
     from benchmarks.asr.bench import run
     from benchmarks.asr.options import AsrBenchOptions
 
-    if unknown := sorted(set(only or ()) - set(ASR_PARTS)):
-        raise typer.BadParameter(f"--only {unknown[0]} is none of {', '.join(ASR_PARTS)}.")
+    _refuse_unknown("--only", only, ASR_PARTS)
     options = AsrBenchOptions(
         manifest=manifest,
         recordings=recordings,
@@ -283,9 +272,7 @@ def asr(
         ggml=ggml,
         only=tuple(only or ()),
     )
-    with _shown() as progress:
-        report = asyncio.run(until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
-    _tell(report, json_file)
+    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 @app.command()
@@ -297,9 +284,8 @@ def leaks(
     """Measure whether memory, threads, files and tasks stay flat."""
     from benchmarks.leaks.bench import LeaksBenchOptions, run
 
-    with _shown() as progress:
-        report = asyncio.run(until_stopped(run(LeaksBenchOptions(joins=joins, packets=packets), progress)))
-    _tell(report, json_file)
+    options = LeaksBenchOptions(joins=joins, packets=packets)
+    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 @app.command()
@@ -323,11 +309,8 @@ def endpoint(
     from benchmarks.endpoint.bench import run
     from benchmarks.endpoint.options import EndpointBenchOptions
 
-    made = EndpointBenchOptions.quick if quick else EndpointBenchOptions
-    with _shown() as progress:
-        measuring = run(made(speech=speech, talk=talk), progress, on_part=lambda part: _write(part, json_file))
-        report = asyncio.run(until_stopped(measuring))
-    _tell(report, json_file)
+    options = (EndpointBenchOptions.quick if quick else EndpointBenchOptions)(speech=speech, talk=talk)
+    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 @app.command()
@@ -343,8 +326,22 @@ def screen(
     from benchmarks.screen.options import ScreenBenchOptions
 
     options = replace(ScreenBenchOptions.quick() if quick else ScreenBenchOptions(), seed=seed)
+    _measure(lambda progress, _: run(options, progress), json_file)
+
+
+def _refuse_unknown(option: str, given: Sequence[str] | None, known: Sequence[str]) -> None:
+    """Refuse a value of an option that may be repeated. Raises `typer.BadParameter`."""
+    if unknown := sorted(set(given or ()) - set(known)):
+        raise typer.BadParameter(f"{option} {unknown[0]} is none of {', '.join(known)}.")
+
+
+def _measure(
+    run: Callable[[Progress, Callable[[BenchmarkReport], None]], Coroutine[object, object, BenchmarkReport]],
+    json_file: Path | None,
+) -> None:
+    """Run a benchmark with its progress shown, and show its report. The file has what was measured so far."""
     with _shown() as progress:
-        report = asyncio.run(until_stopped(run(options, progress)))
+        report = asyncio.run(until_stopped(run(progress, lambda part: _write(part, json_file))))
     _tell(report, json_file)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.endpoint.bench import JUDGED, SPEECH, figures, targets
+from benchmarks.endpoint.bench import JUDGED, SPEECH, endpoint_targets, figures
 from benchmarks.endpoint.curve import (
     SCALES,
     curve,
@@ -71,7 +71,7 @@ def test_plain_silence_at_the_same_mean_delay() -> None:
 
 def test_the_targets_are_those_of_real_speech_and_of_what_was_kept_apart() -> None:
     """Two goals for each of the two sets; a set that was not observed is not measured."""
-    reported = targets({SPEECH: figures(PAUSES, recordings=2, passes=1)})
+    reported = endpoint_targets({SPEECH: figures(PAUSES, recordings=2, passes=1)})
     assert len(reported) == 2 * len(JUDGED)
     assert [target.met is None for target in reported] == [False, False, True, True]
     assert reported[0].sample.endswith("of 3 pauses")
