@@ -3,8 +3,9 @@
 Most texts are good at once, so only doubtful ones cost more. A text that cannot be complete, or that a guard would
 drop, is heard again without the glossary and with half a second of silence before the sound, because the same input
 would give the same text: 'Roomtone, who can bring the long ladder?' gave 'Room' with and without a glossary, and the
-whole sentence with the silence. A text of which the model is not sure is heard again carefully: the whole window, a
-wide beam.
+whole sentence with the silence. A text that was dropped because the model is not sure of it is heard again carefully:
+the whole window, a wide beam. A text that no guard drops is kept as it is, however unsure the model is: a careful
+hearing made such texts no better, and their answers more than a second later (docs/decisions/0006).
 """
 
 from __future__ import annotations
@@ -15,16 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voice.asr.guards import MIN_MEAN_LOGPROB, GuardReason, breaks_off, letter_count
+from voice.asr.guards import GuardReason, breaks_off, letter_count
 from voice.audio import LISTEN_RATE_HZ
 
 if TYPE_CHECKING:
     from voice.asr.port import Recognition
     from voice.audio import Pcm
 
-# Of 184 utterances (89 recordings alone, and through Opus with loss) 10 are below this mean log probability, with 47 %
-# of their words wrong; of the others' words 6 % are.
-UNSURE_LOGPROB = -0.6
 # A text that a guard would drop comes back only if the second one is this sure. Of 32 words and short phrases, cut from
 # running speech, that were dropped, 16 came back without this bound, with as many errors as words; 6 with it, 3 of them
 # word for word.
@@ -37,7 +35,7 @@ class Doubt(StrEnum):
 
     BROKEN_OFF = "broken_off"  # fewer letters than its speech must have
     DROPPED = "dropped"  # a guard would drop the text, though somebody spoke
-    UNSURE = "unsure"  # the model's own probability is low
+    UNSURE = "unsure"  # a guard would drop the text, because the model's own probability is low
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +73,7 @@ def doubt_about(recognition: Recognition, fault: GuardReason | None, *, speech_s
         return Doubt.UNSURE
     if fault is not None:
         return None
-    if breaks_off(recognition.text, speech_s=speech_s):
-        return Doubt.BROKEN_OFF
-    return Doubt.UNSURE if recognition.mean_logprob < UNSURE_LOGPROB else None
+    return Doubt.BROKEN_OFF if breaks_off(recognition.text, speech_s=speech_s) else None
 
 
 def is_mended(first: Recognition, second: Recognition, doubt: Doubt, fault: GuardReason | None) -> bool:
@@ -90,5 +86,4 @@ def is_mended(first: Recognition, second: Recognition, doubt: Doubt, fault: Guar
         case Doubt.BROKEN_OFF:
             return letter_count(second.text) > letter_count(first.text)
         case Doubt.UNSURE:
-            dropped = first.mean_logprob < MIN_MEAN_LOGPROB
-            return second.mean_logprob > (RESCUED_LOGPROB if dropped else first.mean_logprob)
+            return second.mean_logprob > RESCUED_LOGPROB

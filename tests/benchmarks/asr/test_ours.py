@@ -31,7 +31,7 @@ class ScriptedEngine:
         """See `Engine.recognize`."""
         self.careful.append(careful)
         text = self._texts.pop(0)
-        return recognition(text, mean_logprob=-0.8 if text == UNSURE else -0.2)
+        return recognition(text, mean_logprob=-1.1 if text == UNSURE else -0.2)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ class ScriptedEngine:
     [
         ((CLEAR,), CLEAR, [False], {}, {}),
         ((UNSURE, CLEAR), CLEAR, [False, True], {"unsure, mended": 1}, {}),
-        ((UNSURE, UNSURE), UNSURE, [False, True], {"unsure, kept": 1}, {}),
+        ((UNSURE, UNSURE), "", [False, True], {"unsure, kept": 1}, {"low_confidence": 1}),
         ((LOOP, CLEAR), CLEAR, [False, False], {"dropped, mended": 1}, {}),
         ((LOOP, LOOP, LOOP), "", [False, False, True], {"dropped, kept": 1}, {"gibberish": 1}),
     ],

@@ -466,17 +466,20 @@ async def test_what_a_glossary_spoils_is_heard_without_it() -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("second_logprob", "text", "mended"),
-    [(-0.4, "Lobster from Newberg.", True), (-0.9, "Lobsters all new.", False)],
+    ("second_logprob", "texts", "mended"),
+    [(-0.4, ["Lobster from Newberg."], True), (-0.9, [], False)],
 )
-async def test_an_unsure_text_is_heard_again_carefully(second_logprob: float, text: str, mended: bool) -> None:
-    """Of a text with a low probability and its careful second hearing, the surer one is kept, and that is counted."""
+async def test_a_dropped_unsure_text_is_heard_again_carefully(
+    second_logprob: float, texts: list[str], mended: bool
+) -> None:
+    """A text that a guard drops for its low probability comes back if a careful hearing is sure, which is counted."""
     bench = Bench("Lobsters all new.", "Lobster from Newberg.")
-    bench.recognizer.mean_logprobs = [-0.8, second_logprob]
+    bench.recognizer.mean_logprobs = [-1.1, second_logprob]
     async with bench.running():
         await bench.say(ADA)
-        await until(lambda: bool(bench.texts))
-    assert [spoken.text for spoken in bench.texts] == [text]
+        await until(lambda: bool(bench.texts or bench.dropped))
+    assert [spoken.text for spoken in bench.texts] == texts
+    assert bench.dropped == ([] if mended else ["low_confidence"])
     assert bench.recognizer.careful == [False, True]
     assert [glossary for _, _, glossary in bench.recognizer.asked] == [("Roomtone", "Ada")] * 2
     again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
@@ -484,14 +487,26 @@ async def test_an_unsure_text_is_heard_again_carefully(second_logprob: float, te
 
 
 @pytest.mark.asyncio
-async def test_an_unsure_text_stays_when_there_is_no_time_for_another() -> None:
-    """If the recogniser refuses the second hearing because others wait, the first text is used."""
-    bench = Bench("Lobsters all new.", RecogniserOverloadedError("Finished speech waits."))
-    bench.recognizer.mean_logprobs = [-0.8]
+async def test_an_unsure_text_that_stands_is_not_waited_for() -> None:
+    """A text that no guard drops is used at once, because an answer would wait a second for nothing better."""
+    bench = Bench("Lobsters all new.", "Lobster from Newberg.")
+    bench.recognizer.mean_logprobs = [-0.9, -0.3]
     async with bench.running():
         await bench.say(ADA)
         await until(lambda: bool(bench.texts))
     assert [spoken.text for spoken in bench.texts] == ["Lobsters all new."]
+    assert bench.recognizer.careful == [False]
+
+
+@pytest.mark.asyncio
+async def test_a_broken_text_stays_when_the_recogniser_refuses_another() -> None:
+    """If the recogniser refuses the second hearing because others wait, the first text is used."""
+    bench = Bench("Roomtone, what", RecogniserOverloadedError("Finished speech waits."))
+    async with bench.running():
+        await bench.say(ADA, seconds=3.0)
+        await until(lambda: bool(bench.texts))
+    assert [spoken.text for spoken in bench.texts] == ["Roomtone, what"]
+    assert bench.recognizer.careful == [False, False]
     assert bench.dropped == []
 
 

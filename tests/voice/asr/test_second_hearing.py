@@ -14,8 +14,8 @@ from voice.asr.second_hearing import LEADING_SILENCE, SECOND_HEARINGS, Doubt, do
     ("text", "logprob", "fault", "speech_s", "doubt"),
     [
         ("We leave at nine tomorrow.", -0.2, None, 2.0, None),
-        ("We leave at nine tomorrow.", -0.61, None, 2.0, Doubt.UNSURE),
-        ("We leave at nine tomorrow.", -0.6, None, 2.0, None),
+        # However unsure of it the model is: an answer waits for a second hearing, which gains nothing here.
+        ("We leave at nine tomorrow.", -0.99, None, 2.0, None),
         ("Room", -0.1, None, 2.0, Doubt.BROKEN_OFF),
         ("Room", -0.1, None, 0.8, None),
         ("la la la la", -0.1, GuardReason.REPETITIVE, 2.0, Doubt.DROPPED),
@@ -32,7 +32,7 @@ from voice.asr.second_hearing import LEADING_SILENCE, SECOND_HEARINGS, Doubt, do
 def test_what_is_doubtful(
     text: str, logprob: float, fault: GuardReason | None, speech_s: float, doubt: Doubt | None
 ) -> None:
-    """Only texts that cannot be complete, that a model's fault made, or of which it is unsure, are heard again."""
+    """Only texts that cannot be complete, or that a guard drops though somebody spoke, are heard again."""
     assert doubt_about(recognition(text, mean_logprob=logprob), fault, speech_s=speech_s) is doubt
 
 
@@ -43,22 +43,15 @@ def test_what_is_doubtful(
         (Doubt.DROPPED, "MNNNNNNNN", -0.1, GuardReason.GIBBERISH, False),
         (Doubt.BROKEN_OFF, "more letters than before", -0.9, None, True),
         (Doubt.BROKEN_OFF, "less", -0.1, None, False),
-        (Doubt.UNSURE, "surer", -0.6, None, True),
-        (Doubt.UNSURE, "less sure", -0.9, None, False),
+        (Doubt.UNSURE, "sure", -0.79, None, True),
+        (Doubt.UNSURE, "still not sure", -0.81, None, False),
         (Doubt.UNSURE, "Thank you.", -0.55, GuardReason.PHANTOM_PHRASE, False),
     ],
 )
 def test_which_text_is_kept(doubt: Doubt, second: str, logprob: float, fault: GuardReason | None, mended: bool) -> None:
     """The second text is kept only where it mends what was doubtful, and never if a guard would drop it."""
-    first = recognition("first one", mean_logprob=-0.8)
+    first = recognition("first one", mean_logprob=-1.2)
     assert is_mended(first, recognition(second, mean_logprob=logprob), doubt, fault) is mended
-
-
-@pytest.mark.parametrize(("logprob", "mended"), [(-0.79, True), (-0.81, False)])
-def test_a_dropped_text_comes_back_only_if_it_is_sure(logprob: float, mended: bool) -> None:
-    """What the guard for low confidence dropped needs more than a text that just passes it."""
-    first, second = recognition("Chair.", mean_logprob=-1.2), recognition("Sure.", mean_logprob=logprob)
-    assert is_mended(first, second, Doubt.UNSURE, None) is mended
 
 
 def test_the_sound_is_another_one_unless_it_is_heard_carefully() -> None:
