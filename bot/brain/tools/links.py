@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from bot.brain.tools.proposals import Deed, more_characters, spoken
-from bot.brain.tools.tool import Permission, RoomTool, ToolError
+from bot.brain.tools.proposals import more_characters, spoken
+from bot.brain.tools.tool import CallDescription, Permission, RoomTool, ToolError
 from bot.channel.port import ChatError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def post_text(url: str, text: str) -> str:
     return "\n".join(part for part in (text, url) if part)
 
 
-def _describe(arguments: Mapping[str, object]) -> Deed:
+def _describe(arguments: Mapping[str, object]) -> CallDescription:
     """Return what a call posts. A link is named by its host, port and path, and by the length of the rest."""
     url, text = str(arguments.get("url", "")).strip(), str(arguments.get("text", "")).strip()
     post_text(url, text)
@@ -91,7 +91,9 @@ def _describe(arguments: Mapping[str, object]) -> Deed:
     english += [f"the words {spoken(text)}"] * bool(text)
     german = [f"den Link {spoken(where, german=True)}{more_characters(rest, german=True)}"] * bool(url)
     german += [f"die Worte {spoken(text, german=True)}"] * bool(text)
-    return Deed(f"post {' with '.join(english)} in the chat", f"{' und '.join(german)} in den Chat schreiben")
+    return CallDescription(
+        f"post {' with '.join(english)} in the chat", f"{' und '.join(german)} in den Chat schreiben"
+    )
 
 
 def _check_url(url: str) -> None:

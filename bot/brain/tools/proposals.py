@@ -33,14 +33,6 @@ _UNSPOKEN = re.compile(r"[^\w\s,'’-]|_")
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
-    """What a call does, to follow 'Shall I' and 'Soll ich'. `spoken` makes its values speakable."""
-
-    english: str
-    german: str
-
-
-@dataclass(frozen=True, slots=True)
 class ProposedCall:
     """One call that waits for a yes. `heard_at`: when its question had been heard, monotonic seconds; None before."""
 
@@ -91,8 +83,8 @@ def question_about(tool: RoomTool, arguments: Mapping[str, object], asked: str) 
     """
     german = is_german(asked)
     if tool.describe is not None:
-        deed = tool.describe(arguments)
-        return f"Soll ich {deed.german}?" if german else f"Shall I {deed.english}?"
+        action = tool.describe(arguments)
+        return f"Soll ich {action.german}?" if german else f"Shall I {action.english}?"
     joint = "und" if german else "and"
     values = f" {joint} ".join(f"{spoken(name)} {spoken(value, german=german)}" for name, value in arguments.items())
     name = spoken(tool.name)

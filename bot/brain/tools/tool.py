@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
-
-if TYPE_CHECKING:
-    from bot.brain.tools.proposals import Deed
+from typing import TypeAlias
 
 # About 2,000 tokens. The token budget cuts older outputs to less anyway.
 MAX_CHARS = 6_000
@@ -40,6 +37,14 @@ def _always() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class CallDescription:
+    """What a call does, to follow 'Shall I' and 'Soll ich'. `proposals.spoken` makes its values speakable."""
+
+    english: str
+    german: str
+
+
+@dataclass(frozen=True, slots=True)
 class RoomTool:
     """One tool. `parameters`: the JSON schema of its arguments.
 
@@ -56,7 +61,7 @@ class RoomTool:
     permission: Permission = Permission.ANYONE
     side_effects: bool = False
     words: tuple[str, ...] = ()
-    describe: Callable[[Mapping[str, object]], Deed] | None = None
+    describe: Callable[[Mapping[str, object]], CallDescription] | None = None
     timeout_s: float = TIMEOUT_S
     max_chars: int = MAX_CHARS
     available: Callable[[], bool] = _always
