@@ -368,7 +368,7 @@ async def test_who_sounds_finished_is_answered_sooner(probability: float | None,
 @pytest.mark.asyncio
 async def test_a_late_judge_costs_time_and_no_words() -> None:
     """If the turn-end detector is late, the listener waits for it, and no words are lost."""
-    judge = FakeJudge(0.97)
+    judge = FakeJudge(0.99)
     judge.gate.clear()
     bench = Bench("Bo brings the lantern.", judge=judge)
     async with bench.running():
