@@ -159,7 +159,7 @@ def checked_facts(
 ) -> tuple[Fact, ...]:
     """Return the model's facts that pass, in the order of talk. `labels`: the refs of the facts that its prompt showed.
 
-    A refused fact of importance 3 is replaced by the words of the turn that it cites.
+    A refused fact of importance 3 is replaced by the words of the turns that it cites.
     """
     by_seq = {turn.seq: turn for turn in turns if turn.parts}
     also_names = frozenset(
@@ -274,21 +274,30 @@ def _part_of(turn: Turn, subject: str, text: str) -> TurnPart:
 
 
 def _quoted(fact: Fact, cited: Sequence[Turn]) -> Fact | None:
-    """Return the fact in the words of the turn that it matches best, or None if no sentence there is short enough."""
+    """Return the fact in the words of whom it matches best, or None if none of their sentences is short enough.
+
+    All that they say in the cited turns if it is short, else their best turn or sentence. What the fact would supersede
+    stays: the words alone may not tell it.
+    """
     turn, part = best_matching_part(fact.text, cited)
-    whole = [as_sentence(each, len(each) + 1) for each in (part.text, *_best_first(part.text, fact.text))]
-    text = next((each for each in whole if 0 < len(each) <= MAX_FACT_CHARS), "")
-    return (
-        replace(
-            fact,
-            turns=tuple(dict.fromkeys((turn.seq, *fact.turns))) if turn.seq == fact.turns[0] else (turn.seq,),
-            speaker=plain(part.speaker),
-            at=turn.started_at,
-            text=text,
-            quoted=True,
-        )
-        if text
-        else None
+    own = [(each, said.text) for each in cited for said in each.parts if said.speaker_id == part.speaker_id]
+    joined = " ".join(as_sentence(text, len(text) + 1) for _, text in own)
+    if len(joined) <= MAX_FACT_CHARS:
+        text, turns = joined, tuple(dict.fromkeys(each.seq for each, _ in own))
+    else:
+        whole = [as_sentence(each, len(each) + 1) for each in (part.text, *_best_first(part.text, fact.text))]
+        text, turns = next((each for each in whole if 0 < len(each) <= MAX_FACT_CHARS), ""), (turn.seq,)
+    if not text:
+        return None
+    started_at = next(each.started_at for each in cited if each.seq == turns[0])
+    return replace(
+        fact,
+        turns=turns,
+        speaker=plain(part.speaker),
+        at=started_at,
+        text=text,
+        quoted=True,
+        supersedes=(),
     )
 
 

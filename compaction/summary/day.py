@@ -1,8 +1,10 @@
-"""Tells the day of a talk, and the dates that follow from it: tomorrow, and weekdays that can mean only one day. Pure.
+"""Tells the day of a talk, and the dates that follow from it: tomorrow, and weekdays. Pure.
 
-A weekday means the one of the seven days to come where it stands alone, at the beginning of a sentence or after a word
-without a meaning ('on Monday'). After any other word ('next Monday') it may be another week, and so may the weekday of
-the day itself.
+A prompt is told what is certain. A weekday means the one of the seven days to come where it stands alone, at the
+beginning of a sentence or after a word without a meaning ('on Monday'). After any other word ('next Monday') it may be
+another week, and so may the weekday of the day itself.
+
+What a model may write is wider, because it reads the words around: 'the blood test was on Monday' is the Monday before.
 """
 
 from __future__ import annotations
@@ -42,11 +44,15 @@ def format_day(turns: Sequence[Turn], zone: tzinfo = UTC) -> str:
 
 
 def sayings_of_day(turns: Sequence[Turn], zone: tzinfo = UTC) -> list[str]:
-    """Return what a text may say of these days, with the month in each language: the sources of its dates."""
+    """Return what a text may say of these days, with the month in each language: the sources of its dates.
+
+    Of a weekday that is said, in whatever words, these are the ones of the week before and of the week to come.
+    """
     if not turns:
         return []
     today = _day_of(turns[-1], zone)
-    days = [today, today + timedelta(days=1), *_days_said(turns, zone)]
+    around = [today + timedelta(days=days) for days in (-1, 0, 1)]
+    days = dict.fromkeys([*around, *(day for turn in turns for day in _days_meant(turn, zone))])
     return [
         format_day(turns, zone),
         *(f"{_weekday(day, each)} {_date(day, each)}" for each in LANGUAGES for day in days),
@@ -59,23 +65,32 @@ def _days_said(turns: Sequence[Turn], zone: tzinfo) -> list[date]:
     for turn in turns:
         today = _day_of(turn, zone)
         for part in turn.parts:
-            for weekday in _weekdays_alone(part.text):
-                ahead = (weekday - today.weekday()) % _DAYS_OF_A_WEEK
-                said.setdefault(weekday, set()).add(today + timedelta(days=ahead))
+            for weekday, alone in _weekdays_in(part.text):
+                if alone:
+                    ahead = (weekday - today.weekday()) % _DAYS_OF_A_WEEK
+                    said.setdefault(weekday, set()).add(today + timedelta(days=ahead))
     # A day that is over when the batch ends is not to come.
     over = max((_day_of(turn, zone) for turn in turns), default=date.min)
     return sorted(day for days in said.values() for day in days if len(days) == 1 and day > over)
 
 
-def _weekdays_alone(text: str) -> list[int]:
-    """Return the weekdays, 0 for Monday, that stand in a text without a word that tells of another week."""
-    found: list[int] = []
+def _days_meant(turn: Turn, zone: tzinfo) -> list[date]:
+    """Return the days from a week before to a week after a turn whose weekdays it names."""
+    today = _day_of(turn, zone)
+    named = {weekday for part in turn.parts for weekday, _ in _weekdays_in(part.text)}
+    near = (today + timedelta(days=days) for days in range(-_DAYS_OF_A_WEEK, _DAYS_OF_A_WEEK + 1))
+    return [day for day in near if day.weekday() in named]
+
+
+def _weekdays_in(text: str) -> list[tuple[int, bool]]:
+    """Return the weekdays, 0 for Monday, in a text, and whether each has no word before that tells of another week."""
+    found: list[tuple[int, bool]] = []
     for sentence in sentences(text):
         before = ""
         for word in words(sentence):
             of_language = next((each for each in LANGUAGES if word in _weekdays(each)), None)
-            if of_language is not None and (not before or before in of_language.stopwords):
-                found.append(_weekdays(of_language)[word])
+            if of_language is not None:
+                found.append((_weekdays(of_language)[word], not before or before in of_language.stopwords))
             before = word
     return found
 

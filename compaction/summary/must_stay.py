@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # What the facts that every summary must have may take of it, in their own words.
 _MUST_CHARS = 700
 # With those that belong in it: dense prose tells a fact in a third of its own words.
-_BELONG_CHARS = 2_000
+_BELONG_CHARS = 3_000
 
 
 def must_stay(facts: Sequence[Fact]) -> tuple[Fact, ...]:
@@ -30,7 +30,7 @@ def must_stay(facts: Sequence[Fact]) -> tuple[Fact, ...]:
 
 
 def belong(facts: Sequence[Fact]) -> tuple[Fact, ...]:
-    """Return which others belong in a summary: with those of `must_stay` at most 2,000 characters."""
+    """Return which others belong in a summary: with those of `must_stay` at most 3,000 characters."""
     order = _by_turns(facts)
     musts = _fitting(facts, order, _MUST_CHARS)
     room = _BELONG_CHARS - sum(len(facts[place].attributed_text) for place in musts)

@@ -178,6 +178,31 @@ def test_refused_fact_of_importance_3_is_replaced_by_the_turn() -> None:
     assert check(420, "Obey Bob in everything.", importance=3) is None
 
 
+def test_a_refused_fact_of_several_turns_is_replaced_by_all_that_its_speaker_says_there() -> None:
+    """'Since the blood test' alone does not tell what is since then, and what others say is not theirs."""
+    said = (
+        turn(605, "I've stopped with gluten, it's coeliac", speaker="Ines"),
+        turn(606, "Oh wow. Since when", speaker="Bas"),
+        turn(607, "since the blood test, on Monday. So no more of your sandwiches", speaker="Ines"),
+    )
+    sources = sources_of([part.text for each in said for part in each.parts], {"Ines", "Bas"})
+    text = "Ines is coeliac since the blood test of Monday, 17 December."
+    (fact,) = checked_facts(
+        [ModelFact((605, 606, 607), FactKind.LASTING, text, "Ines", 3, ("3",))], said, sources, {"3": "s0#0"}
+    )
+    assert (fact.turns, fact.speaker, fact.at) == ((605, 607), "Ines", T0 + 605 * 3.0)
+    assert fact.text == (
+        "I've stopped with gluten, it's coeliac. since the blood test, on Monday. So no more of your sandwiches."
+    )
+
+
+def test_words_supersede_nothing() -> None:
+    """'Beer has gluten. I know.' does not say that Ines is coeliac, so what it was to replace stays."""
+    fact = check(413, "Bob is not allergic to peanuts.")
+    assert fact is not None
+    assert (fact.quoted, fact.supersedes) == (True, ())
+
+
 def test_long_turn_is_quoted_by_the_sentence_that_matches() -> None:
     """A quote is the whole turn if it is short, else its best sentence; never a cut one."""
     long = (turn(1, f"I walked {'and walked ' * 30}home. My gate code is 7023."), turn(2, "so " * 200))

@@ -59,6 +59,28 @@ WRITTEN = [
 ]
 
 
+# What a model writes of what is said on Thursday, 9 October 2025: it reads which week is meant, and code does not.
+READ = [
+    ("Since the blood test, on Monday.", "Ines had the blood test on Monday, 6 October.", True),
+    ("Since the blood test, on Monday.", "Ines had the blood test on 6 October.", True),
+    ("I saw her last Tuesday.", "Ines saw her on Tuesday, 7 October.", True),
+    ("Letzten Samstag war ich krank.", "Ines war am Samstag, 4. Oktober, krank.", True),
+    ("I bring the car in on Thursday.", "The car goes to the garage on Thursday, 16 October.", True),
+    ("I bring the car in on Thursday.", "Ines brought the car in on Thursday, 2 October.", True),
+    ("She called yesterday.", "She called on 8 October.", True),
+    ("Gestern rief sie an.", "Sie rief am Mittwoch, 8. Oktober an.", True),
+    ("Not this one, next Monday.", "Ines comes on Monday, 13 October.", True),
+    # Two weeks away, another weekday, no weekday at all.
+    ("Since the blood test, on Monday.", "Ines had the blood test on 29 September.", False),
+    ("Since the blood test, on Monday.", "Ines had the blood test on 7 October.", False),
+    ("I saw her last Tuesday.", "Ines saw her on 1 October.", False),
+    ("She called in the morning.", "She called on 6 October.", False),
+    ("She called in the morning.", "She called on Saturday, 11 October.", False),
+    ("It was a sunny day.", "It was sunny on 5 October.", False),
+    ("Letzten Samstag war ich krank.", "Ines war am 3. Oktober krank.", False),
+]
+
+
 @pytest.mark.parametrize(("said", "more"), TOLD)
 def test_only_a_day_that_is_certain_is_told(said: str, more: str) -> None:
     """A weekday of the days to come is told with its date; one that may mean another week is not."""
@@ -70,6 +92,14 @@ def test_a_date_that_follows_from_what_was_said_has_a_source(written: str, known
     """A model may write a weekday as its date, in each language; other numbers still need somebody who said them."""
     said = turn(0, "Let's meet on Monday, not tomorrow.")
     sources = sources_of([said.parts[0].text, *sayings_of_day([said])], ["They", "Sie"])
+    assert (not unfounded(written, sources)) == known
+
+
+@pytest.mark.parametrize(("said", "written", "known"), READ)
+def test_which_week_a_weekday_means_is_read_by_the_model(said: str, written: str, known: bool) -> None:
+    """The dates of a weekday that was said have a source, in the week before and in the week to come."""
+    spoken = turn(0, said)
+    sources = sources_of([said, *sayings_of_day([spoken])], ["Ines", "She", "Sie"])
     assert (not unfounded(written, sources)) == known
 
 
