@@ -50,9 +50,6 @@ _IDLE_S = 1.0
 _SHORTEST_WAIT_S = 0.001
 # Seconds of sound delivered at once. More saves CPU in rooms with many speakers, but adds latency.
 _BATCH_S = 0.02
-# Streams in one batch. With more, each batch has some of them and the batches come more often, so that the event loop
-# listens to a hundred speakers in short pieces, and each of them is still handed on every 20 ms.
-_STREAMS_A_BATCH = 32
 # Frames of one talkspurt lie on a 20 ms grid. Rounding shifts them by microseconds, a hole by 20 ms.
 _CONTIGUOUS_S = 0.002
 
@@ -133,8 +130,6 @@ class Receiver:
         self._batch: list[AudioEvent] = []
         self._delivered_at = clock()
         self._sounded = False  # sound waits for the next batch
-        self._round: list[_Stream] = []  # whose sound is still to be handed on in these 20 ms
-        self._interval_s = _BATCH_S
         self._due = clock()  # a lower bound: no stream is due before
 
     # Called by the reader thread.
@@ -180,9 +175,9 @@ class Receiver:
                 self._release_due(now)
             due = self._due
             if self._batch or self._sounded:
-                batch_due = self._delivered_at + self._interval_s
+                batch_due = self._delivered_at + _BATCH_S
                 if now >= batch_due:
-                    self._hand_on_some(now)
+                    self._hand_on(now)
                 else:
                     due = min(due, batch_due)
             return max(_SHORTEST_WAIT_S, due - now)
@@ -457,26 +452,11 @@ class Receiver:
         if talking:
             self._batch.append(TalkspurtEnded(stream.user_id, stream.ssrc, self._clock()))
 
-    def _hand_on_some(self, now: float) -> None:
-        """Deliver the sound of the streams whose turn it is."""
-        if not self._round:
-            self._round = [stream for stream in self._streams.values() if stream.pieces]
-            self._interval_s = _BATCH_S / max(1, -(-len(self._round) // _STREAMS_A_BATCH))
-        for stream in self._round[:_STREAMS_A_BATCH]:
-            self._take(stream, final=False)
-        del self._round[:_STREAMS_A_BATCH]
-        self._sounded = any(stream.samples >= LISTEN_FRAME_SAMPLES for stream in self._streams.values())
-        self._send_batch(now)
-
     def _hand_on(self, now: float) -> None:
         """Deliver all sound."""
         for stream in self._streams.values():
             self._take(stream, final=False)
-        self._round.clear()
         self._sounded = False
-        self._send_batch(now)
-
-    def _send_batch(self, now: float) -> None:
         self._delivered_at = now
         if self._batch:
             batch, self._batch = self._batch, []

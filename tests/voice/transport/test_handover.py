@@ -1,4 +1,4 @@
-"""Passing packets from a thread to the event loop: one wake-up for a batch, a bound, and no lost marks."""
+"""Passing packets from a thread to the event loop: short pieces, a bound, and no lost marks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
-from voice.transport.handover import Handover
+from voice.transport.handover import EVENTS_A_PIECE, Handover
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,14 +46,30 @@ async def test_a_thread_s_batches_arrive_in_order_on_the_loop() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_slow_loop_is_woken_once() -> None:
-    """Fifty batches that come while the loop is busy are delivered by one callback."""
-    batches: list[int] = []
-    handover = Handover(asyncio.get_running_loop(), lambda batch: batches.append(len(batch)), max_waiting_s=10)
+async def test_a_slow_loop_passes_on_in_short_pieces() -> None:
+    """Fifty batches that come while the loop is busy are passed on in two pieces. What else is due comes in between."""
+    happened: list[object] = []
+    loop = asyncio.get_running_loop()
+    handover = Handover(loop, lambda piece: happened.append(len(piece)), max_waiting_s=10)
     for _ in range(50):
         handover.put([speech()])
+    loop.call_soon(happened.append, "what else is due")
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert happened == [EVENTS_A_PIECE, "what else is due", 50 - EVENTS_A_PIECE]
+    assert handover.queue.waiting == 0
+
+
+@pytest.mark.asyncio
+async def test_what_waits_is_counted_until_it_is_passed_on() -> None:
+    handover = Handover(asyncio.get_running_loop(), lambda _: None)
+    for n in range(2 * EVENTS_A_PIECE):
+        handover.put([speech(user_id=n)])
+    assert handover.queue.waiting == 2 * EVENTS_A_PIECE
     await asyncio.sleep(0)
-    assert batches == [50]
+    assert handover.queue.waiting == EVENTS_A_PIECE
+    handover.drain()
+    assert handover.queue.waiting == 0
 
 
 @pytest.mark.asyncio
@@ -63,7 +79,7 @@ async def test_too_much_waiting_drops_the_oldest_sound_and_no_mark() -> None:
     for n in range(100):
         handover.put([speech(at=n * 0.02), TalkspurtEnded(1, 11, n * 0.02)])
     handover.put([SpeakerLeft(1, 2.0)])
-    await asyncio.sleep(0)
+    handover.drain()
     sound = [item for item in heard if isinstance(item, SpeechFrames)]
     assert len(sound) == 50
     assert sound[0].captured_at == 1.0
@@ -79,7 +95,7 @@ async def test_who_floods_drops_their_own_sound_alone() -> None:
     for n in range(45):
         handover.put([speech(at=n * 0.02, user_id=2)])
         handover.put([speech(at=n * 0.02) for _ in range(10)])
-    await asyncio.sleep(0)
+    handover.drain()
     sound = [item.user_id for item in heard if isinstance(item, SpeechFrames)]
     assert (sound.count(1), sound.count(2)) == (50, 45)
     assert handover.overrun_frames == 400
@@ -96,7 +112,7 @@ async def test_150_who_start_at_once_wait_a_second_without_loss() -> None:
     for n in range(50, 150):
         handover.put([speech(at=n * 0.02, user_id=user_id) for user_id in range(150)])
     assert handover.queue.waiting == handover.queue.capacity
-    await asyncio.sleep(0)
+    handover.drain()
     for user_id in (0, 75, 149):
         starts = [item.captured_at for item in heard if isinstance(item, SpeechFrames) and item.user_id == user_id]
         assert starts == [n * 0.02 for n in range(50, 150)]

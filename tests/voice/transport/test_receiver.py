@@ -47,7 +47,6 @@ class Ear:
     now: float = 100.0
     heard: list[AudioEvent] = field(default_factory=list)
     batches: int = 0
-    largest_batch: int = 0
 
     def __post_init__(self) -> None:
         self.keys = Keys(dave_session=self.room.bot)
@@ -63,7 +62,6 @@ class Ear:
         assert isinstance(batch, list)
         self.heard += batch
         self.batches += 1
-        self.largest_batch = max(self.largest_batch, len(batch))
 
     def sender(self, user_id: int, ssrc: int) -> Sender:
         return Sender(user_id, ssrc, self.room.sessions[user_id], self.keys)
@@ -642,8 +640,8 @@ def test_sound_is_handed_on_in_batches() -> None:
     assert all(ear.frames_of(sender.user_id) == 50 for sender in senders)
 
 
-def test_many_people_s_sound_is_handed_on_in_short_pieces() -> None:
-    """With a hundred speakers a batch has at most 32 of them, and each is handed on every 20 ms, whole and in order."""
+def test_many_people_s_sound_is_handed_on_in_few_batches() -> None:
+    """A hundred speakers are handed on in one batch every 20 ms too, each whole and in order."""
     users = list(range(3001, 3101))
     ear = Ear()
     ear.receiver.joined(users)
@@ -655,10 +653,8 @@ def test_many_people_s_sound_is_handed_on_in_short_pieces() -> None:
     for _ in range(25):
         for sender in senders:
             ear.take(sender.datagram(frame, clear=True), after_s=0.0002)
-    # The ends of all talkspurts come together afterwards.
-    assert ear.largest_batch <= 32
+    assert 20 <= ear.batches <= 27
     ear.rest(0.5)
-    assert ear.batches >= 75
     for user_id in users:
         assert ear.frames_of(user_id) == 25
         starts = [item.captured_at for item in ear.speech_of(user_id)]
