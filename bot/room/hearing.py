@@ -174,7 +174,10 @@ class Hearing:
     async def _tick(self) -> None:
         while True:
             await self._clock.sleep(TICK_S)
-            self._dispatch(self._listener.tick(self._clock.monotonic()))
+            for listening_events in self._listener.tick_in_pieces(self._clock.monotonic()):
+                self._dispatch(listening_events)
+                # The event loop does what else is due.
+                await asyncio.sleep(0)
             await self._release_group()
 
     def _dispatch(self, listening_events: Sequence[ListeningEvent]) -> None:

@@ -1,7 +1,7 @@
 """Listening in one room: a `SpeakerListener` for each person, and one voice-activity model for all.
 
 It is synchronous on purpose: a window of 32 ms costs about 0.1 ms, so ten people speaking at once take 3 % of the event
-loop. Handing windows to a thread would cost more.
+loop. Handing windows to a thread would cost more. A crowd is listened to in pieces, so that the loop has its turn.
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ from voice.listening.speaker import SpeakerListener
 from voice.transport.audio_events import SpeakerLeft
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from voice.listening.end_policy import PauseEvidence
     from voice.listening.endpointing import EndpointingParameters
     from voice.listening.utterance import ListeningEvent, PauseBegan
     from voice.listening.vad import SpeechProbability, WindowRun
     from voice.transport.audio_events import AudioEvent
+
+# People for whom time advances in one piece. A hundred who fall silent together after 6 s of speech take 19 ms of CPU
+# time, 16 of them 3.5 ms.
+PEOPLE_A_PIECE = 16
 
 
 def _new_id() -> str:
@@ -77,10 +81,19 @@ class RoomListener:
 
     def tick(self, now: float) -> list[ListeningEvent]:
         """Advance time for people whose packets have stopped, so that their speech ends. Call it about every 50 ms."""
-        listeners = list(self._listeners.values())
-        for listener in listeners:
-            listener.pass_time(now)
-        return self._decide(listeners, now)
+        return [event for events in self.tick_in_pieces(now) for event in events]
+
+    def tick_in_pieces(self, now: float) -> Iterator[list[ListeningEvent]]:
+        """Do the same as `tick` in pieces of at most 16 people. Other calls may come between two pieces."""
+        user_ids = tuple(self._listeners)
+        for at in range(0, len(user_ids), PEOPLE_A_PIECE):
+            advanced = []
+            for user_id in user_ids[at : at + PEOPLE_A_PIECE]:
+                # Somebody may have left since the last piece.
+                listener = self._listeners.get(user_id)
+                if listener is not None and listener.pass_time(now):
+                    advanced.append(listener)
+            yield self._decide(advanced, now)
 
     def answer(
         self, pause: PauseBegan, evidence: PauseEvidence | None, now: float, *, complete: bool = True

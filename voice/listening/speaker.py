@@ -124,13 +124,15 @@ class SpeakerListener:
             case _:
                 assert_never(event)
 
-    def pass_time(self, now: float) -> None:
-        """If the packets have stopped, insert silence up to `now` less the allowance for late packets."""
-        if self._anchor is None:
-            return
-        if not self._talkspurt_over and now - self._position(self._anchor) < STALL_S:
-            return
+    def pass_time(self, now: float) -> bool:
+        """If the packets have stopped, insert silence up to `now` less the allowance for late packets.
+
+        Returns whether there is something to decide.
+        """
+        if self._anchor is None or (not self._talkspurt_over and now - self._position(self._anchor) < STALL_S):
+            return False
         self._lay_silence_until(now - self._late_packets_s)
+        return bool(self._pending)
 
     def unscored(self) -> list[WindowRun]:
         """Return the windows that need a probability, as runs between silences."""

@@ -8,9 +8,9 @@ import numpy as np
 
 from tests.fakes.vad import LoudnessVad
 from tests.voice.recordings import silence, voiced
-from voice.listening.listener import RoomListener
+from voice.listening.listener import PEOPLE_A_PIECE, RoomListener
 from voice.listening.utterance import Utterance
-from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
+from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,3 +87,31 @@ def test_how_long_everybody_has_spoken_is_told() -> None:
     ears.hear([TalkspurtEnded(user, user, 11.6) for user in (1, 2)], now=11.6)
     ears.tick(13.0)
     assert ears.voiced_s == {}
+
+
+def _crowd_falls_silent(people: range) -> RoomListener:
+    ears = RoomListener(LoudnessVad())
+    ears.hear([_frames(user, 10.0, 1.0) for user in people], now=11.0)
+    ears.hear([TalkspurtEnded(user, user, 11.0) for user in people], now=11.0)
+    return ears
+
+
+def test_a_crowd_that_falls_silent_ends_in_pieces() -> None:
+    """When forty people fall silent together, each piece ends the speech of at most sixteen, and everybody's once."""
+    people = range(1, 41)
+    ended = [
+        [event.user_id for event in events if isinstance(event, Utterance)]
+        for events in _crowd_falls_silent(people).tick_in_pieces(12.0)
+    ]
+    assert max(map(len, ended)) == PEOPLE_A_PIECE
+    assert [user_id for piece in ended for user_id in piece] == list(people)
+
+
+def test_who_leaves_between_two_pieces_ends_once() -> None:
+    people = range(1, 2 * PEOPLE_A_PIECE + 1)
+    ears = _crowd_falls_silent(people)
+    pieces = ears.tick_in_pieces(12.0)
+    events = next(pieces)
+    events += ears.hear([SpeakerLeft(people[-1], 12.0), SpeakerLeft(people[0], 12.0)], now=12.0)
+    events += [event for piece in pieces for event in piece]
+    assert sorted(event.user_id for event in events if isinstance(event, Utterance)) == list(people)
