@@ -19,6 +19,13 @@ class StoreError(CompactionError):
     """The store failed, and no write is half done. The operator must check the disk or the database."""
 
 
+class StaleOwnerError(CompactionError):
+    """Another process has taken the session over: the store refuses this one's writes for good. The caller must stop.
+
+    No `StoreError`: nobody may go on and write later.
+    """
+
+
 class SessionEndedError(CompactionError):
     """The session has ended. The caller must open a new one."""
 

@@ -53,7 +53,10 @@ class Landing:
 
 
 class TurnStore(Protocol):
-    """Stores turns, notes, segments and the compaction state. Raises `StoreError` on any failure."""
+    """Stores turns, notes, segments and the compaction state. Raises `StoreError` on any failure.
+
+    The store of one owner raises `StaleOwnerError` from every write once somebody else owns the session.
+    """
 
     async def load(self, session_id: SessionId) -> StoredMemory:
         """Return everything that is needed to continue a session. An unknown session is returned as an empty one."""

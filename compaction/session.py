@@ -21,7 +21,7 @@ import structlog
 from compaction.budget.rolling import RollingPolicy
 from compaction.context.build import SessionContext, evict_unsent_turns, summarize_eviction
 from compaction.context.turn_text import TurnPartCache
-from compaction.errors import SessionEndedError, StoreError
+from compaction.errors import SessionEndedError, StaleOwnerError, StoreError
 from compaction.folding.compactor import Compactor, SessionClock
 from compaction.folding.machine import FoldingMachine
 from compaction.folding.outbox import Outbox
@@ -198,7 +198,8 @@ class SessionMemory:
         `answers`: the turn that a reply of the bot answers.
 
         Raises StoreError if the store fails. The turn is then kept in memory and stored with the next write. Raises
-        SessionEndedError once the session is ending. *Cancellation*: has the same effect as StoreError.
+        SessionEndedError once the session is ending, and StaleOwnerError if another process has taken it over.
+        *Cancellation*: has the same effect as StoreError.
         """
         self._refuse_after_end()
         said = tuple(replace(part, speaker=self.name_of(part.speaker_id, part.speaker)) for part in parts)
@@ -380,7 +381,7 @@ class SessionMemory:
         await self._compactor.aclose()
         try:
             await self._outbox.flush()
-        except StoreError as exc:
+        except (StaleOwnerError, StoreError) as exc:
             self._log.error("turns_not_stored", count=self._timeline.total - self._outbox.stored_turns, error=exc)
 
     def _needed_from(self) -> Seq:

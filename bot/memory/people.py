@@ -8,6 +8,7 @@ decides which may be told.
 from __future__ import annotations
 
 from collections import defaultdict
+from copy import copy
 from typing import TYPE_CHECKING
 
 import structlog
@@ -40,6 +41,12 @@ class PeopleBook:
         self._store = store
         self._settings = settings
         self._cache: dict[tuple[int | None, str], tuple[PersonFact, ...]] = {}
+
+    def stored_by(self, store: PeopleStore) -> PeopleBook:
+        """Return this book for one room, which stores facts with `store`. Both have the same facts in memory."""
+        other = copy(self)
+        other._store = store
+        return other
 
     @property
     def enabled(self) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from compaction.errors import StoreError
+from compaction.errors import StaleOwnerError, StoreError
 from compaction.folding.window import BATCH_SIZE
 from compaction.memory.tiers import (
     SegmentTopics,
@@ -170,7 +170,7 @@ class MemoryUpkeep:
     async def run_once(self, *, through: int | None = None) -> None:
         """Do all due work once. `through`: extract facts from the turns before it (default: the folded turns).
 
-        A failing store is logged once, and the next run does what is left.
+        A failing store is logged once, and the next run does what is left. Raises `StaleOwnerError`.
         """
         through = self._memory.cursor if through is None else through
         try:
@@ -180,6 +180,8 @@ class MemoryUpkeep:
             await self._extract_facts(through)
             await self._accesses.write()
             await self._check_if_due()
+        except StaleOwnerError:
+            raise
         except StoreError as error:
             if not self._store_failed:
                 log.warning("memory_upkeep_failed", session_id=self._session_id, problem=error)

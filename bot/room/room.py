@@ -7,7 +7,7 @@ It opens the session's memory, joins the channel, owns the conversation's task a
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from bot.room.services import RoomServices
     from bot.screen.room import RoomScreens
     from bot.server_settings import ServerSettings
+    from bot.store.claims import RoomClaim
     from bot.store.sessions import OpenedSession
     from compaction.folding.events import CompactionEvent
     from compaction.model import Note, SessionId, Turn
@@ -102,7 +103,7 @@ class Room:
 
     async def run(self) -> str:
         """Run until closed and return the reason. Raises `LinkError`, `StoreError`, or the error of the part that
-        failed.
+        failed; `StaleOwnerError` if another process has taken the room over.
         """
         opened = await self._services.sessions.open(
             guild_id=self._place.guild_id,
@@ -111,9 +112,9 @@ class Room:
         )
         session_id = opened.session.id
         with structlog.contextvars.bound_contextvars(session_id=session_id, guild_id=self._place.guild_id):
-            async with self._services.open_memory(session_id, self._place.guild_id, self._on_compaction) as memory:
+            async with self._services.open_memory(session_id, opened.claim, self._on_compaction) as memory:
                 self._memory = memory
-                self._upkeep = self._services.open_upkeep(session_id, self._place.guild_id, memory)
+                self._upkeep = self._services.open_upkeep(session_id, opened.claim, memory)
                 await self._remember_listening(session_id)
                 guild = await self._services.participation.begin_session(
                     self._place.guild_id, session_id, listens_only=self._listen is not None
@@ -243,6 +244,7 @@ class Room:
                     tasks.create_task(run_for_room(self._watch_link(link)), name="link"),
                     tasks.create_task(run_for_room(self._tell_newcomers(announcer)), name="notices"),
                     tasks.create_task(run_for_room(self._refresh_rights()), name="rights"),
+                    tasks.create_task(run_for_room(self._watch_claim(opened.claim)), name="claim"),
                 ]
                 if self._upkeep is not None:
                     running.append(tasks.create_task(run_for_room(self._upkeep.run()), name="memory-upkeep"))
@@ -402,6 +404,18 @@ class Room:
             alone_since = now if alone_since is None else alone_since
             if now - alone_since >= (self._settings.leave_when_empty_s or self._services.room.leave_when_empty_s):
                 self.close("empty")
+
+    async def _watch_claim(self, claim: RoomClaim) -> None:
+        """Raise `StaleOwnerError` once another process runs the server's room, also while nobody says anything."""
+        while True:
+            await self._clock.sleep(CHECK_ROOM_S)
+            await self._check_claim(claim)
+
+    async def _check_claim(self, claim: RoomClaim) -> None:
+        """Raise `StaleOwnerError` if another process runs the server's room now."""
+        # A bot whose database does not answer goes on; `RoomFaults` tells of that.
+        with suppress(StoreError):
+            await self._services.sessions.check(claim)
 
     async def _store_waiting(self) -> None:
         """Store what the database has refused before, if it takes it now."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from bot.room.server_voice import RoomVoice
     from bot.screen.screens import Screens
     from bot.settings import RoomSettings
+    from bot.store.claims import RoomClaim
     from bot.store.sessions import Sessions
     from compaction.folding.events import CompactionEvent
     from compaction.model import SessionId
@@ -55,9 +56,9 @@ class RoomServices:
     """The services that rooms share. Fields named `open_` and `new_` are functions that make a part for one room."""
 
     sessions: Sessions
-    # Opens a session's memory. Arguments: session, guild, the function that gets its compaction events.
+    # Opens a session's memory. Arguments: session, what its writes carry, the function that gets its compaction events.
     open_memory: Callable[
-        [SessionId, int, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]
+        [SessionId, RoomClaim, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]
     ]
     recognizer: Recognizer
     detector: SpeechProbability
@@ -84,7 +85,7 @@ class RoomServices:
     # What people are told when the bot joins them.
     notice: ListeningNotice = field(default_factory=lambda: ListeningNotice(DEFAULT_NOTICE))
     # Maintains a session's memory beside the conversation; None: no upkeep.
-    open_upkeep: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
+    open_upkeep: Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep | None] = lambda *_: None
     # Finds quotes from before the window for the prompt of a reply; None: no quotes.
     open_quoting: Callable[[RecallScope, Place], QuoteFinder | None] = lambda *_: None
     # The tools that a model may call in a room.

@@ -1,7 +1,8 @@
 """Runs the rooms of all guilds, each in a task of its own: restarts a room that crashes, and ends all in order.
 
 A guild has at most one room, because Discord allows a bot one voice connection for each guild. A crash affects no other
-room. The supervisor writes about it into the text channel, and the room starts again and resumes its session.
+room. The supervisor writes about it into the text channel, and the room starts again and resumes its session. One that
+another process has taken over stays ended.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from bot.room.auto_join import DECLINING_ENDS, Arrival, BotStay, should_go
 from bot.room.endings import MOVED, PROCESS_ENDS
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text, sentence_of
-from compaction.errors import CompactionError
+from compaction.errors import CompactionError, StaleOwnerError
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
@@ -300,6 +301,12 @@ class RoomSupervisor:
             while True:
                 begun_at = self._clock.monotonic()
                 error = await self._run_once(entry, started)
+                if isinstance(error, StaleOwnerError):
+                    # Starting again would take the room back, and the two would go on like that.
+                    if not started.done():
+                        started.set_exception(error)
+                    await entry.place.write(sentence_of(error))
+                    return
                 if entry.next_place is not None:
                     entry.place, entry.next_place = entry.next_place, None
                     entry.room = self._make_room(entry.place, entry.listen)
@@ -349,6 +356,9 @@ class RoomSupervisor:
         except Exception as error:
             # A crash of one room must not end another.
             cause = _first_error(error)
+            if isinstance(cause, StaleOwnerError):
+                log.error("room_taken_over", guild_id=guild_id, problem=cause)  # noqa: TRY400 - no crash
+                return cause
             log.exception("room_crashed", guild_id=guild_id, error_class=type(cause).__name__)
             return cause
         finally:

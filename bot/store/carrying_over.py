@@ -54,6 +54,11 @@ _STATEMENTS = (
     INSERT OR IGNORE INTO main.hearing_opt_outs (guild_id, person_id, since)
     SELECT guild_id, person_id, since FROM present.hearing_opt_outs
     """,
+    # The number of a room never falls, so that no process of before the restore has the newest one again.
+    """
+    INSERT INTO main.room_claims (guild_id, number) SELECT guild_id, number FROM present.room_claims WHERE true
+    ON CONFLICT (guild_id) DO UPDATE SET number = max(number, excluded.number)
+    """,
 )
 # The present rows replace those of the backup.
 _CHOSEN = ("guild_settings", "server_settings")

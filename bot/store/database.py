@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
+from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,7 @@ from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from pathlib import Path
 
     from pydantic import SecretStr
@@ -44,6 +45,13 @@ class Database:
         self._deadline_s = busy_timeout_s + TRANSACTION_GRACE_S
         # The database itself lets only one process write. This lock is fair and cheap, the database's wait is not.
         self._write_lock = asyncio.Lock()
+        self._check: Callable[[AsyncConnection], Awaitable[None]] | None = None
+
+    def checked(self, check: Callable[[AsyncConnection], Awaitable[None]]) -> Database:
+        """Return the same database, with `check` at the beginning of every write transaction, which it may refuse."""
+        other = copy(self)
+        other._check = check
+        return other
 
     @property
     def sql(self) -> PlainSql:
@@ -60,7 +68,8 @@ class Database:
     async def writing(self) -> AsyncIterator[AsyncConnection]:
         """Yield a connection in a write transaction: commits at the end, rolls back on any error.
 
-        Raises `StoreError`. *Cancellation* rolls back, unless the commit has already begun; then it completes.
+        Raises `StoreError`, and what a check raises (`checked`). *Cancellation* rolls back, unless the commit has
+        already begun; then it completes.
         """
         async with (
             self._translated(self._deadline_s),
@@ -68,6 +77,8 @@ class Database:
             self.dialect.writers.begin() as connection,
         ):
             await self.dialect.begin_writing(connection)
+            if self._check is not None:
+                await self._check(connection)
             yield connection
 
     async def read(self, work: Callable[[PlainConnection], T]) -> T:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import case, delete, exists, func, select, update
 
+from bot.store.claims import claim_room, refuse_stale
 from bot.store.tables import add_once, sessions, turns
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
+    from bot.store.claims import RoomClaim
     from bot.store.database import Database
 
 
@@ -55,10 +57,11 @@ class StaleRecap:
 
 @dataclass(frozen=True, slots=True)
 class OpenedSession:
-    """A channel's session. `resumed`: it existed before."""
+    """A channel's session. `resumed`: it existed before. `claim`: what the writes of its room carry."""
 
     session: StoredSession
     resumed: bool
+    claim: RoomClaim
 
 
 def new_session_id(now: float) -> SessionId:
@@ -81,8 +84,9 @@ class Sessions:
         resume_within_s: float,
         session_id: SessionId | None = None,
     ) -> OpenedSession:
-        """Return the channel's open session, or begin one.
+        """Claim the server's room, and return the channel's open session, or begin one.
 
+        From then on, what another process still writes as this server's room is refused (`bot.store.claims`).
         An open session whose last turn is older than `resume_within_s` is ended first. `session_id`: the id of a new
         session, or of a stored session without a channel, which then belongs to this channel with its turns. It is
         ignored if the channel has an open session. Raises `StoreError` if that session belongs to another channel or
@@ -90,10 +94,11 @@ class Sessions:
         """
         now = self._clock.now()
         async with self._database.writing() as connection:
+            claim = await claim_room(connection, guild_id)
             found = await _one(connection, _open_in(guild_id, channel_id))
             if found is not None:
                 if now - found.last_turn_at <= resume_within_s:
-                    return OpenedSession(found, resumed=True)
+                    return OpenedSession(found, resumed=True, claim=claim)
                 await _end(connection, found.id, at=found.last_turn_at)
             begun = session_id or new_session_id(now)
             of_channel: dict[str, object] = {"guild_id": guild_id, "channel_id": channel_id}
@@ -111,7 +116,12 @@ class Sessions:
                     )
             session = await _one(connection, _open_in(guild_id, channel_id))
             assert session is not None, "the row was written above"
-            return OpenedSession(session, resumed=not new)
+            return OpenedSession(session, resumed=not new, claim=claim)
+
+    async def check(self, claim: RoomClaim) -> None:
+        """Raise `StaleOwnerError` if somebody has claimed the server's room since."""
+        async with self._database.reading() as connection:
+            await refuse_stale(claim, connection)
 
     async def unfinished(self, *, resume_within_s: float) -> tuple[StoredSession, ...]:
         """Return the open channel sessions, left by a crashed process, that are recent enough to resume."""

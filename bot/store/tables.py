@@ -378,6 +378,14 @@ server_settings = Table(
     Column("changed_by", BigInteger),
 )
 
+# Who runs the room of a server: each start of a room raises `number` (`bot.store.claims`). It never falls.
+room_claims = Table(
+    "room_claims",
+    metadata,
+    Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", BigInteger, nullable=False),
+)
+
 hearing_opt_outs = Table(
     "hearing_opt_outs",
     metadata,

@@ -11,6 +11,8 @@ from bot.embedding.worker import ThreadedEmbedder
 from bot.memory.indexer import Indexer
 from bot.memory.recall import Recall, RoomRecall
 from bot.memory.upkeep import MemoryUpkeep
+from bot.store.claims import fenced
+from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore
 from bot.store.search import SqlRecallIndex
 from bot.store.tiers import TierStore
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from bot.memory.recall import RecallScope
     from bot.monitoring.metrics import Metrics
     from bot.room.guild_policy import GuildPolicy
+    from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
     from compaction.folding.events import CompactionEvent
@@ -99,19 +102,21 @@ def upkeep_factory(
     clock: Clock,
     *,
     upkeeps: WeakSet[MemoryUpkeep],
-) -> Callable[[SessionId, int, SessionMemory], MemoryUpkeep]:
-    """Return the factory of a room's memory upkeep. `upkeeps` gets each that is made."""
-    tiers, prompts = TierStore(database), PromptStore(database)
+) -> Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep]:
+    """Return the factory of a room's memory upkeep, whose writes carry the room's claim. `upkeeps` gets each that is
+    made. `store`: is only read.
+    """
 
-    def new_upkeep(session_id: SessionId, guild_id: int, memory: SessionMemory) -> MemoryUpkeep:
+    def new_upkeep(session_id: SessionId, claim: RoomClaim, memory: SessionMemory) -> MemoryUpkeep:
+        mine = fenced(database, claim)
         upkeep = MemoryUpkeep(
             session_id,
-            guild_id,
+            claim.guild_id,
             memory=memory,
             turns=store,
-            tiers=tiers,
-            people=people,
-            prompts=prompts,
+            tiers=TierStore(mine),
+            people=people.stored_by(PeopleStore(mine)),
+            prompts=PromptStore(mine),
             accesses=accesses,
             settings=settings.tiers,
             clock=clock,
@@ -124,26 +129,28 @@ def upkeep_factory(
 
 
 def memory_factory(
-    store: TurnStore,
+    store_of: Callable[[RoomClaim], TurnStore],
     summariser_of: Callable[[int], Awaitable[Summariser]],
     settings: BotSettings,
     policy: GuildPolicy,
     clock: Clock,
     *,
     in_use: set[SessionId],
-) -> Callable[[SessionId, int, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]]:
+) -> Callable[[SessionId, RoomClaim, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]]:
     """Return the function that opens a room's session memory as a context manager.
 
-    `summariser_of`: returns the summariser of a server. `in_use` has the sessions whose memory is open.
+    `store_of`: returns the store whose writes carry a room's claim. `summariser_of`: returns that of a server.
+    `in_use` has the sessions whose memory is open.
     """
 
     @asynccontextmanager
     async def open_memory(
-        session_id: SessionId, guild_id: int, on_event: Callable[[CompactionEvent], None]
+        session_id: SessionId, claim: RoomClaim, on_event: Callable[[CompactionEvent], None]
     ) -> AsyncIterator[SessionMemory]:
+        guild_id = claim.guild_id
         async with SessionMemory.open(
             session_id,
-            store=store,
+            store=store_of(claim),
             summariser=await summariser_of(guild_id),
             fallback=ExtractiveSummariser(),
             settings=settings.compaction,

@@ -25,6 +25,7 @@ from bot.room.guild_policy import GuildPolicy
 from bot.room.notice import ListeningNotice
 from bot.room.services import RoomServices
 from bot.server_settings import ServerSettingsBook
+from bot.store.claims import fenced
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore, OptOutStore
 from bot.store.history import SessionHistory
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from bot.monitoring.traces import Traces
     from bot.participation.guild_participation import GuildParticipations
     from bot.screen.screens import Screens
+    from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
@@ -93,6 +95,8 @@ class Stores:
     # The sessions of open rooms, and their upkeep.
     in_use: set[SessionId]
     upkeeps: WeakSet[MemoryUpkeep]
+    # The store of turns for the room with this claim.
+    turns_of: Callable[[RoomClaim], TurnStore]
 
 
 async def open_stores(
@@ -105,11 +109,16 @@ async def open_stores(
     database = await stack.enter_async_context(open_database(settings.storage.database))
     servers = ServerSettingsBook(SqlServerSettings(database, clock))
     await servers.load()
-    turns = SqlTurnStore(database, clock)
+
+    def turns_in(opened: Database) -> TurnStore:
+        turns = SqlTurnStore(opened, clock)
+        return turns if on_operation is None else MeasuredTurnStore(turns, on_operation)
+
     return Stores(
         database=database,
         sessions=Sessions(database, clock),
-        turns=turns if on_operation is None else MeasuredTurnStore(turns, on_operation),
+        turns=turns_in(database),
+        turns_of=lambda claim: turns_in(fenced(database, claim)),
         guilds=GuildStore(database, clock),
         opt_outs=OptOutStore(database, clock),
         servers=servers,
@@ -181,7 +190,7 @@ async def open_services(
     )
     return RoomServices(
         sessions=stores.sessions,
-        open_memory=memory_factory(turns, summariser_of, settings, policy, clock, in_use=stores.in_use),
+        open_memory=memory_factory(stores.turns_of, summariser_of, settings, policy, clock, in_use=stores.in_use),
         recognizer=recognizer,
         detector=open_vad(settings.models),
         synthesizer=synthesizer,

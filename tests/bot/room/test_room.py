@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.guild_participation import GuildParticipation
+    from bot.store.claims import RoomClaim
     from compaction.folding.events import CompactionEvent
     from compaction.model import SessionId, Turn
     from compaction.ports import TurnStore
@@ -80,6 +81,8 @@ class House:
     def __init__(self, sessions: Sessions, store: TurnStore, clock: FakeClock) -> None:
         self.sessions = sessions
         self.store = store
+        # The store for the room with a claim.
+        self.store_of: Callable[[RoomClaim], TurnStore] = lambda _: self.store
         self.clock = clock
         self.seen: list[events.Event] = []
         self.voice = FakeVoice()
@@ -99,7 +102,7 @@ class House:
         self.listen: ListenRequest | None = None
         self.readable: ReadableMemory | None = None
         self.toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
-        self.open_upkeep: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
+        self.open_upkeep: Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep | None] = lambda *_: None
 
     @cached_property
     def participation(self) -> GuildParticipations:
@@ -150,11 +153,11 @@ class House:
         )
 
     def _open_memory(
-        self, session_id: SessionId, guild_id: int, on_event: Callable[[CompactionEvent], None]
+        self, session_id: SessionId, claim: RoomClaim, on_event: Callable[[CompactionEvent], None]
     ) -> AbstractAsyncContextManager[SessionMemory]:
         return SessionMemory.open(
             session_id,
-            store=self.store,
+            store=self.store_of(claim),
             summariser=ExtractiveSummariser(),
             fallback=ExtractiveSummariser(),
             settings=CompactionSettings(),

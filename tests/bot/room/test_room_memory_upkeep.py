@@ -36,6 +36,7 @@ from tests.fakes.place import ADA, BO
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bot.store.claims import RoomClaim
     from compaction.model import SessionId
     from compaction.session import SessionMemory
 
@@ -66,10 +67,10 @@ class KeptHouse(House):
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
 
-    def _open_upkeep(self, session_id: SessionId, guild_id: int, memory: SessionMemory) -> MemoryUpkeep:
+    def _open_upkeep(self, session_id: SessionId, claim: RoomClaim, memory: SessionMemory) -> MemoryUpkeep:
         return MemoryUpkeep(
             session_id,
-            guild_id,
+            claim.guild_id,
             memory=memory,
             turns=self.store,
             tiers=self.shelf,

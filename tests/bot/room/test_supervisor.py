@@ -14,7 +14,9 @@ from bot.health import FaultKind, HealthFault
 from bot.room import supervisor
 from bot.room.supervisor import DRAINING, MOST_CRASHES, RESTARTING, RoomSupervisor
 from bot.server_settings import ServerSettings, no_server_settings
+from bot.store.claims import STALE
 from bot.texts.text import Text, verbatim
+from compaction.errors import StaleOwnerError
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
@@ -183,6 +185,21 @@ async def test_a_room_that_keeps_crashing_is_given_up() -> None:
         await until(lambda: rooms.place_of(place.guild_id) is None)
     assert place.written[1] == "Discord hung up. I am starting again in 2 s; what was said before is kept."
     assert place.written[-1].endswith("so I stop. Use /join to call me back.")
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_another_process_has_taken_over_stays_ended() -> None:
+    """It is not started again, even if somebody has just moved the bot; the log and the channel say why."""
+    house, place, other = House(), FakePlace(), FakePlace(channel_id=30)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        with capture_logs() as logs:
+            house.rooms[0].end.set_exception(ExceptionGroup("tasks", [StaleOwnerError(STALE)]))
+            rooms.on_bot_moved(other)
+            await until(lambda: rooms.place_of(place.guild_id) is None)
+        assert len(house.rooms) == 1
+    assert place.written == [STALE]
+    assert [(each["event"], each["log_level"]) for each in logs] == [("room_taken_over", "error")]
 
 
 @pytest.mark.asyncio

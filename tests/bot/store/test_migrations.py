@@ -67,6 +67,7 @@ SHIPPED_STEPS = (
     "b4f500eeb1e51530",
     "5b132585221c17b9",
     "2de8aaead306b080",
+    "d5a20ad9d8379202",
 )
 
 

@@ -197,7 +197,7 @@ async def test_summaries_of_a_room_count_in_its_servers_hour(tmp_path: Path) -> 
     """The language model's calls for a room's summaries count in the hour of its server."""
     async with LocalChatServer() as server, equipped(tmp_path, server) as house:
         opened = await house.stores.sessions.open(guild_id=GUILD, channel_id=20, resume_within_s=0.0)
-        async with house.equipment.open_memory(opened.session.id, GUILD, lambda _: None) as memory:
+        async with house.equipment.open_memory(opened.session.id, opened.claim, lambda _: None) as memory:
             for number in range(70):
                 at = house.clock.now()
                 part = TurnPart("1", "Ada", f"I put parcel {number} into shed {5000 + number}.")

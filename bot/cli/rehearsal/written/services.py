@@ -65,7 +65,7 @@ async def open_written_services(
         policy = await policy_for(parts, None, stores.guilds)
         yield RoomServices(
             sessions=stores.sessions,
-            open_memory=memory_factory(store, _rules, parts, policy, clock, in_use=set()),
+            open_memory=memory_factory(stores.turns_of, _rules, parts, policy, clock, in_use=set()),
             recognizer=recognizer,
             detector=LoudnessDetector(),
             synthesizer=ToneSynthesizer(),

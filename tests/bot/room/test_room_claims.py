@@ -1,0 +1,99 @@
+"""Two processes run the room of one server: the older one ends itself and adds nothing."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot import events
+from bot.room.room import CHECK_ROOM_S
+from bot.store.claims import STALE, fenced
+from bot.store.database import open_database
+from bot.store.sessions import Sessions
+from bot.store.turns import SqlTurnStore
+from compaction.errors import StaleOwnerError
+from tests.bot.room.test_room import House, living, settle
+from tests.fakes.clock import FakeClock
+from tests.fakes.hearing import speech
+from tests.fakes.place import ADA, BO
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+
+@asynccontextmanager
+async def two_houses(folder: Path) -> AsyncIterator[tuple[House, House]]:
+    """Open one database as two processes do, each with rooms of its own."""
+    async with AsyncExitStack() as stack:
+        houses = []
+        for _ in range(2):
+            clock = FakeClock()
+            database = await stack.enter_async_context(open_database(folder / "room.db", synchronous="normal"))
+            house = House(Sessions(database, clock), SqlTurnStore(database, clock), clock)
+            house.store_of = lambda claim, mine=database, now=clock: SqlTurnStore(fenced(mine, claim), now)  # type: ignore[misc]
+            houses.append(house)
+        yield houses[0], houses[1]
+
+
+def reason(task: asyncio.Task[str]) -> BaseException:
+    """Return why a room broke off."""
+    error = task.exception()
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    assert error is not None
+    return error
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_was_taken_over_neither_stores_nor_answers(tmp_path: Path) -> None:
+    """The older room hears a question, may not store it, and ends without an answer. The newer one has every turn that
+    was stored before, and goes on.
+    """
+    async with two_houses(tmp_path) as (old, new), living(old) as (_, first):
+        await old.say(ADA.id, "The spare key is under the blue flower pot.")
+        # Beyond its check, so that the next one is later than what it hears.
+        await old.pass_time(2.0)
+        async with living(new):
+            await new.say(BO.id, "The red key opens the shed.")
+            old.recognizer.texts.append("Roomtone, where is the spare key?")
+            with capture_logs() as logs:
+                old.place.links[-1].hear(speech(BO.id, at=old.clock.monotonic() - 2.0))
+                await old.pass_time(1.5)
+                await settle(first.done)
+            assert isinstance(reason(first), StaleOwnerError)
+            assert not old.of(events.ReplySpoken)
+            assert old.voice.spoken == []
+            assert [each["count"] for each in logs if each["event"] == "turns_not_stored"] == [1]
+            await new.say(ADA.id, "Roomtone, where is the spare key?")
+            assert "blue flower pot" in (await new.reply(1)).text
+            (session,) = await new.sessions.recent()
+            assert (session.turn_count, session.ended_at) == (4, None)
+
+
+@pytest.mark.asyncio
+async def test_a_quiet_room_finds_out_too(tmp_path: Path) -> None:
+    """Where nobody says anything, the room asks at intervals whether it still has the server's room."""
+    async with two_houses(tmp_path) as (old, new), living(old) as (_, first), living(new) as (_, second):
+        await old.pass_time(CHECK_ROOM_S + 1)
+        await settle(first.done)
+        assert str(reason(first)) == STALE
+        await new.pass_time(CHECK_ROOM_S + 1)
+        assert not second.done()
+
+
+@pytest.mark.asyncio
+async def test_the_end_of_a_stale_room_does_not_end_the_session(tmp_path: Path) -> None:
+    """A room that was taken over and is asked to leave does not close the session, which somebody else goes on with."""
+    async with two_houses(tmp_path) as (old, new), living(old) as (room, first):
+        await old.say(ADA.id, "The spare key is under the blue flower pot.")
+        async with living(new):
+            room.close("left")
+            await settle(first.done)
+            assert isinstance(reason(first), StaleOwnerError)
+            (session,) = await new.sessions.recent()
+            assert session.ended_at is None
