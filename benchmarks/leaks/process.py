@@ -19,7 +19,7 @@ import structlog
 
 from benchmarks.child_process import keep_stdout_for_answers, serve
 from benchmarks.leaks.growth import as_figures, holding
-from benchmarks.receive.client import voice_channel
+from benchmarks.receive.client import main_gateway
 from benchmarks.receive.crowd import load_opus
 from rehearsal.discord.packet_encryption import XCHACHA_MODE, RtpPacket, encrypt_packet, packet_cipher
 from rehearsal.script.scenario_file import scenario_path
@@ -29,7 +29,7 @@ from voice.transport.receiver import Receiver
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from voice.transport.link import VoiceChannel
+    from voice.transport.gateway import MainGateway
 
 SSRCS = 200
 _NAMED = 100
@@ -43,14 +43,14 @@ class LeaksProcess:
 
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
-        self._channel: VoiceChannel | None = None
+        self._gateway: MainGateway | None = None
         self._strangers: Strangers | None = None
 
     async def answer(self, request: Mapping[str, Any]) -> Mapping[str, object]:
         """Carry out one request."""
         match request["op"]:
             case "enter":
-                self._channel = await voice_channel(self._stack, request["discord"])
+                self._gateway = await main_gateway(self._stack, request["discord"])
                 return {}
             case "joins":
                 for _ in range(request["count"]):
@@ -64,9 +64,9 @@ class LeaksProcess:
         return as_figures(holding())
 
     async def _join_and_leave(self) -> None:
-        assert self._channel is not None, "entered before"
+        assert self._gateway is not None, "entered before"
         async with VoiceLink.open(
-            self._channel, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None
+            self._gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None
         ):
             pass
 

@@ -11,6 +11,7 @@ import discord
 import yarl
 
 from benchmarks.errors import BenchmarkError
+from voice.transport.discord_gateway import DiscordMainGateway
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,8 +33,8 @@ class _Client(discord.Client):
         self.knows_guilds.set()
 
 
-async def voice_channel(stack: AsyncExitStack, where: Mapping[str, Any]) -> discord.VoiceChannel:
-    """Log in to the local Discord at these addresses and return its voice channel. `stack` logs out.
+async def main_gateway(stack: AsyncExitStack, where: Mapping[str, Any]) -> DiscordMainGateway:
+    """Log in to the local Discord at these addresses and return the gateway of its voice channel. `stack` logs out.
 
     This process has no other Discord afterwards. Raises `BenchmarkError`.
     """
@@ -49,4 +50,4 @@ async def voice_channel(stack: AsyncExitStack, where: Mapping[str, Any]) -> disc
         raise BenchmarkError("The local Discord did not let the client in.") from error
     channel = client.get_channel(where["channel_id"])
     assert isinstance(channel, discord.VoiceChannel), "the local Discord has it"
-    return channel
+    return DiscordMainGateway(client, channel)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from benchmarks.child_process import keep_stdout_for_answers, serve
-from benchmarks.receive.client import voice_channel
+from benchmarks.receive.client import main_gateway
 from benchmarks.receive.usage import LoopLag, cpu_by_thread, shares, spread_of
 from bot.app import running_bot
 from bot.cli.environment import local_zone
@@ -70,9 +70,9 @@ class ReceivingProcess:
         return {}
 
     async def _join_link(self, where: Mapping[str, Any]) -> None:
-        channel = await voice_channel(self._stack, where)
+        gateway = await main_gateway(self._stack, where)
         link = await self._stack.enter_async_context(
-            VoiceLink.open(channel, sink=self._hear, is_excluded=lambda _: False, on_event=lambda _: None)
+            VoiceLink.open(gateway, sink=self._hear, is_excluded=lambda _: False, on_event=lambda _: None)
         )
         self._counters = lambda: link.counters().as_dict()
 

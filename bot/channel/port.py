@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from bot.errors import BotError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from bot.texts.text import Text
@@ -244,10 +244,13 @@ class Place(Protocol):
         *,
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
+        is_owner: Callable[[], Awaitable[bool]] | None = None,
     ) -> AbstractAsyncContextManager[Link]:
         """Join the channel, pass received audio to `sink`, and send the frames of `source`. Raises `LinkError`.
 
         `sink` is called on the event loop with each batch and must be quick. `excludes`: returns whether to drop a
         user's packets without decrypting them (packets of bots are always dropped); called from the connection's thread
         for every packet. `on_change` is called on the event loop at once when the connection breaks or comes back.
+        `is_owner`: asked before Discord is asked to let the bot in or out; if it returns False, Discord is not asked.
+        None: nobody else could run the room.
         """

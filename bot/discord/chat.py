@@ -21,7 +21,7 @@ from bot.texts.text import Text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voice.transport.link import VoiceChannel
+    from voice.transport.discord_gateway import VoiceChannel
 
 # Messages that are searched for files.
 MOST_MESSAGES = 50

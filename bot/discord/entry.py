@@ -17,7 +17,7 @@ from bot.texts.text import Text, joined
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from voice.transport.link import VoiceChannel
+    from voice.transport.discord_gateway import VoiceChannel
 
 # The permissions without which there is no session, as Discord calls them. On a stage the bot asks to speak.
 VIEW = Text("View Channel")

@@ -13,7 +13,7 @@ import discord
 import structlog
 
 if TYPE_CHECKING:
-    from voice.transport.link import VoiceChannel
+    from voice.transport.discord_gateway import VoiceChannel
 
 log = structlog.get_logger()
 

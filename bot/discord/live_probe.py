@@ -18,8 +18,9 @@ from bot.discord.endpoint import connector, point_at
 from bot.errors import SetupError
 from bot.texts.text import Text, in_language
 from voice.errors import LinkError
+from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel, check_entry
 from voice.transport.header_recorder import HeaderRecorder
-from voice.transport.link import CONNECT_TIMEOUT_S, VoiceChannel, check_entry
+from voice.transport.link import CONNECT_TIMEOUT_S
 from voice.transport.private.client import ReceivingClient
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ async def probe_channel(
             await _logged_in(client, running)
             channel = _channel(client, channel_id)
             say(f"Joining {channel.name} in {channel.guild.name} for {seconds:g} seconds.")
-            recorder = await _listened(channel, seconds=seconds)
+            recorder = await _listened(client, channel, seconds=seconds)
         finally:
             await client.close()
             running.cancel()
@@ -112,21 +113,15 @@ def _channel(client: discord.Client, channel_id: int) -> VoiceChannel:
     return channel
 
 
-async def _listened(channel: VoiceChannel, *, seconds: float) -> HeaderRecorder:
+async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: float) -> HeaderRecorder:
     """Tell the people, join, wait, leave. Raises `LinkError`."""
     await _tell(channel, NOTICE.fill(seconds=round(seconds)))
     recorder = HeaderRecorder()
-    made: list[ReceivingClient] = []
-
-    def make(client: discord.Client, where: discord.abc.Connectable) -> ReceivingClient:
-        voice = ReceivingClient(client, where, receiver=recorder, on_state=lambda _: None)
-        voice.connection.on_message = recorder.message
-        made.append(voice)
-        return voice
-
+    voice = ReceivingClient(DiscordMainGateway(client, channel), receiver=recorder, on_state=lambda _: None)
+    voice.connection.on_message = recorder.message
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S + _LEAVE_TIMEOUT_S):
-            await channel.connect(cls=make, timeout=CONNECT_TIMEOUT_S, reconnect=False)
+            await voice.join(timeout_s=CONNECT_TIMEOUT_S)
         await asyncio.sleep(seconds)
     except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
         raise LinkError(
@@ -135,8 +130,7 @@ async def _listened(channel: VoiceChannel, *, seconds: float) -> HeaderRecorder:
             error=type(error).__name__,
         ) from error
     finally:
-        for voice in made:
-            await voice.retire(timeout_s=_LEAVE_TIMEOUT_S)
+        await voice.retire(timeout_s=_LEAVE_TIMEOUT_S)
         await _tell(channel, THANKS)
     return recorder
 

@@ -21,10 +21,11 @@ from bot.discord.listening_mark import ListeningMark
 from bot.errors import BotError
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
+from voice.transport.discord_gateway import DiscordMainGateway
 from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 
     from bot.channel.port import Card, Link
     from bot.server_settings import ServerSettingsBook
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from voice.errors import LinkError
     from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
-    from voice.transport.link import LinkEvent, VoiceChannel
+    from voice.transport.discord_gateway import VoiceChannel
+    from voice.transport.link import LinkEvent
     from voice.transport.metronome import Metronome
     from voice.transport.outgoing import FrameSource
 
@@ -299,6 +301,7 @@ class DiscordPlace:
         *,
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
+        is_owner: Callable[[], Awaitable[bool]] | None = None,
     ) -> AsyncIterator[Link]:
         # Here, because the bot also comes by being moved, and by itself after a crash.
         refused = self.refusal()
@@ -310,7 +313,7 @@ class DiscordPlace:
             on_change()
 
         async with VoiceLink.open(
-            self._channel,
+            DiscordMainGateway(self._client, self._channel, is_owner=is_owner),
             sink=sink,
             is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),
             on_event=changed,

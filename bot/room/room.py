@@ -29,7 +29,7 @@ from bot.room.transcript_writer import TranscriptWriter, read_transcript
 from bot.server_settings import ListenOnly
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text, counted, joined, sentence_of, verbatim
-from compaction.errors import StoreError
+from compaction.errors import StaleOwnerError, StoreError
 from compaction.folding.events import FoldFailed, FoldLanded
 from voice.queue_figures import QueueFigures
 
@@ -56,6 +56,8 @@ log = structlog.get_logger()
 
 # How often to check whether the bot is alone, and to report the packet counters.
 CHECK_ROOM_S = 5.0
+# How long the bot waits for the database when it asks whether the room is still its own.
+CLAIM_CHECK_S = 1.0
 # How often Discord is asked what newcomers and what all people present may do.
 CHECK_NEWCOMERS_S = 2.0
 REFRESH_RIGHTS_S = 30.0
@@ -225,7 +227,11 @@ class Room:
     ) -> str:
         """Join the channel and run until asked to leave; return the reason."""
         connection = self._place.connect(
-            conversation.playback, conversation.hear, excludes=self._excludes_sound, on_change=self._on_link_change
+            conversation.playback,
+            conversation.hear,
+            excludes=self._excludes_sound,
+            on_change=self._on_link_change,
+            is_owner=lambda: self._is_owner(opened.claim),
         )
         notice = self._services.notice.for_room(self._settings.notice, listen=self._listen)
         announcer = self._announcer = Announcer(
@@ -241,7 +247,7 @@ class Room:
                     tasks.create_task(run_for_room(conversation.run()), name="conversation"),
                     tasks.create_task(run_for_room(self._record_membership(conversation)), name="membership"),
                     tasks.create_task(run_for_room(checks), name="room-check"),
-                    tasks.create_task(run_for_room(self._watch_link(link)), name="link"),
+                    tasks.create_task(run_for_room(self._watch_link(link, opened.claim)), name="link"),
                     tasks.create_task(run_for_room(self._tell_newcomers(announcer)), name="notices"),
                     tasks.create_task(run_for_room(self._refresh_rights()), name="rights"),
                     tasks.create_task(run_for_room(self._watch_claim(opened.claim)), name="claim"),
@@ -414,8 +420,17 @@ class Room:
     async def _check_claim(self, claim: RoomClaim) -> None:
         """Raise `StaleOwnerError` if another process runs the server's room now."""
         # A bot whose database does not answer goes on; `RoomFaults` tells of that.
-        with suppress(StoreError):
-            await self._services.sessions.check(claim)
+        with suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(CLAIM_CHECK_S):
+                await self._services.sessions.check(claim)
+
+    async def _is_owner(self, claim: RoomClaim) -> bool:
+        """Return whether the room may change the bot's voice state: a stale room's leaving would deafen the new one."""
+        try:
+            await self._check_claim(claim)
+        except StaleOwnerError:
+            return False
+        return True
 
     async def _store_waiting(self) -> None:
         """Store what the database has refused before, if it takes it now."""
@@ -441,9 +456,12 @@ class Room:
             await self._place.refresh_rights(newcomers_only=not due)
             await self._clock.sleep(CHECK_NEWCOMERS_S)
 
-    async def _watch_link(self, link: Link) -> None:
-        """Wait until the connection ends. Close the room if somebody removed the bot, else raise `LinkError`."""
+    async def _watch_link(self, link: Link, claim: RoomClaim) -> None:
+        """Wait until the connection ends. Close the room if somebody removed the bot, else raise `LinkError`, or
+        `StaleOwnerError` if another process has taken the room over: then Discord has ended this connection for that.
+        """
         reason = await link.lost()
+        await self._check_claim(claim)
         if link.removed:
             self.close("expelled")
             return

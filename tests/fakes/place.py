@@ -12,7 +12,7 @@ from voice.errors import LinkError
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from bot.channel.port import Card
     from bot.texts.text import Text
@@ -203,8 +203,10 @@ class FakePlace:
         *,
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
+        is_owner: Callable[[], Awaitable[bool]] | None = None,
     ) -> AsyncIterator[FakeLink]:
         """Open a fake connection."""
+        self.is_owner = is_owner
         self.excludes = excludes
         self.link_changed = on_change
         if self.refuse is not None:

@@ -1,7 +1,8 @@
 """The bot's connection to one voice channel: joins, receives, sends, and reconnects.
 
-The link owns discord.py's voice client, the receiver, the sending thread, and the task that watches them. Audio events
-go to `sink` in batches on the event loop. Changes of the connection go to `on_event`.
+The link owns discord.py's voice client, the receiver, the sending thread, and the task that watches them. It reaches
+Discord's main gateway through `gateway`. Audio events go to `sink` in batches on the event loop. Changes of the
+connection go to `on_event`.
 """
 
 from __future__ import annotations
@@ -31,12 +32,11 @@ if TYPE_CHECKING:
     from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
     from voice.transport.counters import PacketCounters
+    from voice.transport.gateway import MainGateway
     from voice.transport.metronome import Metronome
     from voice.transport.outgoing import FrameSource
 
 _log = structlog.get_logger()
-
-VoiceChannel: TypeAlias = discord.VoiceChannel | discord.StageChannel
 
 # Seconds between two checks; a state change starts one at once.
 _CHECK_S = 0.5
@@ -99,7 +99,7 @@ class VoiceLink:
 
     def __init__(
         self,
-        channel: VoiceChannel,
+        gateway: MainGateway,
         *,
         sink: Callable[[Sequence[AudioEvent]], None],
         is_excluded: Callable[[int], bool],
@@ -109,7 +109,7 @@ class VoiceLink:
         give_up_after_s: float = GIVE_UP_AFTER_S,
         require_e2ee: bool = False,
     ) -> None:
-        self._channel = channel
+        self._gateway = gateway
         self._metronome = metronome
         self._connect_timeout_s = connect_timeout_s
         self._give_up_after_s = give_up_after_s
@@ -118,7 +118,6 @@ class VoiceLink:
         self._on_event = on_event
         self._handover = Handover(asyncio.get_running_loop(), sink)
         self._receiver = Receiver(deliver=self._handover.put, is_excluded=is_excluded)
-        self._discord: discord.Client | None = None
         self._client: ReceivingClient | None = None
         self._leaving: ReceivingClient | None = None
         self._outgoing: Outgoing | None = None
@@ -137,7 +136,7 @@ class VoiceLink:
     @asynccontextmanager
     async def open(
         cls,
-        channel: VoiceChannel,
+        gateway: MainGateway,
         *,
         sink: Callable[[Sequence[AudioEvent]], None],
         is_excluded: Callable[[int], bool],
@@ -147,7 +146,7 @@ class VoiceLink:
         give_up_after_s: float = GIVE_UP_AFTER_S,
         require_e2ee: bool = False,
     ) -> AsyncIterator[VoiceLink]:
-        """Join `channel` and stay while the context lasts.
+        """Join the channel of `gateway` and stay while the context lasts.
 
         `sink` and `on_event` are called on the event loop and must be quick. `is_excluded` returns whether a person's
         packets must never be decrypted (bots, people who opted out). The reader thread calls it for every packet, so a
@@ -158,7 +157,7 @@ class VoiceLink:
         *Ownership*: it owns the voice client, its threads, and one task.
         """
         link = cls(
-            channel,
+            gateway,
             sink=sink,
             is_excluded=is_excluded,
             on_event=on_event,
@@ -170,7 +169,7 @@ class VoiceLink:
         keeper: asyncio.Task[None] | None = None
         try:
             await link._join()
-            keeper = asyncio.create_task(link._keep(), name=f"voice-link-{channel.id}")
+            keeper = asyncio.create_task(link._keep(), name=f"voice-link-{gateway.channel_id}")
             keeper.add_done_callback(link._keeper_ended)
             yield link
         finally:
@@ -236,7 +235,7 @@ class VoiceLink:
         """
         if self._outgoing is not None:
             self._outgoing.stop()
-        self._outgoing = Outgoing(source, lambda: self._client, channel_bitrate_bps=self._channel.bitrate)
+        self._outgoing = Outgoing(source, lambda: self._client, channel_bitrate_bps=self._gateway.bitrate_bps)
         self._outgoing.start()
 
     async def stop(self) -> None:
@@ -270,17 +269,16 @@ class VoiceLink:
 
     async def _connect(self, *, timeout_s: float) -> None:
         """Create a voice client and connect it. Raises `LinkError` after cleaning up the client."""
-        self._channel = self._channel_of_now()
-        check_entry(self._channel)
+        self._gateway.check_entry()
         try:
             async with asyncio.timeout(timeout_s + _LEAVE_TIMEOUT_S):
-                await self._channel.connect(cls=self._make_client, timeout=timeout_s, reconnect=True, self_deaf=False)
+                await self._make_client().join(timeout_s=timeout_s)
         except BaseException as error:
             code = self._client.connection.close_code if self._client is not None else None
             await self._retire()
             task = asyncio.current_task()
             cancelled = task is not None and task.cancelling() > 0
-            refusal = _refusal(error, self._channel, timeout_s=timeout_s, close_code=code, cancelled=cancelled)
+            refusal = _refusal(error, self._gateway, timeout_s=timeout_s, close_code=code, cancelled=cancelled)
             if refusal is None:
                 raise
             raise refusal from error
@@ -288,29 +286,13 @@ class VoiceLink:
             await self._retire()
             raise LinkError(NOT_ENCRYPTED, retryable=False)
 
-    def _channel_of_now(self) -> VoiceChannel:
-        """Return discord.py's current object for the channel, because a new main session replaces all objects. Raises
-        `LinkError`.
-        """
-        if self._discord is None:
-            return self._channel
-        guild = self._discord.get_guild(self._channel.guild.id)
-        if guild is not None and guild.unavailable:
-            raise LinkError("Discord does not show {guild} at the moment.", guild=self._channel.guild.name)
-        found = None if guild is None else guild.get_channel(self._channel.id)
-        if isinstance(found, discord.VoiceChannel | discord.StageChannel):
-            return found
-        raise LinkError("The voice channel {channel} is gone.", channel=self._channel.name, retryable=False)
-
-    def _make_client(self, client: discord.Client, channel: discord.abc.Connectable) -> ReceivingClient:
+    def _make_client(self) -> ReceivingClient:
         def state_is(up: bool) -> None:
             if self._client is made:
                 self._state_is(up)
 
-        self._discord = client
         made = ReceivingClient(
-            client,
-            channel,
+            self._gateway,
             receiver=self._receiver,
             on_state=state_is,
             metronome=self._metronome,
@@ -373,12 +355,12 @@ class VoiceLink:
         if self._down_since is not None and self._too_long(self._down_since):
             await self._give_up(LinkError("The voice connection broke and could not be made anew."))
             return
-        if client.forgotten:
+        if self._gateway.forgotten:
             await self._reconnect()
             return
         if state.over:
             # Without the main gateway the bot can neither learn why nor join.
-            if client.gateway_open:
+            if self._gateway.is_open:
                 await self._replace(client)
             return
         if client.is_connected() and not state.keep_path_open():
@@ -415,7 +397,7 @@ class VoiceLink:
         """Log a change of the encryption, and give up if the call has none but must. Returns whether it gave up."""
         if self.end_to_end != self._was_end_to_end:
             level = _log.info if self.end_to_end else _log.warning
-            level("call_encryption_changed", channel_id=self._channel.id, end_to_end=self.end_to_end)
+            level("call_encryption_changed", channel_id=self._gateway.channel_id, end_to_end=self.end_to_end)
             self._was_end_to_end = self.end_to_end
         refused = self._require_e2ee and not self.end_to_end
         if refused:
@@ -425,7 +407,7 @@ class VoiceLink:
     async def _replace(self, client: ReceivingClient) -> None:
         """Make a new connection in the place of one that is over, unless somebody has sent the bot away."""
         state = client.connection
-        if state.close_code in SENT_AWAY and not await client.is_in_channel():
+        if state.close_code in SENT_AWAY and not await self._gateway.is_in_channel():
             self._removed = True
             await self._give_up(LinkError(_SENT_AWAY))
         else:
@@ -473,38 +455,15 @@ class VoiceLink:
     def _emit(self, event: LinkEvent) -> None:
         if self._closing:
             return
-        _log.info("voice_link_changed", channel_id=self._channel.id, change=type(event).__name__.lower())
+        _log.info("voice_link_changed", channel_id=self._gateway.channel_id, change=type(event).__name__.lower())
         try:
             self._on_event(event)
         except Exception:  # noqa: BLE001 - whatever the listener does, the link goes on
             _log.exception("link_event_listener_failed")
 
 
-def check_entry(channel: VoiceChannel) -> None:
-    """Raise `LinkError` if the bot may not join: Discord does not answer such a request at all."""
-    if channel.guild.get_channel(channel.id) is None:
-        raise LinkError("The voice channel {channel} is gone.", channel=channel.name, retryable=False)
-    rights = channel.permissions_for(channel.guild.me)
-    missing = [name for name, held in (("View Channel", rights.view_channel), ("Connect", rights.connect)) if not held]
-    if missing:
-        raise LinkError(
-            "The bot may not join {channel}: give its role these permissions there: {missing}.",
-            channel=channel.name,
-            missing=", ".join(missing),
-            retryable=False,
-        )
-    inside = [member.id for member in channel.members]
-    full = channel.user_limit and len(inside) >= channel.user_limit
-    if full and channel.guild.me.id not in inside and not rights.move_members:
-        raise LinkError(
-            "{channel} is full: its limit is {limit}. Raise it, or join another channel.",
-            channel=channel.name,
-            limit=channel.user_limit,
-        )
-
-
 def _refusal(
-    error: BaseException, channel: VoiceChannel, *, timeout_s: float, close_code: int | None, cancelled: bool
+    error: BaseException, gateway: MainGateway, *, timeout_s: float, close_code: int | None, cancelled: bool
 ) -> LinkError | None:
     """Return `error` as a plain sentence, or None if joining is not its cause.
 
@@ -517,43 +476,39 @@ def _refusal(
         case asyncio.CancelledError() if not cancelled:
             return LinkError(
                 "Joining {channel} was broken off: Discord named another voice server or channel meanwhile.",
-                channel=channel.name,
+                channel=gateway.channel_name,
             )
         case TimeoutError():
             if close_code:
                 return LinkError(
                     "Discord did not connect the bot to {channel} within {seconds:.0f} seconds: the voice server "
                     "closed the connection with code {code}. Look at Discord's status page.",
-                    channel=channel.name,
+                    channel=gateway.channel_name,
                     seconds=timeout_s,
                     code=str(close_code),
                 )
             return LinkError(
                 "Discord did not connect the bot to {channel} within {seconds:.0f} seconds. Look at the host's "
                 "firewall (UDP must get out) and at Discord's status page.",
-                channel=channel.name,
+                channel=gateway.channel_name,
                 seconds=timeout_s,
             )
         case discord.ConnectionClosed():
             return LinkError(
                 "The voice server of {channel} ended the connection (code {code}).",
-                channel=channel.name,
+                channel=gateway.channel_name,
                 code=str(error.code),
-            )
-        case discord.ClientException():
-            return LinkError(
-                "The bot is in a voice channel of {guild} already.", guild=channel.guild.name, retryable=False
             )
         case discord.DiscordException() | aiohttp.ClientError() | OSError():
             return LinkError(
                 "The voice server of {channel} could not be reached ({error}).",
-                channel=channel.name,
+                channel=gateway.channel_name,
                 error=type(error).__name__,
             )
         case ValueError() | LookupError() | TypeError() | AttributeError() | RuntimeError():
             return LinkError(
                 "The voice server of {channel} answered nonsense ({error}).",
-                channel=channel.name,
+                channel=gateway.channel_name,
                 error=type(error).__name__,
             )
         case _:

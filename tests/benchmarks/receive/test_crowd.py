@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 
+import discord
 import pytest
 
 from benchmarks.receive.crowd import Crowd, load_opus
@@ -13,6 +14,7 @@ from rehearsal.discord.guild import GuildSpec, Member
 from rehearsal.script.scenario_file import scenario_path
 from tests.rehearsal.discord.stock import stock_bot, until
 from voice.transport.audio_events import AudioEvent, SpeechFrames
+from voice.transport.discord_gateway import DiscordMainGateway
 from voice.transport.link import VoiceLink
 
 BOT = 1001
@@ -29,9 +31,10 @@ async def test_everybody_in_the_crowd_is_heard_whole() -> None:
         await crowd.join(PEOPLE)
         client = await stack.enter_async_context(stock_bot(local, BOT))
         channel = client.get_channel(600)
+        assert isinstance(channel, discord.VoiceChannel)
         link = await stack.enter_async_context(
             VoiceLink.open(
-                channel,  # type: ignore[arg-type]
+                DiscordMainGateway(client, channel),
                 sink=heard.extend,
                 is_excluded=lambda _: False,
                 on_event=lambda _: None,

@@ -26,6 +26,7 @@ from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.errors import LinkError
 from voice.transport import keepalive, reconnection
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
+from voice.transport.discord_gateway import DiscordMainGateway, check_entry
 from voice.transport.keepalive import Keepalive
 from voice.transport.link import (
     GIVE_UP_AFTER_S,
@@ -36,7 +37,6 @@ from voice.transport.link import (
     Recovering,
     VoiceLink,
     _refusal,
-    check_entry,
 )
 from voice.transport.metronome import running_metronome
 from voice.transport.private import connection_state, websocket
@@ -124,7 +124,7 @@ async def scene(
     listener = Listener()
     async with LocalDiscord() as local, stock_bot(local, BOT) as client:
         async with VoiceLink.open(
-            voice_channel(client),
+            DiscordMainGateway(client, voice_channel(client)),
             sink=listener.sink,
             give_up_after_s=give_up_after_s,
             is_excluded=listener.excluded.__contains__,
@@ -703,7 +703,7 @@ async def test_second_link_in_the_same_guild_is_refused(tmp_path: Path) -> None:
     async with scene(tmp_path) as room:
         with pytest.raises(LinkError, match="already"):
             async with VoiceLink.open(
-                voice_channel(room.client, SIDE_ROOM),
+                DiscordMainGateway(room.client, voice_channel(room.client, SIDE_ROOM)),
                 sink=room.listener.sink,
                 is_excluded=lambda _: False,
                 on_event=room.listener.events.append,
@@ -721,7 +721,7 @@ async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
     async with LocalDiscord() as local, stock_bot(local, BOT) as client:
         with pytest.raises(LinkError, match=r"within 1 seconds.*firewall"):
             async with VoiceLink.open(
-                voice_channel(client),
+                DiscordMainGateway(client, voice_channel(client)),
                 sink=lambda _: None,
                 connect_timeout_s=1.0,
                 is_excluded=lambda _: False,
@@ -742,6 +742,9 @@ async def test_lost_link_is_given_up_after_its_time(tmp_path: Path) -> None:
         assert not room.link.removed
         assert room.listener.kinds()[-1] is Lost
         assert not room.link.connected
+
+
+NOBODY: Any = SimpleNamespace()
 
 
 def _channel(**changed: Any) -> Any:
@@ -805,11 +808,9 @@ async def test_a_channel_that_discord_does_not_show_is_not_entered_anew(
     """If Discord does not show the guild at the moment, the link may try again. If the guild or the channel is gone, it
     may not.
     """
-    link = VoiceLink(_channel(), sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None)
-    discord_s: Any = SimpleNamespace(get_guild=lambda _: guild)
-    link._discord = discord_s
+    client: Any = SimpleNamespace(get_guild=lambda _: guild)
     with pytest.raises(LinkError, match=sentence) as refused:
-        link._channel_of_now()
+        DiscordMainGateway(client, _channel()).check_entry()
     assert refused.value.retryable is retryable
 
 
@@ -823,7 +824,6 @@ def _closed(code: int) -> discord.ConnectionClosed:
         (TimeoutError(), None, "within 30 seconds. Look at"),
         (TimeoutError(), 4006, "within 30 seconds: the voice server closed the connection with code 4006."),
         (_closed(4014), 4014, "code 4014"),
-        (discord.ClientException("x"), None, "in a voice channel of Guild already"),
         (ConnectionRefusedError(), None, r"could not be reached \(ConnectionRefusedError\)"),
         (IndexError(), None, r"answered nonsense \(IndexError\)"),
         (LinkError("said already"), None, "said already"),
@@ -831,14 +831,14 @@ def _closed(code: int) -> discord.ConnectionClosed:
     ],
 )
 def test_every_failure_is_a_plain_sentence(error: BaseException, code: int | None, sentence: str) -> None:
-    refusal = _refusal(error, _channel(), timeout_s=30.0, close_code=code, cancelled=False)
+    refusal = _refusal(error, DiscordMainGateway(NOBODY, _channel()), timeout_s=30.0, close_code=code, cancelled=False)
     assert refusal is not None
     assert re.search(sentence, str(refusal))
 
 
 def test_cancellation_is_nobody_s_failure() -> None:
-    error = asyncio.CancelledError()
-    assert _refusal(error, _channel(), timeout_s=30.0, close_code=None, cancelled=True) is None
+    error, gateway = asyncio.CancelledError(), DiscordMainGateway(NOBODY, _channel())
+    assert _refusal(error, gateway, timeout_s=30.0, close_code=None, cancelled=True) is None
 
 
 @pytest.mark.asyncio
@@ -848,7 +848,7 @@ async def test_cancelled_while_connecting_leaves_nothing_behind(tmp_path: Path) 
 
         async def stay() -> None:
             async with VoiceLink.open(
-                voice_channel(client),
+                DiscordMainGateway(client, voice_channel(client)),
                 sink=lambda _: None,
                 is_excluded=lambda _: False,
                 on_event=lambda _: None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import discord
 import structlog
 from discord.utils import MISSING
@@ -13,23 +12,20 @@ from discord.voice_state import ConnectionFlowState
 
 from voice.audio import DISCORD_FRAME_SAMPLES
 from voice.transport.private.connection_state import ReceivingState
+from voice.transport.private.stand_ins import ChannelStandIn, ClientStandIn, GuildStandIn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from discord.abc import Connectable
-
+    from voice.transport.gateway import MainGateway
     from voice.transport.metronome import Metronome, MetronomeLine
     from voice.transport.packet_receiver import PacketReceiver
 
 _log = structlog.get_logger()
 
-# Seconds for an answer of Discord's API.
-_ASK_S = 3.0
-
 
 class ReceivingClient(discord.VoiceClient):
-    """discord.py's voice client that also receives. Created by `channel.connect(cls=…)`."""
+    """discord.py's voice client that also receives, and that needs a `MainGateway` and no main client."""
 
     # Discord offers other modes only to old clients, and the receiver opens only this one.
     supported_modes = ("aead_xchacha20_poly1305_rtpsize",)
@@ -37,15 +33,15 @@ class ReceivingClient(discord.VoiceClient):
 
     def __init__(
         self,
-        client: discord.Client,
-        channel: Connectable,
+        gateway: MainGateway,
         *,
         receiver: PacketReceiver,
         on_state: Callable[[bool], None],
         metronome: Metronome | None = None,
         require_e2ee: bool = False,
     ) -> None:
-        """`receiver` gets every datagram and the gateway's messages about people; `metronome` sends our datagrams.
+        """`gateway` asks Discord to let the bot in and out. `receiver` gets every datagram and the voice server's
+        messages about people; `metronome` sends our datagrams.
 
         `require_e2ee`: as in `ReceivingState`.
         """
@@ -54,7 +50,19 @@ class ReceivingClient(discord.VoiceClient):
         self._on_state = on_state
         self._metronome = metronome
         self._line: MetronomeLine | None = None
+        self._gateway = gateway
+        # Whether it has asked to come in, so that it has to ask to leave.
+        self._asked = False
+        self._guild = GuildStandIn(gateway)
+        client: Any = ClientStandIn(gateway)
+        channel: Any = ChannelStandIn(gateway.channel_id, self._guild)
         super().__init__(client, channel)
+
+    async def join(self, *, timeout_s: float) -> None:
+        """Come into the channel and connect. Raises `LinkError`, or whatever discord.py does after `timeout_s`."""
+        await self._gateway.attach(self)
+        self._asked = True
+        await self.connect(timeout=timeout_s, reconnect=True)
 
     def create_connection_state(self) -> ReceivingState:
         return ReceivingState(self, receiver=self._receiver, on_state=self._on_state, require_e2ee=self._require_e2ee)
@@ -62,30 +70,6 @@ class ReceivingClient(discord.VoiceClient):
     @property
     def connection(self) -> ReceivingState:
         return self._connection
-
-    @property
-    def forgotten(self) -> bool:
-        """Whether discord.py dropped this client when it started a new main session that has the server again."""
-        guild = self.client.get_guild(self.guild.id)
-        return self not in self.client.voice_clients and guild is not None and not guild.unavailable
-
-    @property
-    def gateway_open(self) -> bool:
-        """Whether the main gateway's websocket is open."""
-        return bool(self.client.ws.open)
-
-    async def is_in_channel(self) -> bool:
-        """Ask Discord whether the bot is in the channel. An answer that does not come counts as yes."""
-        me = self.channel.guild.me
-        try:
-            async with asyncio.timeout(_ASK_S):
-                voice = await me.fetch_voice()
-        except discord.NotFound:
-            return False
-        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
-            _log.warning("voice_state_unknown", error_class=type(error).__name__)
-            return True
-        return voice.channel is not None and voice.channel.id == self.channel.id
 
     @property
     def can_send(self) -> bool:
@@ -159,12 +143,13 @@ class ReceivingClient(discord.VoiceClient):
                 if task is not None:
                     await _end_task(task)
             # discord.py sends no updates to a client that it dropped with a new main session.
-            is_told = state.state is not ConnectionFlowState.disconnected and self in self.client.voice_clients
+            is_told = state.state is not ConnectionFlowState.disconnected and self._gateway.attached
             async with asyncio.timeout(timeout_s):
                 # Don't use discord.py's own wait, which swallows cancellation. Clean up later, because an unregistered
                 # client gets no updates.
-                await state.disconnect(force=True, cleanup=False, wait=False)
-                if is_told:
+                if self._asked:
+                    await state.disconnect(force=True, cleanup=False, wait=False)
+                if is_told and not self._guild.refused:
                     # A late message about our leaving would confuse the next client.
                     await state._disconnected.wait()
         except TimeoutError:

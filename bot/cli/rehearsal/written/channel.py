@@ -12,7 +12,7 @@ from bot.texts.text import Text
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from bot.channel.port import Card, DroppedFile, Person, Thread
     from compaction.memory.digest import Digest
@@ -154,6 +154,7 @@ class WrittenChannel:
         *,
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
+        is_owner: Callable[[], Awaitable[bool]] | None = None,
     ) -> AsyncIterator[ManualLink]:
         """Open the connection. Nobody has opted out, and it never changes."""
         self.link = ManualLink(source, sink)

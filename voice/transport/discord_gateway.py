@@ -1,0 +1,199 @@
+"""The main gateway of a discord.py client in the same process, for voice connections. Implements `MainGateway`.
+
+discord.py gets a voice protocol that only passes Discord's answers on, so its client knows nothing of the connection
+itself. Only public parts of discord.py are used here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import aiohttp
+import discord
+import structlog
+
+from voice.errors import LinkError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from voice.transport.gateway import VoiceUpdates
+
+_log = structlog.get_logger()
+
+VoiceChannel: TypeAlias = discord.VoiceChannel | discord.StageChannel
+
+# Seconds for an answer of Discord's API.
+_ASK_S = 3.0
+
+
+class DiscordMainGateway:
+    """Implements `voice.transport.gateway.MainGateway` for a channel that `client` knows.
+
+    `is_owner`: returns whether this process may still change the bot's voice state in the server. It is asked each
+    time; None: it always may.
+    """
+
+    def __init__(
+        self,
+        client: discord.Client,
+        channel: VoiceChannel,
+        *,
+        is_owner: Callable[[], Awaitable[bool]] | None = None,
+    ) -> None:
+        self._client = client
+        self._last_seen = channel
+        self._is_owner = is_owner
+        self._forwarder: _Forwarder | None = None
+
+    @property
+    def user_id(self) -> int:
+        assert self._client.user is not None, "a client that knows channels is logged in"
+        return self._client.user.id
+
+    @property
+    def guild_id(self) -> int:
+        return self._last_seen.guild.id
+
+    @property
+    def channel_id(self) -> int:
+        return self._last_seen.id
+
+    @property
+    def channel_name(self) -> str:
+        return self._last_seen.name
+
+    @property
+    def guild_name(self) -> str:
+        return self._last_seen.guild.name
+
+    @property
+    def bitrate_bps(self) -> int:
+        return self._last_seen.bitrate
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._client.ws.open)
+
+    @property
+    def attached(self) -> bool:
+        return self._forwarder is not None and self._forwarder in self._client.voice_clients
+
+    @property
+    def forgotten(self) -> bool:
+        guild = self._client.get_guild(self.guild_id)
+        return not self.attached and guild is not None and not guild.unavailable
+
+    def check_entry(self) -> None:
+        self._last_seen = self._channel_of_now()
+        check_entry(self._last_seen)
+
+    async def attach(self, updates: VoiceUpdates) -> None:
+        def forwarder(client: discord.Client, channel: discord.abc.Connectable) -> _Forwarder:
+            return _Forwarder(client, channel, updates, self)
+
+        try:
+            self._forwarder = await self._last_seen.connect(cls=forwarder)
+        except discord.ClientException as error:
+            raise LinkError(
+                "The bot is in a voice channel of {guild} already.", guild=self.guild_name, retryable=False
+            ) from error
+
+    def detach(self) -> None:
+        if self._forwarder is not None and self.attached:
+            self._forwarder.cleanup()
+        self._forwarder = None
+
+    async def request(self, channel_id: int | None, *, self_mute: bool = False, self_deaf: bool = False) -> bool:
+        if self._is_owner is not None and not await self._is_owner():
+            _log.warning("voice_state_not_requested", guild_id=self.guild_id, leaves=channel_id is None)
+            return False
+        channel = None if channel_id is None else discord.Object(channel_id)
+        await self._last_seen.guild.change_voice_state(channel=channel, self_mute=self_mute, self_deaf=self_deaf)
+        return True
+
+    async def is_in_channel(self) -> bool:
+        try:
+            async with asyncio.timeout(_ASK_S):
+                voice = await self._last_seen.guild.me.fetch_voice()
+        except discord.NotFound:
+            return False
+        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+            _log.warning("voice_state_unknown", error_class=type(error).__name__)
+            return True
+        return voice.channel is not None and voice.channel.id == self.channel_id
+
+    async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
+        return await self._client.http.ws_connect(url, compress=compress)
+
+    def _channel_of_now(self) -> VoiceChannel:
+        """Return discord.py's current object for the channel, because a new main session replaces all objects. Raises
+        `LinkError`.
+        """
+        guild = self._client.get_guild(self.guild_id)
+        if guild is not None and guild.unavailable:
+            raise LinkError("Discord does not show {guild} at the moment.", guild=self.guild_name)
+        found = None if guild is None else guild.get_channel(self.channel_id)
+        if isinstance(found, discord.VoiceChannel | discord.StageChannel):
+            return found
+        raise LinkError("The voice channel {channel} is gone.", channel=self.channel_name, retryable=False)
+
+
+class _Forwarder(discord.VoiceProtocol):
+    """Stands for a voice connection in discord.py's client, and passes on what Discord says to it."""
+
+    def __init__(
+        self,
+        client: discord.Client,
+        channel: discord.abc.Connectable,
+        updates: VoiceUpdates,
+        gateway: DiscordMainGateway,
+    ) -> None:
+        super().__init__(client, channel)
+        self._updates = updates
+        self._gateway = gateway
+
+    async def on_voice_state_update(self, data: Any, /) -> None:
+        await self._updates.on_voice_state_update(data)
+
+    async def on_voice_server_update(self, data: Any, /) -> None:
+        await self._updates.on_voice_server_update(data)
+
+    async def connect(
+        self,
+        *,
+        timeout: float,  # noqa: ASYNC109 - the library's signature
+        reconnect: bool,
+        self_deaf: bool = False,
+        self_mute: bool = False,
+    ) -> None:
+        """Do nothing: the connection itself asks to come in."""
+
+    async def disconnect(self, *, force: bool) -> None:
+        """Leave the channel: discord.py's client is closing, and somebody still has a connection."""
+        await self._gateway.request(None)
+        self.cleanup()
+
+
+def check_entry(channel: VoiceChannel) -> None:
+    """Raise `LinkError` if the bot may not join: Discord does not answer such a request at all."""
+    if channel.guild.get_channel(channel.id) is None:
+        raise LinkError("The voice channel {channel} is gone.", channel=channel.name, retryable=False)
+    rights = channel.permissions_for(channel.guild.me)
+    missing = [name for name, held in (("View Channel", rights.view_channel), ("Connect", rights.connect)) if not held]
+    if missing:
+        raise LinkError(
+            "The bot may not join {channel}: give its role these permissions there: {missing}.",
+            channel=channel.name,
+            missing=", ".join(missing),
+            retryable=False,
+        )
+    inside = [member.id for member in channel.members]
+    full = channel.user_limit and len(inside) >= channel.user_limit
+    if full and channel.guild.me.id not in inside and not rights.move_members:
+        raise LinkError(
+            "{channel} is full: its limit is {limit}. Raise it, or join another channel.",
+            channel=channel.name,
+            limit=channel.user_limit,
+        )
