@@ -45,7 +45,7 @@ fast: $(SYNCED)
 # plays alone. Sound, browsers and clocks that share two cores disturb each other now and then: a test that fails beside
 # others is run once more with no other beside it, and fails the run if it fails again.
 # Collecting only the places of whole runs saves half a minute; tests/conftest.py refuses a whole run elsewhere.
-WHOLE_RUNS := tests/scenarios tests/browser tests/bot/test_main.py
+WHOLE_RUNS := tests/scenarios tests/browser tests/bot/test_main.py tests/bot/test_takeover.py
 AGAIN := $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test:

@@ -43,6 +43,10 @@ class Process:
                 assert line, f"it ended without saying {words!r}: {self.out}"
                 self.out += line.decode()
 
+    def tell(self, sign: signal.Signals) -> None:
+        """Send a signal to the process and its children."""
+        os.killpg(self._process.pid, sign)
+
     async def ends(self, sign: signal.Signals | None = None) -> tuple[int, str]:
         """Send a signal, if any, to the process and its children, wait for the end, and return its exit status and
         stderr.
