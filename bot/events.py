@@ -97,6 +97,18 @@ class UtteranceTranscribed:
 
 
 @dataclass(frozen=True, slots=True)
+class InterimTranscribed:
+    """What is recognised so far of speech that may go on. A later one of the same speaker replaces it.
+
+    It is over when speech of this speaker is transcribed or dropped.
+    """
+
+    speaker_id: int
+    text: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class SpeechDropped:
     """A sound was dropped and becomes no turn. `reason`: the guard that dropped it, or the failure."""
 
@@ -276,6 +288,7 @@ Event: TypeAlias = (
     RoomOpened
     | RoomClosed
     | UtteranceTranscribed
+    | InterimTranscribed
     | SpeechDropped
     | SpeechHeardAgain
     | TurnRecorded

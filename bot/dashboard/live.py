@@ -2,7 +2,8 @@
 
 Each event has a number. The last ones are kept, so that a page that lost its connection gets what it missed; if they
 are gone, it is told to read everything anew. A page that does not keep up is dropped. When words are forgotten or
-withheld, all kept events of that room go, and its pages read anew.
+withheld, all kept events of that room go, and its pages read anew. Unfinished words are passed on and never kept: the
+latest of a person replaces what still waits, and is the first to go where too much waits.
 """
 
 from __future__ import annotations
@@ -45,7 +46,11 @@ LOOK_EVERY_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class LiveEvent:
-    """One event for the pages that may see the channel. `mark`: its id for them."""
+    """One event for the pages that may see the channel. `mark`: its id for them.
+
+    `latest_of`: if not empty, a later event of the same kind and name replaces this one while it waits, and it has the
+    id of the event before it, because it is not kept.
+    """
 
     number: int
     mark: str
@@ -54,6 +59,13 @@ class LiveEvent:
     channel_id: int
     kind: str
     data: Json
+    latest_of: str = ""
+
+    def replaces(self, other: LiveEvent | str) -> bool:
+        """Return whether `other`, which waits, is out of date with this event."""
+        if not self.latest_of or not isinstance(other, LiveEvent):
+            return False
+        return (self.session_id, self.kind, self.latest_of) == (other.session_id, other.kind, other.latest_of)
 
     def text(self, language: str) -> str:
         """Return the event as it is sent to a page in that language."""
@@ -102,6 +114,10 @@ class Follower:
         """Queue an event. If too many wait, the feed is over."""
         if self._over:
             return
+        if isinstance(event, LiveEvent) and event.latest_of:
+            self._waiting = deque(each for each in self._waiting if not event.replaces(each))
+            if len(self._waiting) >= WAITING_EVENTS:
+                return
         if len(self._waiting) >= WAITING_EVENTS:
             log.info("dashboard_page_dropped", reason="slow")
             self.is_slow = True
@@ -237,11 +253,14 @@ class LiveRooms:
 
     # -- events -----------------------------------------------------------------------------------------------------
 
-    def _publish(self, room: LiveRoom, kind: str, data: Json) -> None:
-        self._count += 1
+    def _publish(self, room: LiveRoom, kind: str, data: Json, latest_of: str = "") -> None:
         place = room.place
-        event = LiveEvent(self._count, self.mark, room.session_id, place.guild_id, place.channel_id, kind, data)
-        self._kept.append(event)
+        self._count += not latest_of
+        event = LiveEvent(
+            self._count, self.mark, room.session_id, place.guild_id, place.channel_id, kind, data, latest_of
+        )
+        if not latest_of:
+            self._kept.append(event)
         for follower in self._followers:
             follower.add(event)
 

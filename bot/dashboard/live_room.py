@@ -40,7 +40,9 @@ SHOWN_QUEUES: Final = ("recognise", "record", "answer", "play")
 
 
 class LiveRoom:
-    """One open room. `publish`: sends a kind of event with its data to the pages. Not thread-safe."""
+    """One open room. `publish`: sends a kind of event with its data to the pages; its last argument names what the
+    event is the latest of, if a later one replaces it. Not thread-safe.
+    """
 
     def __init__(
         self,
@@ -50,7 +52,7 @@ class LiveRoom:
         guild: GuildParticipation,
         *,
         clock: Clock,
-        publish: Callable[[LiveRoom, str, Json], None],
+        publish: Callable[[LiveRoom, str, Json, str], None],
     ) -> None:
         self.session_id = session_id
         self.place = place
@@ -73,6 +75,8 @@ class LiveRoom:
         self._used: tuple[object, ...] = ()
         # Who has spoken in the session, as far as anybody had to know.
         self._speakers: set[str] = set()
+        # Whose unfinished words the pages show.
+        self._interims: set[int] = set()
         self._withheld = guild.opted_out_ids()
         self._changes = memory.external_changes
 
@@ -81,7 +85,11 @@ class LiveRoom:
     def observe(self, event: events.Event) -> None:
         """Take one of the room's events."""
         match event:
+            case events.InterimTranscribed() if not self.guild.excludes(event.speaker_id):
+                self._interims.add(event.speaker_id)
+                self._tell_interim(event.speaker_id, event.text)
             case events.UtteranceTranscribed() if not self.guild.excludes(event.speaker_id):
+                self._end_interim(event.speaker_id)
                 speaker, who = str(event.speaker_id), self._name(event.speaker_id)
                 self._tell("heard", {"id": event.utterance_id, "speaker": speaker, "who": who, "text": event.text})
             case events.TurnRecorded():
@@ -108,6 +116,7 @@ class LiveRoom:
     def _observe_rest(self, event: events.Event) -> None:
         match event:
             case events.SpeechDropped():
+                self._end_interim(event.speaker_id)
                 self._dropped[event.reason] += 1
                 self._tell("dropped", {"id": event.utterance_id, "dropped": reasons_text(self._dropped)})
             case events.ContextBuilt():
@@ -153,6 +162,9 @@ class LiveRoom:
         self._tell_cost(self._clock.monotonic())
         withheld, changes = self.guild.opted_out_ids(), self.memory.external_changes
         changed = (withheld, changes) != (self._withheld, self._changes)
+        if changed:
+            # A page that reads anew shows no unfinished words.
+            self._interims.clear()
         self._withheld, self._changes = withheld, changes
         return changed
 
@@ -231,8 +243,18 @@ class LiveRoom:
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
-    def _tell(self, kind: str, data: Json) -> None:
-        self._publish(self, kind, {"session": self.session_id, **data})
+    def _tell(self, kind: str, data: Json, latest_of: str = "") -> None:
+        self._publish(self, kind, {"session": self.session_id, **data}, latest_of)
+
+    def _tell_interim(self, user_id: int, text: str) -> None:
+        speaker = str(user_id)
+        self._tell("interim", {"speaker": speaker, "who": self._name(user_id), "text": text}, latest_of=speaker)
+
+    def _end_interim(self, user_id: int) -> None:
+        """Have the pages remove a person's unfinished words."""
+        if user_id in self._interims:
+            self._interims.discard(user_id)
+            self._tell_interim(user_id, "")
 
     def _name(self, user_id: int) -> str:
         return next((person.name for person in self.place.members() if person.id == user_id), Text("Somebody"))

@@ -205,6 +205,8 @@ class Hearing:
         if attempt.recognition is None or self._guard(utterance, attempt) is not None:
             return
         now = self._clock.monotonic()
+        if utterance.id not in self._pending and not self._excludes(utterance.user_id):
+            self._observe(events.InterimTranscribed(utterance.user_id, attempt.recognition.text, now))
         self._on_tentative(
             SpokenText(utterance, attempt.recognition, attempt.asked_at, now, early=True), likely_finished
         )

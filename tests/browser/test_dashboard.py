@@ -194,6 +194,33 @@ async def test_a_room_is_shown_as_it_lives(chromium: Browser, tmp_path: Path) ->
         assert "Ada" not in await tab.page.inner_text(".people")
 
 
+async def test_unfinished_words_are_replaced_until_they_are_a_turn(chromium: Browser, tmp_path: Path) -> None:
+    """The latest words of each speaker stand in one line, which goes when the speech is heard whole or dropped. They
+    can be hidden, and hostile ones are shown as they are.
+    """
+    async with dashboard(chromium, tmp_path) as tab:
+        house, interims = tab.house, tab.page.locator(".turn.interim")
+        house.speak_on("I think")
+        await tab.says("I think")
+        house.speak_on(HOSTILE, BEN)
+        house.speak_on("I think that we")
+        await tab.says("I think that we")
+        assert await interims.count() == 2
+        assert await tab.page.locator("main img, main script").count() == 0
+        await tab.page.uncheck("#unfinished")
+        assert await interims.locator("visible=true").count() == 0
+        await tab.page.check("#unfinished")
+        await house.say("I think that we leave at nine.")
+        house.drop(BEN)
+        await tab.says("leave at nine")
+        await tab.until(lambda: interims.evaluate_all("(items) => items.length === 0"))
+        assert await tab.page.locator(".turn").count() == 1
+        house.speak_on("My password is tangerine.")
+        await tab.says("tangerine")
+        await house.opt_out(ADA)
+        await tab.until_gone("tangerine")
+
+
 async def test_what_people_say_is_never_markup(chromium: Browser, tmp_path: Path) -> None:
     """Hostile words, names and notes are shown as they are, in every view."""
     async with dashboard(chromium, tmp_path) as tab:

@@ -10,13 +10,15 @@ const MOST_TURNS = 300;
 const MOST_NOTES = 40;
 const MOST_MEASURED = 120;
 const MOST_REPLIES = 24;
+// An utterance is cut after 30 s.
+const LONGEST_INTERIM_MS = 40_000;
 const WHY = {
   share_start: t("a share began"), cut: t("the picture changed"), text: t("a new text"), interval: t("time passed"),
   asked: t("somebody asked"),
 };
 const SOURCE = { ocr: t("read as text"), model: t("seen by the model") };
 const KINDS = [
-  "heard", "turn", "note", "reply", "packets", "queues", "people", "cost", "fold", "dropped", "prompt", "problem",
+  "interim", "heard", "turn", "note", "reply", "packets", "queues", "people", "cost", "fold", "dropped", "prompt", "problem",
   "opened", "closed", "reset", "again",
 ];
 
@@ -92,6 +94,8 @@ class Room {
     this.colours = new Colours();
     this.speakers = new Map();
     this.heard = new Map();
+    // The unfinished words of each speaker.
+    this.interims = new Map();
     this.picture = new MemoryPicture();
     this.reading = null;
     this.over = false;
@@ -111,6 +115,7 @@ class Room {
     new ResizeObserver(() => { if (this.follows) this.toEnd(); }).observe(this.turns);
     this.nothing = el("p", { class: "quiet", text: t("Nobody has said anything yet.") });
     this.aloud = el("input", { type: "checkbox", id: "aloud", onchange: () => this.log.setAttribute("aria-live", this.aloud.checked ? "polite" : "off") });
+    this.unfinished = el("input", { type: "checkbox", id: "unfinished", checked: "", onchange: () => this.log.classList.toggle("whole", !this.unfinished.checked) });
     this.people = el("ul", { class: "people" });
     this.mode = el("p", { class: "quiet" });
     this.summary = el("p", { class: "summary", lang: "" });
@@ -129,6 +134,7 @@ class Room {
         el("div", { class: "column wide" },
           panel("memory", t("Memory"), this.picture.root, this.lastFold),
           panel("conversation", t("Conversation"), el("label", { class: "aloud", for: "aloud" }, this.aloud, ` ${t("Let a screen reader speak new lines")}`),
+            el("label", { class: "aloud", for: "unfinished" }, this.unfinished, ` ${t("Show words while somebody still speaks")}`),
             this.nothing, this.log),
           panel("so-far", t("Summary"), this.unfolded, this.summary, this.summaryChars),
           panel("screens", t("Screen notes"), this.noNotes, this.notes)),
@@ -161,6 +167,7 @@ class Room {
     this.colours.meet(found.memory.speakers);
     found.memory.by_turn.forEach((speaker, seq) => this.speakers.set(seq, this.colours.of(found.memory.speakers[speaker] ?? "")));
     this.heard.clear();
+    this.interims.clear();
     this.title.textContent = found.room;
     this.place.replaceChildren(el("span", { lang: "", text: found.guild }), " · ", ...around("since {time}", { time: time(found.opened_at, "short") }));
     this.turns.replaceChildren();
@@ -189,6 +196,7 @@ class Room {
     switch (kind) {
       case "reset": this.read().catch((failure) => this.onState(failure.message)); break;
       case "closed": this.close(); break;
+      case "interim": this.showInterim(data); break;
       case "heard": this.addHeard(data); break;
       case "turn": this.onTurn(data); break;
       case "note": this.addNote(data.note); this.noNotes.hidden = true; break;
@@ -230,10 +238,38 @@ class Room {
     this.log.scrollTop = this.log.scrollHeight;
   }
 
-  addHeard(data) {
+  /* A line whose words are not a turn yet. */
+  heardItem(data, kind) {
+    return el("li", { class: `turn heard ${kind}` }, el("div", { class: "meta" }, el("span", { text: t("hearing…") })),
+      el("div", { class: "words" }, el("p", {}, el("b", { class: "who", "data-colour": this.colours.of(data.speaker), lang: "", text: data.who }), " ", el("span", { class: "said", lang: "", text: data.text }))));
+  }
+
+  /* Unfinished words replace the speaker's former ones; without a text they are over. A screen reader speaks only what
+     stays. */
+  showInterim(data) {
     this.atEnd(() => {
-      const item = el("li", { class: "turn heard" }, el("div", { class: "meta" }, el("span", { text: t("hearing…") })),
-        el("div", { class: "words" }, el("p", {}, el("b", { class: "who", "data-colour": this.colours.of(data.speaker), lang: "", text: data.who }), " ", el("span", { class: "said", lang: "", text: data.text }))));
+      const before = this.interims.get(data.speaker);
+      if (before) {
+        clearTimeout(before.timer);
+        before.item.remove();
+        this.interims.delete(data.speaker);
+      }
+      if (!data.text) return;
+      const item = this.heardItem(data, "interim");
+      // Their end may have come while the connection was lost.
+      item.setAttribute("aria-hidden", "true");
+      const timer = setTimeout(() => {
+        if (this.interims.get(data.speaker)?.item === item) this.showInterim({ ...data, text: "" });
+      }, LONGEST_INTERIM_MS);
+      this.interims.set(data.speaker, { item, timer });
+      this.turns.append(item);
+    });
+  }
+
+  addHeard(data) {
+    this.showInterim({ ...data, text: "" });
+    this.atEnd(() => {
+      const item = this.heardItem(data, "");
       this.heard.set(data.id, item);
       this.turns.append(item);
       if (this.heard.size > 40) this.dropHeard(this.heard.keys().next().value);

@@ -135,6 +135,15 @@ class House:
         self.observe(events.TurnRecorded(turn, text_at, (spoken,)))
         return turn
 
+    def speak_on(self, text: str, who: Person = ADA) -> None:
+        """Let somebody pause within speech that goes on: `text` is what was recognised so far."""
+        self.observe(events.InterimTranscribed(who.id, text, self.clock.monotonic()))
+
+    def drop(self, who: Person = ADA) -> None:
+        """Let somebody's speech be dropped by a guard."""
+        now = self.clock.monotonic()
+        self.observe(events.SpeechDropped("dropped", who.id, "gibberish", "", now - 2, now, now))
+
     async def answer(self, turn: Turn, text: str) -> Turn:
         """Let the bot answer the last turn: the prompt is built and logged as for a real reply."""
         first, sound = _STAGES[turn.seq % len(_STAGES)][2:]

@@ -152,6 +152,69 @@ async def test_words_of_who_opts_out_leave_every_feed(house: House) -> None:
 
 
 @pytest.mark.asyncio
+async def test_the_latest_unfinished_words_replace_those_that_wait(house: House) -> None:
+    """A page gets the latest of each person only, and is told when they are over: transcribed or dropped."""
+    with house.live.follow(everything, "") as feed:
+        house.speak_on("I think")
+        house.speak_on("Well.", BEN)
+        house.speak_on("I think that we")
+        told = [(kind, data["who"], data["text"]) for _, kind, data in await waiting(feed)]
+        assert told == [("interim", "Ben", "Well."), ("interim", "Ada", "I think that we")]
+        await house.say("I think that we leave at nine.")
+        house.drop(BEN)
+        events = await waiting(feed)
+        assert [kind for _, kind, _ in events] == ["interim", "heard", "turn", "interim", "dropped"]
+        assert [(data["who"], data["text"]) for _, kind, data in events if kind == "interim"] == [
+            ("Ada", ""),
+            ("Ben", ""),
+        ]
+        # There is nothing to end any more.
+        house.drop(BEN)
+        assert [kind for _, kind, _ in await waiting(feed)] == ["dropped"]
+
+
+@pytest.mark.asyncio
+async def test_unfinished_words_are_kept_nowhere(house: House) -> None:
+    """A page that comes back does not get them, and they take no place of what must not be missed."""
+    await house.say("One.")
+    with house.live.follow(everything, "") as feed:
+        await house.say("Two.")
+        mark = (await waiting(feed))[-1][0]
+        house.speak_on(SECRET)
+        ((passing, kind, _),) = await waiting(feed)
+        assert (passing, kind) == (mark, "interim")
+    with house.live.follow(everything, mark) as feed:
+        assert await waiting(feed) == []
+    (room,) = house.live.rooms(EVERYTHING)
+    assert "tangerine" not in json.dumps(room.figures())
+
+
+@pytest.mark.asyncio
+async def test_unfinished_words_are_the_first_to_go(house: House) -> None:
+    """A page for which too much waits loses unfinished words before it loses its connection."""
+    with house.live.follow(everything, "") as feed:
+        while feed.waiting < WAITING_EVENTS:
+            house.drop()
+        house.speak_on("Lost.")
+        house.speak_on("Lost too.", BEN)
+        assert {kind for _, kind, _ in await waiting(feed)} == {"dropped"}
+        house.speak_on("Shown.")
+        assert [kind for _, kind, _ in await waiting(feed)] == ["interim"]
+
+
+@pytest.mark.asyncio
+async def test_unfinished_words_of_who_opts_out_leave_every_feed(house: House) -> None:
+    """What waits is dropped, pages read anew, and later words do not come."""
+    with house.live.follow(everything, "") as feed:
+        house.speak_on(SECRET)
+        await house.opt_out(ADA)
+        house.speak_on(SECRET)
+        events = await waiting(feed)
+        assert "tangerine" not in str(events)
+        assert "reset" in [kind for _, kind, _ in events]
+
+
+@pytest.mark.asyncio
 async def test_forgotten_words_leave_every_feed(house: House) -> None:
     """As soon as the memory has taken over what somebody forgot elsewhere, pages read anew."""
     with house.live.follow(everything, "") as feed:

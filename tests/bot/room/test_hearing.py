@@ -323,6 +323,27 @@ async def test_text_stands_when_the_end_is_sure() -> None:
 
 
 @pytest.mark.asyncio
+async def test_unfinished_words_are_told_while_somebody_speaks() -> None:
+    """Text of a pause is told as interim while the end is not known, not after it, and not of who opted out."""
+    bench = Bench("We take the lantern.", judge=FakeJudge(0.2))
+
+    def interims() -> list[tuple[int, str]]:
+        seen = [event for event in bench.seen if isinstance(event, events.InterimTranscribed)]
+        return [(event.speaker_id, event.text) for event in seen]
+
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.texts))
+        assert interims() == [(ADA, "We take the lantern.")]
+        heard = [type(event) for event in bench.seen]
+        assert heard.index(events.InterimTranscribed) < heard.index(events.UtteranceTranscribed)
+        bench.opted_out.add(BO)
+        await bench.say(BO)
+        await until(lambda: bool(bench.dropped))
+        assert len(interims()) == 1
+
+
+@pytest.mark.asyncio
 async def test_what_was_recognised_in_vain_is_forgotten() -> None:
     """If the person goes on after a pause, the whole utterance is recognised again and only its text is recorded."""
     bench = Bench("I think", "I think we should go.")
