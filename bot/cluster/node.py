@@ -69,12 +69,13 @@ def make_token(folder: Path) -> None:
 
 def start_command(settings: NodeSettings) -> list[str]:
     """Return the command line that runs this node in the foreground."""
-    where = ["--address", settings.join] if settings.join else ["--head", "--port", str(settings.port)]
+    head = ["--head", "--port", str(settings.port), "--include-dashboard", "false"]
+    where = ["--address", settings.join] if settings.join else head
     cpus = [] if settings.cpus is None else ["--num-cpus", str(settings.cpus)]
     return [
         *(sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *where),
         *("--node-ip-address", settings.ip, *cpus, "--object-store-memory", str(OBJECT_STORE_BYTES)),
-        *("--include-dashboard", "false", "--disable-usage-stats", "--log-style", "record", "--log-color", "false"),
+        *("--disable-usage-stats", "--log-style", "record", "--log-color", "false"),
     ]
 
 

@@ -61,6 +61,13 @@ def test_another_machine_joins_it(tmp_path: Path) -> None:
     assert words[words.index("--num-cpus") + 1] == "4"
 
 
+def test_only_the_head_is_told_what_ray_takes_from_a_head_alone(tmp_path: Path) -> None:
+    """Ray refuses to start a machine that joins if it is told about the dashboard or the head's port."""
+    for_the_head = {"--head", "--port", "--include-dashboard"}
+    assert for_the_head <= set(start_command(NodeSettings(tmp_path)))
+    assert not for_the_head & set(start_command(NodeSettings(tmp_path, join="10.0.0.1:6379")))
+
+
 def test_ray_reports_to_nobody(tmp_path: Path) -> None:
     """Ray's report to its makers is off, and its own processes ask for the token."""
     environment = {"RAY_USAGE_STATS_ENABLED": "1"}
