@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from bot.cluster.deployment import ClusterState
     from bot.cluster.node import NodeSettings
     from bot.cluster.pool_settings import PoolSettings
+    from bot.cluster.state import ClusterState
     from config.schema import Settings
 
 # Below storage.data_dir: the cluster's token, Ray's output, and the process of `cluster up`.
@@ -95,7 +95,7 @@ def scale(
 def status() -> None:
     """Show the cluster's machines and recognisers."""
     from bot.cluster.address import connected
-    from bot.cluster.deployment import cluster_state
+    from bot.cluster.state import cluster_state
 
     async def read() -> ClusterState:
         async with connected(cluster_folder(load())):
@@ -103,6 +103,27 @@ def status() -> None:
 
     for line in asyncio.run(until_stopped(read())).lines():
         say(line)
+
+
+@app.command()
+def drain(
+    ip: Annotated[
+        str, typer.Argument(metavar="IP", help="The machine's address, as `roomtone cluster status` shows it.")
+    ],
+) -> None:
+    """Let a machine leave while speech is heard: its recognisers start elsewhere, finish what they have, and end."""
+    from bot.cluster.address import connected
+    from bot.cluster.draining import drain as drain_node
+
+    async def leave() -> bool:
+        async with connected(cluster_folder(load())):
+            return await drain_node(ip)
+
+    if asyncio.run(until_stopped(leave())):
+        say(f"{ip} has no recognisers any more. `roomtone cluster down` there ends its part.")
+        return
+    say(f"{ip} still has recognisers, which is longer than they need. `roomtone cluster down` there ends them.")
+    raise typer.Exit(1)
 
 
 @app.command()

@@ -4,7 +4,9 @@
     scaling ---------- how many recognisers are wanted: a pure policy
     transcription ---- what a request and an answer are, and what is refused: pure
     replica ---------- one recogniser in the cluster, in a process of its own
-    deployment ------- puts the recognisers into the cluster, counts them, removes them
+    deployment ------- puts the recognisers into the cluster
+    state ------------ the cluster's machines and recognisers, as Ray tells them
+    draining --------- takes a machine out while speech is heard
     address ---------- how a command connects to Ray, and how a bot reaches the pool
     node ------------- Ray's processes on this machine, from `cluster up` to Ctrl-C
 

@@ -1,4 +1,4 @@
-"""Puts the recogniser pool into the cluster, counts it and removes it.
+"""Puts the recogniser pool into the cluster.
 
 Each node serves the pool on its own loopback address: a bot asks the node that it runs on, and Ray passes the
 request on to a free recogniser, wherever that is, over connections that ask for the cluster's token. The bot itself is
@@ -8,23 +8,19 @@ no part of the cluster. If it were, Ray would end its process a minute after the
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bot.cluster.address import POOL_IP, POOL_PORT, ClusterError
 from bot.cluster.scaling import wanted_recognisers
+from bot.cluster.state import APP, DEPLOYMENT
 from voice.asr.scheduler import QUEUE_SIZE
 
 if TYPE_CHECKING:
     from bot.cluster.pool_settings import PoolSettings
     from voice.asr.settings import AsrSettings
 
-APP = "roomtone-recognisers"
-DEPLOYMENT = "recogniser"
 # Seconds in which all first recognisers must have loaded their models.
 DEPLOY_TIMEOUT_S = 300.0
-# Seconds a call about the pool may take.
-CALL_TIMEOUT_S = 10.0
 # Speech must wait this long before a recogniser is added. Loading a model takes seconds, so a short peak gains nothing.
 UPSCALE_DELAY_S = 3.0
 # Voice channels fill and empty within minutes.
@@ -33,46 +29,6 @@ METRICS_INTERVAL_S = 1.0
 LOOK_BACK_S = 5.0
 # Seconds that a recogniser that is removed has for the utterances it already has.
 DRAIN_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class PoolState:
-    """The pool as Ray Serve tells it. `status`: RUNNING, DEPLOYING, UNHEALTHY … `problem`: empty if there is none."""
-
-    status: str
-    running: int
-    starting: int
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
-class NodeState:
-    """One machine of the cluster, and what Ray may give away there."""
-
-    ip: str
-    alive: bool
-    cpus: float
-    gpus: float
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterState:
-    """The cluster's machines, and its pool if it has one."""
-
-    nodes: tuple[NodeState, ...]
-    pool: PoolState | None
-
-    def lines(self) -> list[str]:
-        """Return the state as sentences for the operator."""
-        machines = [
-            f"{node.ip}: {node.cpus:g} CPUs, {node.gpus:g} GPUs" if node.alive else f"{node.ip}: lost"
-            for node in self.nodes
-        ]
-        if self.pool is None:
-            return [*machines, "There are no recognisers. `roomtone cluster up` on the first machine starts them."]
-        starting = f", and {self.pool.starting} more start" if self.pool.starting else ""
-        told = f"Recognisers that hear: {self.pool.running}{starting} ({self.pool.status.lower()})."
-        return [*machines, told, *([self.pool.problem] if self.pool.problem else [])]
 
 
 async def deploy(pool: PoolSettings, asr: AsrSettings, token: str) -> None:
@@ -148,50 +104,3 @@ def scale(context: Any) -> tuple[int, dict[str, Any]]:
         most=context.capacity_adjusted_max_replicas,
     )
     return wanted, {}
-
-
-async def pool_state() -> PoolState | None:
-    """Return the pool's state; None if the cluster has no pool. Raises `ClusterError`."""
-    from ray import serve
-
-    try:
-        async with asyncio.timeout(CALL_TIMEOUT_S):
-            status = await asyncio.to_thread(serve.status)
-    except Exception as error:
-        raise ClusterError("The cluster does not tell its state. Is its head running?") from error
-    app = status.applications.get(APP)
-    if app is None:
-        return None
-    deployment = app.deployments.get(DEPLOYMENT)
-    replicas = {} if deployment is None else {str(state): count for state, count in deployment.replica_states.items()}
-    return PoolState(
-        status=str(getattr(app.status, "value", app.status)),
-        running=replicas.get("RUNNING", 0),
-        starting=replicas.get("STARTING", 0),
-        problem="" if str(getattr(app.status, "value", app.status)) == "RUNNING" else app.message,
-    )
-
-
-async def remove() -> bool:
-    """Remove the pool; return False if there was none. Utterances in progress are finished first."""
-    from ray import serve
-
-    if await pool_state() is None:
-        return False
-    async with asyncio.timeout(DRAIN_S + CALL_TIMEOUT_S):
-        await asyncio.to_thread(serve.delete, APP)
-    return True
-
-
-async def cluster_state() -> ClusterState:
-    """Return the cluster's state. Raises `ClusterError`."""
-    import ray
-
-    async with asyncio.timeout(CALL_TIMEOUT_S):
-        nodes = await asyncio.to_thread(ray.nodes)
-    return ClusterState(tuple(_node_state(node) for node in nodes), await pool_state())
-
-
-def _node_state(node: dict[str, Any]) -> NodeState:
-    has = node.get("Resources", {})
-    return NodeState(node["NodeManagerAddress"], bool(node["Alive"]), has.get("CPU", 0.0), has.get("GPU", 0.0))

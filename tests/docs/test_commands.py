@@ -86,6 +86,8 @@ RUN_THERE = {
         'join="10.0.0.1:6379"',
     ),
     "roomtone cluster status": ("tests/bot/cluster/own_network.py", '"cluster", "status"'),
+    "roomtone cluster drain 10.0.0.2": ("tests/bot/cluster/own_machines.py", '"cluster", "drain"'),
+    "roomtone cluster down": ("tests/bot/cluster/own_network.py", '"cluster", "down"'),
     # `cluster up` runs it.
     "roomtone cluster scale 2-8": ("bot/cli/cluster.py", '"cluster", "scale"'),
     "roomtone run --cluster auto": ("tests/bot/wiring/test_recognizer.py", "pool=pool"),

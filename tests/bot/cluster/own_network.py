@@ -9,10 +9,8 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +18,8 @@ import pytest_asyncio
 
 from bot.cli.cluster import running_process
 from bot.cluster.address import pool_endpoint
-from bot.cluster.deployment import APP, DEPLOYMENT
+from bot.cluster.state import APP, DEPLOYMENT
+from tests.bot.cluster.machines import ROOMTONE, environment
 from tests.fakes.recognizer import FakeRecognizer
 from tests.voice.asr.recognizer_contract import RecognizerContract
 from tests.voice.recordings import bicycle
@@ -30,13 +29,13 @@ from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
 
     from voice.asr.port import Recognizer
     from voice.endpoint import Endpoint
 
 # The pool's time limit is for a room. A machine that runs tests is slower.
 PATIENCE_S = 60.0
-ROOMTONE = [sys.executable, "-m", "bot"]
 
 
 def roomtone(folder: Path, *words: str) -> str:
@@ -44,11 +43,6 @@ def roomtone(folder: Path, *words: str) -> str:
     return subprocess.run(
         [*ROOMTONE, *words], cwd=folder, env=environment(), capture_output=True, text=True, check=True
     ).stdout
-
-
-def environment() -> dict[str, str]:
-    """Return the variables of a command that runs in another folder."""
-    return {**os.environ, "PYTHONPATH": str(Path.cwd())}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,75 @@
+"""Takes a machine out of the cluster while speech is heard.
+
+Ray places nothing more on a machine that is drained. Ray Serve starts each of its recognisers anew elsewhere, and ends
+the old one when it has finished what it has. Ray does not take a drained machine back: it leaves and joins again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from bot.cluster.address import ClusterError
+from bot.cluster.deployment import DRAIN_S
+from bot.cluster.state import CALL_TIMEOUT_S, cluster_state, recognisers_on
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.cluster.state import NodeState
+
+# Seconds in which the other machines should have started as many recognisers as leave. If they have no room for them,
+# the old ones end nevertheless: whoever drains a machine wants to switch it off.
+MOVE_S = 60.0
+# Ray's reason for a machine that goes whatever still runs there (`DrainNodeReason` in autoscaler.proto).
+_PREEMPTION = 2
+_REASON = "roomtone cluster drain"
+_POLL_S = 0.5
+
+
+def leaving_node(nodes: Sequence[NodeState], ip: str) -> NodeState:
+    """Return the machine to drain. Raises `ClusterError` if it is none that can leave."""
+    here = [node for node in nodes if node.ip == ip and node.alive]
+    if not here:
+        others = ", ".join(node.ip for node in nodes if node.alive and not node.is_head)
+        raise ClusterError(
+            f"The cluster has no machine {ip}. "
+            + (f"It could leave: {others}." if others else "It has no other machine than the first.")
+        )
+    if here[0].is_head:
+        raise ClusterError(
+            f"{ip} is the cluster's first machine, and the cluster ends with it: `roomtone cluster down` there. "
+            "Bots hear by themselves afterwards."
+        )
+    return here[0]
+
+
+async def drain(ip: str) -> bool:
+    """Move the recognisers away from a machine, and return once they are gone; False if they still were there at the
+    end. Raises `ClusterError` if it is none that can leave, or Ray refuses.
+    """
+    node = leaving_node((await cluster_state()).nodes, ip)
+    deadline_s = MOVE_S + DRAIN_S
+    async with asyncio.timeout(CALL_TIMEOUT_S):
+        refusal = await asyncio.to_thread(_ask_ray, node.id, deadline_s)
+    if refusal is not None:
+        raise ClusterError(f"Ray does not let {ip} leave: {refusal}")
+    try:
+        async with asyncio.timeout(deadline_s + CALL_TIMEOUT_S):
+            while await recognisers_on(node.id):  # noqa: ASYNC110 - Ray Serve tells nobody
+                await asyncio.sleep(_POLL_S)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _ask_ray(node_id: str, deadline_s: float) -> str | None:
+    """Tell Ray that the machine leaves; return its sentence if it refuses."""
+    import ray
+    from ray._raylet import GcsClient  # type: ignore[attr-defined]
+
+    gcs = GcsClient(address=ray.get_runtime_context().gcs_address)
+    by_ms = int((time.time() + deadline_s) * 1000)
+    accepted, why = gcs.drain_node(node_id, _PREEMPTION, _REASON, by_ms)
+    return None if accepted else str(why)

@@ -1,0 +1,140 @@
+"""The cluster's machines and its pool, as Ray tells them, and as sentences for the operator."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from bot.cluster.address import ClusterError
+
+APP = "roomtone-recognisers"
+DEPLOYMENT = "recogniser"
+# Seconds a call about the cluster may take.
+CALL_TIMEOUT_S = 10.0
+# What the first machine has, and no other.
+_HEAD = "node:__internal_head__"
+_SILENT = "The cluster does not tell its state. Is its head running?"
+# Why a machine is gone (`NodeDeathInfo.Reason` in gcs.proto): it ended in order, or it was drained.
+_LEFT = frozenset({1, 3, 4})
+
+
+@dataclass(frozen=True, slots=True)
+class PoolState:
+    """The pool as Ray Serve tells it. `status`: RUNNING, DEPLOYING, UNHEALTHY … `problem`: empty if there is none."""
+
+    status: str
+    running: int
+    starting: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """One machine of the cluster, and what Ray may give away there. `id`: Ray's. `leaves`: it was drained, or ended in
+    order; with `alive` it still works on what it has.
+    """
+
+    ip: str
+    alive: bool
+    cpus: float
+    gpus: float
+    id: str = ""
+    is_head: bool = False
+    leaves: bool = False
+
+    def line(self) -> str:
+        """Return the state as a sentence for the operator."""
+        match self.alive, self.leaves:
+            case True, False:
+                return f"{self.ip}: {self.cpus:g} CPUs, {self.gpus:g} GPUs"
+            case True, True:
+                return f"{self.ip}: drained, so it gets no more speech. `roomtone cluster down` there ends it."
+            case False, True:
+                return f"{self.ip}: has left"
+            case _:
+                return f"{self.ip}: lost"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """The cluster's machines, and its pool if it has one."""
+
+    nodes: tuple[NodeState, ...]
+    pool: PoolState | None
+
+    def lines(self) -> list[str]:
+        """Return the state as sentences for the operator."""
+        machines = [node.line() for node in self.nodes]
+        if self.pool is None:
+            return [*machines, "There are no recognisers. `roomtone cluster up` on the first machine starts them."]
+        starting = f", and {self.pool.starting} more start" if self.pool.starting else ""
+        told = f"Recognisers that hear: {self.pool.running}{starting} ({self.pool.status.lower()})."
+        return [*machines, told, *([self.pool.problem] if self.pool.problem else [])]
+
+
+async def cluster_state() -> ClusterState:
+    """Return the cluster's state. Raises `ClusterError`."""
+    import ray
+    from ray._private.state import state
+
+    try:
+        async with asyncio.timeout(CALL_TIMEOUT_S):
+            nodes = await asyncio.to_thread(ray.nodes)
+            drained = await asyncio.to_thread(state.get_draining_nodes)
+    except Exception as error:
+        raise ClusterError(_SILENT) from error
+    found = (node_state(node, drained=node["NodeID"] in drained) for node in nodes)
+    return ClusterState(tuple(sorted(found, key=lambda node: (not node.is_head, node.ip))), await pool_state())
+
+
+def node_state(node: dict[str, Any], *, drained: bool) -> NodeState:
+    """Return a machine's state. `node`: what `ray.nodes` tells of it. `drained`: Ray was told that it leaves."""
+    has = node.get("Resources", {})
+    alive = bool(node["Alive"])
+    return NodeState(
+        node["NodeManagerAddress"],
+        alive,
+        has.get("CPU", 0.0),
+        has.get("GPU", 0.0),
+        id=node["NodeID"],
+        is_head=_HEAD in has,
+        leaves=drained if alive else node.get("DeathReason") in _LEFT,
+    )
+
+
+async def pool_state() -> PoolState | None:
+    """Return the pool's state; None if the cluster has no pool. Raises `ClusterError`."""
+    from ray import serve
+
+    try:
+        async with asyncio.timeout(CALL_TIMEOUT_S):
+            status = await asyncio.to_thread(serve.status)
+    except Exception as error:
+        raise ClusterError(_SILENT) from error
+    app = status.applications.get(APP)
+    if app is None:
+        return None
+    deployment = app.deployments.get(DEPLOYMENT)
+    replicas = {} if deployment is None else {str(state): count for state, count in deployment.replica_states.items()}
+    return PoolState(
+        status=str(getattr(app.status, "value", app.status)),
+        running=replicas.get("RUNNING", 0),
+        starting=replicas.get("STARTING", 0),
+        problem="" if str(getattr(app.status, "value", app.status)) == "RUNNING" else app.message,
+    )
+
+
+async def recognisers_on(node_id: str) -> int:
+    """Return how many recognisers a machine has, in whatever state. Raises `ClusterError`."""
+    from ray.serve.context import _get_global_client
+
+    try:
+        async with asyncio.timeout(CALL_TIMEOUT_S):
+            client: Any = await asyncio.to_thread(_get_global_client)
+            details = await asyncio.to_thread(client.get_serve_details)
+    except Exception as error:
+        raise ClusterError(_SILENT) from error
+    deployments = details["applications"].get(APP, {}).get("deployments", {})
+    replicas = deployments.get(DEPLOYMENT, {}).get("replicas", [])
+    return sum(replica.get("node_id") == node_id for replica in replicas)
