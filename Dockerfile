@@ -3,6 +3,7 @@
 #
 #   docker build -t roomtone .                        for the CPU
 #   docker build -t roomtone:cuda --target cuda .     the recogniser on an NVIDIA GPU
+#   docker build -t roomtone:cluster --target cluster .   with Ray, for several machines
 #
 # The root filesystem may be read-only (`--read-only --tmpfs /tmp`): the bot writes into /app/data alone.
 #
@@ -28,6 +29,9 @@ RUN --mount=type=cache,target=/root/.cache/uv uv sync --frozen --no-dev --all-ex
 FROM build AS build-cuda
 RUN --mount=type=cache,target=/root/.cache/uv uv sync --frozen --no-dev --group cuda --all-extras --no-extra cluster --no-editable
 
+FROM build AS build-cluster
+RUN --mount=type=cache,target=/root/.cache/uv uv sync --frozen --no-dev --all-extras --no-editable
+
 # The image without Roomtone's libraries. uv and its cache stay behind in the stages above.
 FROM ${PYTHON_IMAGE} AS runtime
 RUN useradd --create-home --uid 10001 roomtone && install -d -o roomtone -g roomtone -m 0700 /app/data
@@ -52,6 +56,11 @@ ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 COPY --from=build-cuda --chown=root:root /app/.venv /app/.venv
 # The driver comes from the host; the libraries of CUDA are in the environment, where the recogniser does not look.
 RUN find /app/.venv -type d -path '*/nvidia/*/lib' > /etc/ld.so.conf.d/cuda.conf && ldconfig
+USER 10001:10001
+
+# Recognisers on a Ray cluster, and bots that ask them (deploy/kuberay.yaml).
+FROM runtime AS cluster
+COPY --from=build-cluster --chown=root:root /app/.venv /app/.venv
 USER 10001:10001
 
 FROM runtime AS cpu

@@ -8,16 +8,19 @@ no part of the cluster. If it were, Ray would end its process a minute after the
 from __future__ import annotations
 
 import asyncio
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bot.cluster.address import POOL_IP, POOL_PORT, ClusterError
+from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.scaling import wanted_recognisers
 from bot.cluster.state import APP, DEPLOYMENT
 from voice.asr.scheduler import QUEUE_SIZE
+from voice.asr.settings import AsrSettings
 
 if TYPE_CHECKING:
-    from bot.cluster.pool_settings import PoolSettings
-    from voice.asr.settings import AsrSettings
+    from ray.serve import Application
 
 # Seconds in which all first recognisers must have loaded their models.
 DEPLOY_TIMEOUT_S = 300.0
@@ -58,6 +61,26 @@ async def deploy(pool: PoolSettings, asr: AsrSettings, token: str) -> None:
 
 def _run(pool: PoolSettings, asr: AsrSettings, token: str) -> None:
     from ray import serve
+
+    serve.run(_application(pool, asr, token), name=APP, route_prefix="/")
+
+
+def pool_app(arguments: dict[str, Any]) -> Application:
+    """Return the pool as Ray Serve's own configuration names it, on Kubernetes for example (deploy/kuberay.yaml).
+
+    `arguments`: the fields of `PoolSettings`, and `model_dir`, the model's folder on every node. The cluster's token is
+    Ray's, in RAY_AUTH_TOKEN. Raises `ClusterError` without it, and `SetupError` for numbers that make no pool.
+    """
+    token = os.environ.get("RAY_AUTH_TOKEN", "")
+    if not token:
+        raise ClusterError("RAY_AUTH_TOKEN is empty: recognisers without the cluster's token would hear everybody.")
+    model_dir = Path(arguments["model_dir"])
+    pool = PoolSettings(**{name: value for name, value in arguments.items() if name != "model_dir"})
+    return _application(pool, AsrSettings(model_dir=model_dir), token)
+
+
+def _application(pool: PoolSettings, asr: AsrSettings, token: str) -> Application:
+    from ray import serve
     from ray.serve.config import AutoscalingConfig, AutoscalingPolicy
 
     from bot.cluster.replica import RecogniserReplica
@@ -90,7 +113,7 @@ def _run(pool: PoolSettings, asr: AsrSettings, token: str) -> None:
     settings = asr.model_copy(update={"model_dir": asr.model_dir.absolute()}).model_dump(
         mode="json", exclude={"api_key"}
     )
-    serve.run(as_deployment(RecogniserReplica).bind(settings, token), name=APP, route_prefix="/")
+    return as_deployment(RecogniserReplica).bind(settings, token)
 
 
 def scale(context: Any) -> tuple[int, dict[str, Any]]:

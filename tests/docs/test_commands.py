@@ -101,13 +101,17 @@ SHOWN = {
     "roomtone models pull whisper",
     "roomtone models pull voice-joe voice-kokoro",
 }
-# The tests have no container engine and no running systemd: tests/deploy checks the files that these read.
+# The tests have no container engine, no Kubernetes and no running systemd: tests/deploy checks the files of these.
 SERVICE = {
     "docker compose up -d --build",
     "docker compose logs -f bot",
     "docker compose --profile postgres up -d",
     "docker compose --profile ollama up -d",
     "docker compose --profile monitoring up -d",
+    "docker build -t roomtone:cluster --target cluster .",
+    'kubectl create secret generic roomtone-cluster --from-literal=auth_token="$(openssl rand -hex 32)"',
+    "kubectl create secret generic roomtone-bot --from-env-file=.env",
+    "kubectl apply -f deploy/kuberay.yaml",
     "docker compose -f compose.yaml -f compose.cuda.yaml up -d --build",
     "sudo make -C /opt/roomtone setup",
     "sudo useradd --system --home-dir /var/lib/roomtone --shell /usr/sbin/nologin roomtone",
