@@ -1,4 +1,4 @@
-"""Write the stored results into docs/benchmarks.md and the README: `python -m benchmarks.document`.
+"""Write the stored results into docs/benchmarks.md, docs/cluster.md and the README: `python -m benchmarks.document`.
 
 The part between the two marks is generated from the JSON files in docs/benchmarks/, which `roomtone bench` wrote. No
 figure in that part is typed by hand.
@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.cluster.sizing import sizing_table
 from benchmarks.headlines import headlines
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGE = DOCS / "benchmarks.md"
+CLUSTER = DOCS / "cluster.md"
 RESULTS = DOCS / "benchmarks"
 BEGIN = "<!-- kept results: made by `python -m benchmarks.document` -->"
 END = "<!-- end of the kept results -->"
@@ -44,6 +46,11 @@ def update_page(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
 def update_readme(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
     """Return the README with its few headline figures from the results. Raises ValueError if a mark is missing."""
     return _between_marks(page, headlines(results))
+
+
+def update_cluster(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
+    """Return docs/cluster.md with its sizes from the results. Raises ValueError if a mark is missing."""
+    return _between_marks(page, sizing_table(results.get("cluster.json", {})))
 
 
 def _between_marks(page: str, lines: Sequence[str]) -> str:
@@ -86,6 +93,7 @@ def _result(name: str, report: Mapping[str, Json]) -> Iterator[str]:
     yield from _comparisons({**_entry(report, "ours"), **_entry(report, "peers")})
     yield from _people({**_entry(report, "ours"), **_entry(report, "peers")})
     yield from _answers(report)
+    yield from _pools(report)
     remarks = report.get("remarks")
     if isinstance(remarks, list) and remarks:
         yield from (f"- {_cell(remark)}" for remark in remarks)
@@ -154,6 +162,25 @@ def _answers(report: Mapping[str, Json]) -> Iterator[str]:
     yield from _table(("who", "recordings", *times, "pauses cut", "answers missing", "CPU s an answer"), rows)
 
 
+def _pools(report: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the table of what pools of recognisers did, if any was measured."""
+    rows = [
+        (
+            name,
+            *(_cell(_entry(figures, "utterance_ms").get(each)) for each in ("p50", "p95")),
+            *(_cell(figures.get(each)) for each in ("speech_s_a_s", "recognisers_cpu_s_a_speech_s")),
+            _cell(figures.get("whole_cluster_cpu_s_a_speech_s")),
+        )
+        for name, figures in _entry(report, "ours").items()
+        if isinstance(figures, dict) and "speech_s_a_s" in figures
+    ]
+    if rows:
+        yield "Several people at once, each the next sentence as soon as the text of the one before is there:"
+        yield ""
+        times = ("an utterance, P50 ms", "P95 ms", "seconds of speech a second")
+        yield from _table(("pool", *times, "CPU s of recognisers a second of speech", "of the whole cluster"), rows)
+
+
 def _contender(who: str, figures: Mapping[str, Json], version: str) -> Iterator[tuple[str, ...]]:
     invented = [figures.get(each) for each in ("invented_names", "invented_numbers")]
     counted = sum(len(each) for each in invented if isinstance(each, list))
@@ -204,4 +231,5 @@ def _cell(value: Json) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(update_page(PAGE.read_text("utf-8"), kept_results()), "utf-8")
+    CLUSTER.write_text(update_cluster(CLUSTER.read_text("utf-8"), kept_results()), "utf-8")
     README.write_text(update_readme(README.read_text("utf-8"), kept_results()), "utf-8")

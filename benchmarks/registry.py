@@ -58,4 +58,10 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         duration="5 minutes, half of which somebody speaks",
         module="benchmarks.screen.bench",
     ),
+    Benchmark(
+        name="cluster",
+        title="What a call to the pool of recognisers costs over one in process, and what more recognisers bring",
+        duration="5 minutes, as root: it runs in a network of its own",
+        module="benchmarks.cluster.bench",
+    ),
 )

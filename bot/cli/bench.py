@@ -289,6 +289,23 @@ def leaks(
 
 
 @app.command()
+def cluster(
+    json_file: JsonFile = None,
+    speech: Annotated[
+        Path | None,
+        typer.Option(help="Use the real recordings of DIR/manifest.json.", metavar="DIR", file_okay=False),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, two minutes.")] = False,
+) -> None:
+    """Measure what the pool of recognisers costs each call, and what more recognisers bring."""
+    from benchmarks.cluster.bench import run
+    from benchmarks.cluster.options import ClusterBenchOptions
+
+    options = ClusterBenchOptions.quick(speech=speech) if quick else ClusterBenchOptions(speech=speech)
+    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+
+
+@app.command()
 def endpoint(
     json_file: JsonFile = None,
     speech: Annotated[

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.document import BEGIN, END, PAGE, README, kept_results, update_page, update_readme
+from benchmarks.document import (
+    BEGIN,
+    CLUSTER,
+    END,
+    PAGE,
+    README,
+    kept_results,
+    update_cluster,
+    update_page,
+    update_readme,
+)
 
 if TYPE_CHECKING:
     from benchmarks.report import Json
@@ -78,6 +88,24 @@ def test_answers_beside_a_pipeline_are_a_table() -> None:
     assert "| pipecat (pipecat-ai 1) | 40 | 512 | 1,034 | 3 of 50 | 2 | 1.25 |" in page
 
 
+def test_pools_of_recognisers_are_a_table() -> None:
+    """Each size of the pool is a row; what is no pool is none."""
+    pool: dict[str, Json] = {
+        "utterance_ms": {"p50": 210.0, "p95": 480.5},
+        "speech_s_a_s": 18.25,
+        "recognisers_cpu_s_a_speech_s": 0.0512,
+        "whole_cluster_cpu_s_a_speech_s": 0.0634,
+    }
+    report: dict[str, Json] = {
+        **REPORT,
+        "bench": "cluster",
+        "ours": {"cluster": {"ready_s": 9.5}, "1 recogniser": pool},
+    }
+    page = update_page(f"{BEGIN}\n{END}\n", {"cluster.json": report})
+    assert "| 1 recogniser | 210 | 480 | 18.2 | 0.0512 | 0.0634 |" in page
+    assert "| cluster |" not in page
+
+
 def test_a_page_without_its_marks_is_left_alone() -> None:
     """A page without the marks raises an error and is not changed."""
     with pytest.raises(ValueError, match="lacks"):
@@ -94,3 +122,5 @@ def test_documentation_tells_what_the_files_tell() -> None:
     assert update_page(page, told) == page
     readme = README.read_text("utf-8")
     assert update_readme(readme, kept_results()) == readme
+    cluster = CLUSTER.read_text("utf-8")
+    assert update_cluster(cluster, kept_results()) == cluster
