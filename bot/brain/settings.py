@@ -44,9 +44,9 @@ class BrainSettings(BaseModel):
     preemptive_reply: Annotated[
         bool,
         Field(
-            description="Ask the model in a pause that sounds like the end of a turn, before the end is certain, and "
-            "synthesise the first sentence of its answer. The answer comes 0.03 to 0.5 s sooner. About one such call "
-            "in six is wasted; all count towards participation.max_calls_per_hour. Nothing is said, recorded or done "
-            "before the end is certain."
+            description="Ask the model in a pause that sounds like the end of a turn or lasts, before the end is "
+            "certain, and synthesise the first sentence of its answer. The answer comes 0.03 to 0.5 s sooner. About "
+            "one such call in five is wasted; all count towards participation.max_calls_per_hour. Nothing is said, "
+            "recorded or done before the end is certain."
         ),
     ] = True

@@ -1,9 +1,9 @@
 """A preemptive reply: the model and the voice start before the end of the question is certain.
 
-In a pause that sounds like the end, after a text that reads finished, the model gets the prompt as if the question were
-complete, and the voice synthesises the first sentence of its answer. Nothing is played or recorded, and no tool runs,
-before the end is certain; by then the first sound is ready. If the person goes on or says something else, the reply is
-discarded. Its cost is counted all the same.
+In a pause that sounds like the end or lasts, after a text that reads finished, the model gets the prompt as if the
+question were complete, and the voice synthesises the first sentence of its answer. Nothing is played or recorded, and
+no tool runs, before the end is certain; by then the first sound is ready. If the person goes on or says something else,
+the reply is discarded. Its cost is counted all the same.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.room.eager_recognition import BEHIND_S, DELAY_S, EagerRecognition
+from bot.room.eager_recognition import BEHIND_S, DELAY_S, LASTING_PAUSE_S, EagerRecognition
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.voice.recordings import silence
@@ -124,6 +124,42 @@ async def test_who_likely_goes_on_is_recognised_later() -> None:
         assert bench.begun == []
         bench.clock.advance(DELAY_S)
         await until(lambda: bench.begun == ["u1"])
+
+
+async def test_a_pause_that_lasts_is_more_likely_the_end() -> None:
+    """The text of somebody who did not sound finished is told again as likely finished after enough silence."""
+    bench = Bench(0.4)
+    async with bench.running():
+        bench.clock.advance(1.2)
+        bench.eager.on_pause(_pause())
+        await until(lambda: bench.clock.sleeping > 0)
+        bench.clock.advance(DELAY_S)
+        await until(lambda: bench.early_texts == [("u1", False)])
+        await until(lambda: bench.clock.sleeping > 0)
+        bench.clock.advance(LASTING_PAUSE_S - 0.2 - DELAY_S)
+        await until(lambda: bench.early_texts == [("u1", False), ("u1", True)])
+        assert await bench.eager.take("u1") == "u1"
+
+
+@pytest.mark.parametrize("taken", [True, False])
+async def test_a_pause_that_is_over_does_not_last(taken: bool) -> None:
+    """If the person goes on, or the end is certain before, the text is not told again."""
+    bench = Bench(0.4)
+    async with bench.running():
+        bench.clock.advance(1.2)
+        bench.eager.on_pause(_pause())
+        await until(lambda: bench.clock.sleeping > 0)
+        bench.clock.advance(DELAY_S)
+        await until(lambda: bench.early_texts == [("u1", False)])
+        await until(lambda: bench.clock.sleeping > 0)
+        if taken:
+            assert await bench.eager.take("u1") == "u1"
+        else:
+            bench.eager.discard("u1")
+        await until(lambda: bench.clock.sleeping == 0)
+        bench.clock.advance(2.0)
+        await asyncio.sleep(0)
+    assert bench.early_texts == [("u1", False)]
 
 
 @pytest.mark.parametrize(("probability", "begins"), [(0.95, True), (0.8, False), (None, False)])

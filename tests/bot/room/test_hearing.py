@@ -334,13 +334,13 @@ async def test_unfinished_words_are_told_while_somebody_speaks() -> None:
     async with bench.running():
         await bench.say(ADA)
         await until(lambda: bool(bench.texts))
-        assert interims() == [(ADA, "We take the lantern.")]
+        assert set(interims()) == {(ADA, "We take the lantern.")}
         heard = [type(event) for event in bench.seen]
         assert heard.index(events.InterimTranscribed) < heard.index(events.UtteranceTranscribed)
         bench.opted_out.add(BO)
         await bench.say(BO)
         await until(lambda: bool(bench.dropped))
-        assert len(interims()) == 1
+        assert {speaker for speaker, _ in interims()} == {ADA}
 
 
 @pytest.mark.asyncio
