@@ -16,6 +16,7 @@ import structlog
 from bot import events
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
 from bot.events import SpokenText
+from bot.room.backlog import UtteranceBacklog
 from bot.room.eager_recognition import EagerRecognition
 from bot.room.tasks import run_for_room
 from bot.texts.text import sentence_of
@@ -47,7 +48,7 @@ log = structlog.get_logger()
 # every latency. One tick with four people costs 20 us.
 TICK_S = 0.02
 # Utterances that may wait for the recogniser. At three seconds each, a full queue is minutes behind, which is too late
-# to take part in the conversation. Then the oldest are dropped and reported.
+# to take part in the conversation. Then some are given up by the rule of `backlog` and reported.
 UTTERANCES_WAITING = 64
 # Utterances that are given to the recogniser at once, so that it can be fair between their speakers.
 RECOGNISED_AT_ONCE = 4
@@ -127,13 +128,15 @@ class Hearing:
             clock=clock,
             on_recognised=self._on_early_text,
         )
-        self._waiting: asyncio.Queue[Utterance] = asyncio.Queue(UTTERANCES_WAITING)
+        self._backlog = UtteranceBacklog(UTTERANCES_WAITING)
+        # One entry for each utterance in the backlog.
+        self._waiting: asyncio.Queue[None] = asyncio.Queue()
         # Ids of utterances that are complete and have no text yet.
         self._pending: set[str] = set()
         self._coalescing: UtteranceCoalescer[SpokenText] = UtteranceCoalescer(longest_wait_s=GROUP_WAIT_S)
         self._groups: asyncio.Queue[tuple[SpokenText, ...]] = asyncio.Queue(GROUPS_WAITING)
         self.dropped: Counter[str] = Counter()
-        # How many utterances were dropped because too many waited.
+        # How many utterances were given up because too many waited.
         self._overflowed = 0
 
     @property
@@ -214,21 +217,22 @@ class Hearing:
     # -- sound becomes text ----------------------------------------------------------------------------------
 
     def _queue(self, utterance: Utterance) -> None:
-        if self._waiting.full():
-            oldest = self._waiting.get_nowait()
-            self._overflowed += 1
-            self._waiting.task_done()
-            self._pending.discard(oldest.id)
-            self._eager_recognition.discard(oldest.id)
-            self._drop_utterance(oldest, OVERLOADED)
         # If eager recognition of this utterance still waits in the queue, it counts as finished speech from now on.
         self._recognizer.confirm(utterance.user_id)
         self._pending.add(utterance.id)
-        self._waiting.put_nowait(utterance)
+        given_up = self._backlog.add(utterance)
+        if given_up is None:
+            self._waiting.put_nowait(None)
+            return
+        self._overflowed += 1
+        self._pending.discard(given_up.id)
+        self._eager_recognition.discard(given_up.id)
+        self._drop_utterance(given_up, OVERLOADED)
 
     async def _recognise_queued(self) -> None:
         while True:
-            utterance = await self._waiting.get()
+            await self._waiting.get()
+            utterance = self._backlog.take()
             try:
                 spoken = await self._finish_text(utterance)
                 self._pending.discard(utterance.id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -225,7 +226,7 @@ async def test_whatever_is_dropped_is_logged_with_its_reason_and_counted() -> No
 
 @pytest.mark.asyncio
 async def test_the_queue_is_bounded_and_tells_what_it_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the recogniser is far behind, the oldest waiting utterances are dropped, and each one is reported."""
+    """If the recogniser is far behind, a speaker's oldest waiting utterances are dropped, and each is reported."""
     monkeypatch.setattr(hearing, "UTTERANCES_WAITING", 5)
     bench = Bench()
     bench.recognizer.gate.clear()
@@ -235,6 +236,36 @@ async def test_the_queue_is_bounded_and_tells_what_it_gives_up(monkeypatch: pyte
         # The recogniser has some utterances, the queue is full of the newest ones, and the rest were dropped.
         assert bench.dropped == ["overloaded"] * 2
         assert bench.hearing.dropped == {"overloaded": 2}
+
+
+@pytest.mark.asyncio
+async def test_of_a_crowd_only_the_rule_of_the_backlog_drops() -> None:
+    """A hundred people speak three times together, and the recogniser keeps up with none of it. What the backlog has no
+    room for is given up, reported and counted, everything else becomes text, and everybody's last words are among it as
+    far as there is room.
+    """
+    bench = Bench()
+    bench.recognizer.gate.clear()
+    people = range(1, 101)
+    async with bench.running():
+        for _ in range(3):
+            started = bench.clock.monotonic()
+            await bench.pass_time(0.5)
+            for user_id in people:
+                bench.hearing.hear(speech(user_id, at=started, seconds=0.5))
+            await bench.pass_time(1.0)
+        kept = hearing.UTTERANCES_WAITING + hearing.RECOGNISED_AT_ONCE
+        assert Counter(bench.dropped) == {"overloaded": 300 - kept}
+        queue = bench.hearing.queues[0]
+        assert (queue.waiting, queue.capacity, queue.dropped) == (kept, kept, {"overloaded": 300 - kept})
+        bench.recognizer.gate.set()
+        await until(lambda: bench.hearing.queues[0].waiting == 0)
+        assert bench.hearing.dropped == {"overloaded": 300 - kept}
+    transcribed = [event for event in bench.seen if isinstance(event, events.UtteranceTranscribed)]
+    assert len(transcribed) == kept
+    # Those of the beginning are what the recogniser already had.
+    last = [event for event in transcribed if event.started_at >= started]
+    assert len({event.speaker_id for event in last}) == len(last) == hearing.UTTERANCES_WAITING
 
 
 @pytest.mark.asyncio
