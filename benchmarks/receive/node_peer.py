@@ -17,7 +17,7 @@ from benchmarks.errors import PeerError
 _HERE = Path(__file__).parent / "node"
 _FILES = ("package.json", "package-lock.json", "peer.mjs")
 _INSTALL_TIMEOUT_S = 120.0
-VERSION = "@discordjs/voice 0.19.2 with @snazzah/davey 0.1.12, opusscript 0.0.8"
+VERSION = "@discordjs/voice 0.19.2 with @snazzah/davey 0.1.12, @evan/opus 1.0.3"
 
 
 async def peer_command(folder: Path) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 /**
  * @discordjs/voice in the local Discord, as the other one who receives the crowd. It subscribes to every speaker and
- * decodes what comes with opusscript, which is what the library's guide names for a bot without a compiler.
+ * decodes what comes with @evan/opus: libopus as native code, built beforehand. opusscript, which the library's guide
+ * names for a bot without a compiler, cannot be used: its memory is too small for about twenty decoders, so that it fails
+ * ("memory access out of bounds") and, once it has grown, all earlier decoders do ("detached ArrayBuffer").
  *
  * Reads requests as JSON lines (`join`, `subscribe`, `begin`, `end`) and answers each with one JSON line.
  */
@@ -8,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 import { EndBehaviorType, VoiceConnectionStatus, entersState, joinVoiceChannel } from '@discordjs/voice';
-import OpusScript from 'opusscript';
+import { Decoder } from '@evan/opus';
 
 const RATE_HZ = 48_000;
 const CHANNELS = 2;
@@ -59,7 +61,7 @@ async function join({ control, user, guild, channel }) {
 function subscribe({ speakers, decode }) {
   for (const user of speakers) {
     const stream = connection.receiver.subscribe(String(user), { end: { behavior: EndBehaviorType.Manual } });
-    const decoder = decode ? new OpusScript(RATE_HZ, CHANNELS, OpusScript.Application.VOIP) : null;
+    const decoder = decode ? new Decoder({ sample_rate: RATE_HZ, channels: CHANNELS }) : null;
     stream.on('data', (packet) => {
       counts.received += 1;
       if (decoder === null) return;

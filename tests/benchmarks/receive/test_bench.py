@@ -67,5 +67,5 @@ def test_the_command_line_knows_every_part() -> None:
 
 def test_the_peer_s_version_is_the_one_of_its_package_file() -> None:
     package = (Path(node_peer.__file__).parent / "node" / "package.json").read_text("utf-8")
-    for name, version in re.findall(r'"((?:@discordjs|@snazzah)/\w+|opusscript)": "([\d.]+)"', package):
+    for name, version in re.findall(r'"((?:@discordjs|@evan|@snazzah)/\w+)": "([\d.]+)"', package):
         assert f"{name} {version}" in node_peer.VERSION
