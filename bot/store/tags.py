@@ -80,8 +80,8 @@ def tag_clauses(scope: Scope) -> Clauses:
 
 
 def tags_match(clauses: Clauses, tags: frozenset[str]) -> bool:
-    """Return whether these tags match every clause."""
-    return all(any(needed <= tags for needed in alternatives) for alternatives in clauses)
+    """Return whether these tags match every clause. An alternative without tags matches nothing."""
+    return all(any(needed and needed <= tags for needed in alternatives) for alternatives in clauses)
 
 
 def place_tags(scope: Scope) -> tuple[tuple[str, ...], ...]:

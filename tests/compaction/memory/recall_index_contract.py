@@ -225,6 +225,8 @@ class RecallIndexContract:
         assert len(await room.index.find_similar(vector, Scope(), model="letters", limit=50)) == 5
         only = Scope(guild_id=1, speaker="Bob", since=T0 + 5.0)
         assert len(await room.index.find_similar(vector, only, model="letters", limit=50)) == 1
+        nobody = Scope(speaker="...")
+        assert await room.index.find_similar(vector, nobody, model="letters", limit=50) == ()
         in_view = Scope(session_id=EVENING, in_view=(EVENING, Seq(1)))
         assert len(await room.index.find_similar(vector, in_view, model="letters", limit=50)) == 1
         assert await room.index.find_similar(vector, Scope(), model="other", limit=5) == ()
