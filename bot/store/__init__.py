@@ -1,7 +1,7 @@
-"""The SQLite database: sessions, turns, notes, segments, search, people and guild settings.
+"""The database: sessions, turns, notes, segments, search, people and guild settings.
 
 Start with `database.open_database`; the store classes take the open `Database`. `tables` and `migrations` hold the
 schema. `turns`, `sessions`, `history`, `tiers`, `people`, `prompts` and `guilds` store; `indexing`, `search` and
-`vector_store` make it searchable; `forgetting` removes what a person said. `failures` turns driver errors into plain
-sentences.
+`vector_store` make it searchable, and `vector_search` finds embeddings, in memory or with pgvector; `forgetting`
+removes what a person said. `dialects` has what differs between SQLite and PostgreSQL.
 """

@@ -151,6 +151,7 @@ async def open_database(
                     Text("There is no memory yet in {path}: `roomtone run` creates it.", path=database.dialect.place)
                 )
             await migrate(connection)
+        await database.dialect.settle(database.writing)
         yield database
     finally:
         await database.aclose()

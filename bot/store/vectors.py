@@ -2,7 +2,7 @@
 
 Comparing 100,000 vectors of 384 bytes takes 15 ms of one core. In a large set, the few thousand vectors whose signs
 agree most with the query's are chosen first (1 ms), and only those are compared; the nearest is nearly always among
-them. In a small set all are compared. `bot.store.vector_store` loads the set.
+them. In a small set all are compared. `bot.store.vector_memory` loads the set.
 """
 
 from __future__ import annotations

@@ -64,18 +64,28 @@ class PlainSql:
     search_words: Callable[[Sequence[str], Scope, int, int | None], PlainQuery]
     # Scope, limit. Returns ids, the newest first.
     search_newest: Callable[[Scope, int], PlainQuery]
+    # Vector, scope, model, limit. Returns ids with their cosine, the nearest first, archived or not. None: the database
+    # cannot, and the embeddings are searched in memory.
+    search_vectors: Callable[[Sequence[float], Scope, str, int], PlainQuery] | None = None
 
 
 class Dialect(Protocol):
     """One open database of a kind. `place`: what sentences call it; it has no secret in it."""
 
     place: str
+    # Complete after `settle`.
     sql: PlainSql
     # What connections raise because of something outside of the code.
     failures: tuple[type[BaseException], ...]
     # Transactions of `readers` see one snapshot.
     readers: AsyncEngine
     writers: AsyncEngine
+
+    async def settle(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
+        """Prepare what only this kind of database has. Called once, when the tables are up to date; `sql` holds from
+        then on. `writing` makes short transactions.
+        """
+        ...
 
     async def begin_writing(self, connection: AsyncConnection) -> None:
         """Wait until no other process writes. Called first in each write transaction."""

@@ -12,15 +12,18 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
 import psycopg
 import structlog
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
+from bot.store.dialects.pgvector import PGVECTOR_SQL, describe_search, settle
+from bot.store.dialects.pgvector import TABLE as PGVECTOR_TABLE
 from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import held_lock
 from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL
@@ -61,8 +64,10 @@ _TABLES = (
     "sent_texts",
     "passages",
     "passage_vectors",
+    PGVECTOR_TABLE,
     "sessions",
 )
+_PRESENT = "SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL"
 # How long `describe` waits for a lock.
 _CHECK_WAIT_S = 2.0
 _DESCRIBED = """
@@ -81,12 +86,12 @@ _OLDER_SNAPSHOTS = """
 class PostgresDialect:
     """One PostgreSQL database. Implements `bot.store.dialects.port.Dialect`."""
 
-    sql = POSTGRESQL_SQL
     # Errors from outside the code. Anything else is a bug and is not caught.
     failures: tuple[type[BaseException], ...] = (SQLAlchemyError, psycopg.Error, TimeoutError, OSError)
 
     def __init__(self, url: str, *, busy_timeout_s: float) -> None:
         """`url`: as libpq reads it, with the password. Raises `StoreError` if it is none."""
+        self.sql = POSTGRESQL_SQL
         self._options = _options(url, busy_timeout_s)
         self.place = place_of(url)
         engine = create_async_engine(
@@ -107,6 +112,11 @@ class PostgresDialect:
     async def _connect(self) -> psycopg.AsyncConnection[Any]:
         return await psycopg.AsyncConnection.connect(**self._options)
 
+    async def settle(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
+        """Let the database search the embeddings if it can."""
+        if await settle(writing):
+            self.sql = PGVECTOR_SQL
+
     async def begin_writing(self, connection: AsyncConnection) -> None:
         await connection.execute(text(_WRITE_LOCK))
 
@@ -125,7 +135,7 @@ class PostgresDialect:
 
     async def purge_index(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
         """Free the index's and the tables' space that deleted rows had; others can read and write meanwhile."""
-        await self._vacuum(f"VACUUM {', '.join(_TABLES)}")
+        await self._vacuum("VACUUM")
 
     async def wipe(self) -> bool:
         """Write the tables with text anew, without the deleted rows. Nobody can read or write meanwhile.
@@ -134,7 +144,7 @@ class PostgresDialect:
         operator's (docs/privacy.md).
         """
         try:
-            older = await self._vacuum(f"VACUUM (FULL) {', '.join(_TABLES)}", besides=_OLDER_SNAPSHOTS)
+            older = await self._vacuum("VACUUM (FULL)", besides=_OLDER_SNAPSHOTS)
         except psycopg.errors.LockNotAvailable:
             # A reader holds a table.
             older = 1
@@ -142,12 +152,17 @@ class PostgresDialect:
             log.warning("deleted_rows_kept", remedy="end other programs that read the database")
         return not older
 
-    async def _vacuum(self, statement: str, *, besides: str = "SELECT 0") -> int:
-        """Run a VACUUM on a connection of its own, and return the number that `besides` selects before it."""
+    async def _vacuum(self, statement: LiteralString, *, besides: str = "SELECT 0") -> int:
+        """Run a VACUUM of the tables with text on a connection of its own, and return the number that `besides` selects
+        before it.
+        """
         async with await psycopg.AsyncConnection.connect(**{**self._options, "autocommit": True}) as connection:
             await connection.execute(f"SET statement_timeout = {round(_VACUUM_TIMEOUT_S * 1000)}")
             row = await (await connection.execute(besides)).fetchone()
-            await connection.execute(statement)
+            # Another process may have made or removed pgvector's table.
+            present = await (await connection.execute(_PRESENT, [list(_TABLES)])).fetchall()
+            tables = sql.SQL(", ").join(sql.Identifier(name) for (name,) in present)
+            await connection.execute(sql.SQL(statement) + sql.SQL(" ") + tables)
             return int(row[0]) if row is not None else 0
 
     async def aclose(self) -> None:
@@ -196,13 +211,14 @@ def describe(url: str) -> str:
             assert row is not None, "it selects one row"
             server, size_bytes, is_made = row
             found = connection.execute("SELECT version_num FROM alembic_version").fetchone() if is_made else None
+            search = describe_search(connection)
     except PostgresDialect.failures as exc:
         raise postgresql_failure(exc, "ROOMTONE_DATABASE_URL") from None
     version = None if found is None else str(found[0])
     if version is not None and version > HEAD:
         raise too_new(version)
     held = "no memory in it yet; the first session makes it" if version is None else f"{size_bytes // 1_000_000:,} MB"
-    return f"{place_of(url)}, PostgreSQL {server}, {held}"
+    return f"{place_of(url)}, PostgreSQL {server}, {held}; {search}"
 
 
 def place_of(url: str) -> str:

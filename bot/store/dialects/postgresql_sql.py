@@ -60,7 +60,7 @@ _RANKED = f"""
     ) ranked
     WHERE {{conditions}} ORDER BY ranked.score DESC, p.id LIMIT :limit
 """  # noqa: S608 - constants
-_NUMBERS = "(SELECT value::bigint FROM json_array_elements_text({name}::json) AS value)"
+NUMBERS = "(SELECT value::bigint FROM json_array_elements_text({name}::json) AS value)"
 
 
 def _count_terms(terms: Sequence[str]) -> PlainQuery:
@@ -71,14 +71,14 @@ def _search_words(terms: Sequence[str], scope: Scope, limit: int, newest: int | 
     conditions, values = row_conditions(scope, newest)
     conditions.append("p.words @@ :match::tsquery")
     anywhere = " | ".join(_quoted(place, term) for term in _cut(terms) for place in "opf")
-    values |= {"match": _match(f"({anywhere})", tag_clauses(scope)), "terms": _encoded(terms), "limit": limit}
+    values |= {"match": match_expression(f"({anywhere})", tag_clauses(scope)), "terms": _encoded(terms), "limit": limit}
     return PlainQuery(_RANKED.format(conditions=" AND ".join(conditions)), values)
 
 
 def _search_newest(scope: Scope, limit: int) -> PlainQuery:
     conditions, values = row_conditions(scope, None)
     conditions.append(f"p.kind <> '{FACT_KIND}'")
-    if match := _match("", tag_clauses(scope)):
+    if match := match_expression("", tag_clauses(scope)):
         values["match"] = match
         conditions.append("p.words @@ :match::tsquery")
     # No outside text is in the SQL: words are parameters.
@@ -86,7 +86,7 @@ def _search_newest(scope: Scope, limit: int) -> PlainQuery:
     return PlainQuery(sql, {**values, "limit": limit})
 
 
-def _match(words: str, clauses: Clauses) -> str:
+def match_expression(words: str, clauses: Clauses) -> str:
     """Return the text of a tsquery for `words` (one in brackets, or empty) within the clauses."""
     wanted = [words] if words else []
     for alternatives in clauses:
@@ -117,7 +117,7 @@ POSTGRESQL_SQL = PlainSql(
     cited_turns=f"""
         SELECT f.id, t.id FROM passages f
         JOIN passages t ON t.session_id = f.session_id AND t.kind = 'turn' AND t.start_seq = f.start_seq
-        WHERE f.kind = 'fact' AND f.id IN {_NUMBERS.format(name=":ids")}
+        WHERE f.kind = 'fact' AND f.id IN {NUMBERS.format(name=":ids")}
     """,  # noqa: S608 - a constant
     fact_terms="""
         SELECT f.session_id, f.start_seq, f.own FROM json_array_elements(:turns::json) AS found
@@ -129,7 +129,7 @@ POSTGRESQL_SQL = PlainSql(
         position('{ARCHIVED_TAG}' in p.tags) > 0
         FROM passages p LEFT JOIN corrections c
         ON p.kind = 'turn' AND c.session_id = p.session_id AND c.old_seq = p.start_seq
-        WHERE p.id IN {_NUMBERS.format(name=":ids")}
+        WHERE p.id IN {NUMBERS.format(name=":ids")}
     """,  # noqa: S608 - a constant
     around="""
         SELECT DISTINCT t.session_id, t.seq, t.kind, t.started_at, t.ended_at, t.parts, t.tombstone
@@ -138,7 +138,7 @@ POSTGRESQL_SQL = PlainSql(
     """,
     turn_passages=f"""
         SELECT p.id FROM passages p WHERE p.session_id = :session AND p.kind = 'turn'
-        AND p.start_seq IN {_NUMBERS.format(name=":seqs")} ORDER BY p.start_seq
+        AND p.start_seq IN {NUMBERS.format(name=":seqs")} ORDER BY p.start_seq
     """,  # noqa: S608 - a constant
     # Without `->`: it decodes what it passes by, and a name may have characters that only JSON can write.
     first_speakers="""

@@ -81,6 +81,9 @@ class SqliteDialect:
         self.writers = self.readers.execution_options(roomtone_begin="BEGIN IMMEDIATE")
         self._reader = ThreadedReader(partial(open_plain, path, busy_timeout_s=busy_timeout_s))
 
+    async def settle(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
+        """Do nothing: every SQLite has all that is used."""
+
     async def begin_writing(self, connection: AsyncConnection) -> None:
         """Read the tables' definitions; BEGIN IMMEDIATE has waited for other processes.
 

@@ -68,6 +68,7 @@ SHIPPED_STEPS = (
     "5b132585221c17b9",
     "2de8aaead306b080",
     "d5a20ad9d8379202",
+    "8505cd0c742d6cef",
 )
 
 

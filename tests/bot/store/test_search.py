@@ -31,6 +31,7 @@ from tests.compaction.memory.recall_index_contract import (
     SAID,
     LetterEmbedder,
     RecallIndexContract,
+    SimilarityContract,
     note,
     segment,
     turn,
@@ -102,6 +103,16 @@ class TestSqlRecallIndex(RecallIndexContract):
     async def room(self, place: Place) -> AsyncIterator[_Room]:
         """An empty database."""
         async with open_database(place, synchronous="normal") as database:
+            yield _Room(database)
+
+
+class TestSqlSimilarity(SimilarityContract):
+    """The same holds for embeddings, in memory and with pgvector."""
+
+    @pytest_asyncio.fixture
+    async def room(self, vector_place: Place) -> AsyncIterator[_Room]:
+        """An empty database."""
+        async with open_database(vector_place, synchronous="normal") as database:
             yield _Room(database)
 
 

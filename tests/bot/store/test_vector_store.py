@@ -1,4 +1,4 @@
-"""The copy of the embeddings in memory follows the database, whichever process writes to it."""
+"""Embeddings are stored, found and deleted, whichever process writes them and whoever searches them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.store.database import Database
+    from bot.store.vector_search import VectorSearch
     from tests.bot.conftest import Place
 
 
-async def like(shelf: VectorStore, text: str, scope: Scope = Scope(), *, model: str = "letters") -> Sequence[int]:  # noqa: B008
+async def like(
+    shelf: VectorStore | VectorSearch,
+    text: str,
+    scope: Scope = Scope(),  # noqa: B008 - a value
+    *,
+    model: str = "letters",
+) -> Sequence[int]:
     """Return the passages most similar to a text, best first."""
     (vector,) = await LetterEmbedder().embed([text])
     return [each for each, _ in await shelf.nearest(vector, scope, model=model, limit=9)]
@@ -36,11 +43,11 @@ async def count(database: Database) -> int:
 
 
 @pytest.mark.asyncio
-async def test_what_another_process_stores_is_found(place: Place) -> None:
+async def test_what_another_process_stores_is_found(vector_place: Place) -> None:
     """Embeddings that another process stores are loaded before the next search, and deleted ones are removed from
     memory.
     """
-    async with open_database(place) as mine, open_database(place) as theirs:
+    async with open_database(vector_place) as mine, open_database(vector_place) as theirs:
         room, other = _Room(mine), _Room(theirs)
         await room.tell(EVENING, *SAID[:3])
         await room.embed()
@@ -53,9 +60,9 @@ async def test_what_another_process_stores_is_found(place: Place) -> None:
 
 
 @pytest.mark.asyncio
-async def test_another_model_starts_anew(place: Place) -> None:
+async def test_another_model_starts_anew(vector_place: Place) -> None:
     """Changing the model deletes the vectors of other models and queues their passages again."""
-    async with open_database(place) as database:
+    async with open_database(vector_place) as database:
         room = _Room(database)
         await room.tell(EVENING, *SAID[:3])
         await room.embed()
@@ -69,9 +76,9 @@ async def test_another_model_starts_anew(place: Place) -> None:
 
 
 @pytest.mark.asyncio
-async def test_newest_wait_first_and_small_talk_needs_none(place: Place) -> None:
+async def test_newest_wait_first_and_small_talk_needs_none(vector_place: Place) -> None:
     """Newer turns are embedded before older ones, and small talk such as 'yeah' is not embedded."""
-    async with open_database(place) as database:
+    async with open_database(vector_place) as database:
         room = _Room(database)
         await room.tell(EVENING, SAID[0], turn(1, "Yeah, exactly."), SAID[2])
         waiting = await room.vectors.unembedded(limit=9)
@@ -85,9 +92,9 @@ async def test_newest_wait_first_and_small_talk_needs_none(place: Place) -> None
 
 
 @pytest.mark.asyncio
-async def test_sessions_of_who_opted_out_are_not_embedded(place: Place) -> None:
+async def test_sessions_of_who_opted_out_are_not_embedded(vector_place: Place) -> None:
     """What a person said in a guild in which they opted out waits until they opt in again."""
-    async with open_database(place) as database:
+    async with open_database(vector_place) as database:
         room, opt_outs = _Room(database), OptOutStore(database, FakeClock())
         await room.tell(EVENING, SAID[0])
         await room.tell(MORNING, turn(0, "I would rather see the lighthouse.", "Bob"))
@@ -127,9 +134,9 @@ async def test_only_waiting_sessions_of_that_guild_are_read_for_opt_outs(tmp_pat
 
 
 @pytest.mark.asyncio
-async def test_what_went_while_it_was_embedded_is_left_out(place: Place) -> None:
+async def test_what_went_while_it_was_embedded_is_left_out(vector_place: Place) -> None:
     """An embedding that arrives after its turn was forgotten is not stored."""
-    async with open_database(place) as database:
+    async with open_database(vector_place) as database:
         room = _Room(database)
         await room.tell(EVENING, *SAID[:3])
         waiting = await room.vectors.unembedded(limit=9)
@@ -137,20 +144,3 @@ async def test_what_went_while_it_was_embedded_is_left_out(place: Place) -> None
         await room.vectors.store("letters", {each: [1.0, 0.0] for each, _ in waiting})
         assert await count(database) == 2
         assert await room.index.find_turns(EVENING, [Seq(1)]) == ()
-
-
-@pytest.mark.asyncio
-async def test_memory_is_bounded_over_all_guilds(place: Place) -> None:
-    """If memory is full, the guild that was searched longest ago is dropped, and it is loaded again at its
-    next search.
-    """
-    async with open_database(place) as database:
-        room = _Room(database)
-        await room.tell(EVENING, *SAID[:4])
-        await room.tell(ELSEWHERE, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(4)))
-        await room.embed()
-        shelf = VectorStore(database, most=5)
-        for _ in range(2):
-            assert len(await like(shelf, "lighthouse", Scope(guild_id=1))) == 4
-            assert len(await like(shelf, "lighthouse", Scope(guild_id=2))) == 4
-            assert sum(len(each) for each in shelf._sets.values()) <= 5

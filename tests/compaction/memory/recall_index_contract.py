@@ -80,14 +80,16 @@ SAID = (
 )
 
 
-class RecallIndexContract:
-    """A search finds what was said, and only within its scope. A subclass provides the `room` fixture."""
-
+class _Searches:
     async def _texts(self, room: Told, ids: Sequence[PassageId]) -> list[str]:
         return [source_text(each.source) for each in await room.index.passages(ids)]
 
     async def _found(self, room: Told, query: str, scope: Scope = Scope()) -> list[str]:  # noqa: B008 - a value
         return await self._texts(room, await room.index.full_text(terms(query), scope, limit=50))
+
+
+class RecallIndexContract(_Searches):
+    """A search finds what was said, and only within its scope. A subclass provides the `room` fixture."""
 
     @pytest.mark.asyncio
     async def test_a_turn_is_found_by_its_words_and_those_beside_it(self, room: Told) -> None:
@@ -210,6 +212,28 @@ class RecallIndexContract:
         assert passages[0].at == SAID[2].started_at
 
     @pytest.mark.asyncio
+    @pytest.mark.parametrize(
+        "query",
+        [
+            '"', "a OR b", "own:lisbon", "NEAR(lisbon 2)", "lisbon*", "(", "^lisbon", "lisbon AND", "-lisbon",
+            "{own} : x", "'; DROP TABLE turns; --", "%", "\x00", "\ud83d", "😀🎉", "lisbon " * 5_000, "x" * 100_000,
+            "", "   ", "\n",
+        ],
+    )  # fmt: skip
+    async def test_whatever_is_asked_is_only_words(self, room: Told, query: str) -> None:
+        """Search syntax, SQL, emoji and pages of text are searched as plain words and cause no error."""
+        await room.tell(EVENING, *SAID)
+        found = await self._found(room, query)
+        assert set(found) <= {source_text(each) for each in SAID}
+        assert ("lisbon" in terms(query)) == any("Lisbon" in text for text in found)
+        assert await room.index.newest(Scope(speaker=query or "x"), limit=5) is not None
+        assert len(await self._found(room, "lisbon")) == 5
+
+
+class SimilarityContract(_Searches):
+    """A search by meaning ranks what was embedded, within its scope. A subclass provides the `room` fixture."""
+
+    @pytest.mark.asyncio
     async def test_likeness_ranks_by_meaning(self, room: Told) -> None:
         """The passage most similar to the vector comes first with its cosine. Filters apply, and another embedding
         model has no results.
@@ -242,21 +266,3 @@ class RecallIndexContract:
         alike = await room.index.find_similar(vector, Scope(), model="letters", limit=50)
         assert "The lighthouse is closed until May." not in await self._texts(room, [each for each, _ in alike])
         assert await room.index.find_turns(EVENING, [Seq(2)]) == ()
-
-    @pytest.mark.asyncio
-    @pytest.mark.parametrize(
-        "query",
-        [
-            '"', "a OR b", "own:lisbon", "NEAR(lisbon 2)", "lisbon*", "(", "^lisbon", "lisbon AND", "-lisbon",
-            "{own} : x", "'; DROP TABLE turns; --", "%", "\x00", "\ud83d", "😀🎉", "lisbon " * 5_000, "x" * 100_000,
-            "", "   ", "\n",
-        ],
-    )  # fmt: skip
-    async def test_whatever_is_asked_is_only_words(self, room: Told, query: str) -> None:
-        """Search syntax, SQL, emoji and pages of text are searched as plain words and cause no error."""
-        await room.tell(EVENING, *SAID)
-        found = await self._found(room, query)
-        assert set(found) <= {source_text(each) for each in SAID}
-        assert ("lisbon" in terms(query)) == any("Lisbon" in text for text in found)
-        assert await room.index.newest(Scope(speaker=query or "x"), limit=5) is not None
-        assert len(await self._found(room, "lisbon")) == 5

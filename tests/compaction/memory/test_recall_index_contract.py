@@ -12,6 +12,7 @@ from tests.compaction.memory.recall_index_contract import (
     MORNING,
     LetterEmbedder,
     RecallIndexContract,
+    SimilarityContract,
 )
 from tests.fakes.recall_index import InMemoryRecallIndex
 
@@ -38,7 +39,7 @@ class _FakeRoom:
         await self.index.embed(LetterEmbedder())
 
 
-class TestInMemoryRecallIndex(RecallIndexContract):
+class TestInMemoryRecallIndex(RecallIndexContract, SimilarityContract):
     """The in-memory index that searches all passages passes the contract tests."""
 
     @pytest.fixture
