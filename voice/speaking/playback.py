@@ -122,7 +122,8 @@ class QueuedSpeech:
         """Pass on whole frames at Discord's sample rate and keep the rest."""
         joined = np.concatenate([self._rest, _apply_gain(pcm, self._volume, self._volume)])
         whole = len(joined) // DISCORD_FRAME_SAMPLES * DISCORD_FRAME_SAMPLES
-        self._rest = joined[whole:]
+        # Copied: a view would keep the whole sound for as long as the piece is remembered.
+        self._rest = joined[whole:].copy()
         if whole:
             self._playback.add_frames(self, list(joined[:whole].reshape(-1, DISCORD_FRAME_SAMPLES)))
 
