@@ -8,6 +8,9 @@ import sys
 # numpy's threads keep spinning beside those of the recogniser, and waste a third of the CPU time of each recognition.
 # numpy reads this variable once, when it is first imported (docs/decisions/0006-short-encoder-window.md).
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# The recogniser's library compiles code for each length of speech that it has not met, 1.2 MB each time with the base
+# model, and keeps 1,024 pieces of it: some 270 MB after hours. A recognition needs eight, and compiling is cheap.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
 
 
 # How long a waiting thread lets another one compute in Python. The thread that sends the bot's voice needs the

@@ -106,8 +106,8 @@ def _application(pool: PoolSettings, asr: AsrSettings, token: str) -> Applicatio
         ray_actor_options={
             "num_cpus": pool.cpus,
             "num_gpus": pool.gpus,
-            # numpy's threads would spin beside the model's (voice.asr.whisper).
-            "runtime_env": {"env_vars": {"OMP_NUM_THREADS": "1"}},
+            # As in bot.__main__ (voice.asr.whisper).
+            "runtime_env": {"env_vars": {"OMP_NUM_THREADS": "1", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16"}},
         },
     )
     settings = asr.model_copy(update={"model_dir": asr.model_dir.absolute()}).model_dump(

@@ -2,7 +2,8 @@
 
 `WhisperEngine` blocks while it computes and belongs to one thread (`voice.asr.scheduler` gives it one). Set
 OMP_NUM_THREADS=1 before numpy is imported anywhere: otherwise numpy's threads spin beside the model's, which costs a
-third of a recognition's CPU time.
+third of a recognition's CPU time. Set ONEDNN_PRIMITIVE_CACHE_CAPACITY=16 as well: CTranslate2's library otherwise keeps
+compiled code for every length of speech it has met.
 """
 
 from __future__ import annotations
