@@ -30,6 +30,7 @@ from benchmarks.child_process import keep_stdout_for_answers, serve
 from bot.app import RunningBot, running_bot
 from bot.cli.environment import local_zone
 from bot.discord.client import connected
+from bot.events import ignore_event
 from bot.wiring.settings import BotSettings
 from config.load import load
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bot.discord.client import RoomtoneClient
+    from bot.events import Observer
     from bot.settings import DiscordSettings
 
     Fields = Mapping[str, Any]
@@ -45,10 +47,11 @@ _PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 class ManyRoomsBot:
-    """The bot and its rooms. `stack` closes everything that this object opens."""
+    """The bot and its rooms. `stack` closes everything that this object opens; `observe` gets the bot's events."""
 
-    def __init__(self, stack: AsyncExitStack) -> None:
+    def __init__(self, stack: AsyncExitStack, observe: Observer = ignore_event) -> None:
         self._stack = stack
+        self._observe = observe
         self._parts: BotSettings | None = None
         self._running: RunningBot | None = None
         self._blocking: asyncio.Task[None] | None = None
@@ -66,7 +69,7 @@ class ManyRoomsBot:
         loaded = load(overrides={**settings, **own})
         self._parts = BotSettings(**{field.name: getattr(loaded, field.name) for field in fields(BotSettings)})
         self._running = await self._stack.enter_async_context(
-            running_bot(self._parts, observe=lambda event: None, rejoin=False, zone=local_zone())
+            running_bot(self._parts, observe=self._observe, rejoin=False, zone=local_zone())
         )
         await self._join(self._running.client, discord)
 

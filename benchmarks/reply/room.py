@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rehearsal.people.received_speech import ReceivedSpeech
 
 _GUILD_ID, _VOICE_ID, _TEXT_ID = 500, 600, 601
-_FIRST_PERSON_ID, LISTENER_ID = 2001, 1002
+FIRST_PERSON_ID, LISTENER_ID = 2001, 1002
 _ENTER_TIMEOUT_S = 60.0
 # Two ordinary sentences, so that a reply ends soon and the next recording can begin.
 SHORT_ANSWER = "Yes, I think so too."
@@ -89,14 +89,14 @@ async def open_room(
         async with AsyncExitStack() as stack:
             behaviour = ChatBehaviour(answer=lambda call: SHORT_ANSWER, first_token_delay_s=first_token_s)
             model = await stack.enter_async_context(LocalChatServer(behaviour))
-            discord = await stack.enter_async_context(LocalDiscord(guild=_guild(people)))
+            discord = await stack.enter_async_context(LocalDiscord(guild=benchmark_guild(people)))
             overrides = {"llm.base_url": model.base_url, "llm.model": MODEL, "compaction.summariser": "extractive"}
             companion = await stack.enter_async_context(InProcessCompanion({**overrides, **settings}))
             record = RunRecord()
             await companion.start(_environment(discord), record.observe)
             stack.push_async_callback(companion.stop)
-            present = [await _enter(stack, discord, _FIRST_PERSON_ID + number) for number in range(people)]
-            listener = await _enter(stack, discord, LISTENER_ID)
+            present = [await enter_person(stack, discord, FIRST_PERSON_ID + number) for number in range(people)]
+            listener = await enter_person(stack, discord, LISTENER_ID)
             await companion.enter(_GUILD_ID, _VOICE_ID)
             async with asyncio.timeout(_ENTER_TIMEOUT_S):
                 for person in (*present, listener):
@@ -104,7 +104,9 @@ async def open_room(
             yield BenchmarkRoom(present, listener, record, model, lines)
 
 
-async def _enter(stack: AsyncExitStack, discord: LocalDiscord, user_id: int) -> ScriptedPerson:
+async def enter_person(stack: AsyncExitStack, discord: LocalDiscord, user_id: int) -> ScriptedPerson:
+    """Bring a member of `benchmark_guild` into the voice channel until `stack` is closed."""
+
     async def join() -> Mapping[str, object]:
         credentials = await discord.join(user_id, channel_id=_VOICE_ID)
         return {"state": credentials.state, "server": credentials.server}
@@ -119,13 +121,14 @@ async def _enter(stack: AsyncExitStack, discord: LocalDiscord, user_id: int) -> 
     )
 
 
-def _guild(people: int) -> GuildSpec:
+def benchmark_guild(people: int) -> GuildSpec:
+    """Return the server of a benchmark: one voice channel, so many people, the bot and the listener."""
     names = ("Ada", "Ben", "Chloe", "Dmitri", "Elin", "Farid")
     return GuildSpec(
         id=_GUILD_ID,
         voice_channels=(Channel(_VOICE_ID, "Evening"),),
         text_channel=Channel(_TEXT_ID, "chat"),
-        people=tuple(Member(_FIRST_PERSON_ID + number, names[number]) for number in range(people)),
+        people=tuple(Member(FIRST_PERSON_ID + number, names[number]) for number in range(people)),
         bots=(Member(ROOMTONE_BOT_ID, "Roomtone"), Member(LISTENER_ID, "Listener")),
     )
 

@@ -49,20 +49,22 @@ def main(arguments: Sequence[str]) -> int:
         "live": partial(_live, chosen.minutes),
     }
     file: Path | None = chosen.json
-    ours = {} if file is None else read_figures(file)
+    ours: dict[str, Json] = {}
     for piece in PIECES:
         if piece not in (chosen.only or PIECES):
             continue
         _say(f"{piece} ...")
         begun = time.monotonic()
-        ours.update(runs[piece]())
+        found = runs[piece]()
         _say(f"{piece}: {time.monotonic() - begun:.0f} s")
-        report = endurance_report(ours)
+        # Read anew, because another piece may have run beside this one.
+        ours = {**(ours if file is None else read_figures(file)), **found}
         if file is not None:
-            file.write_text(report.as_json(), "utf-8")
+            file.write_text(endurance_report(ours).as_json(), "utf-8")
     for target in endurance_report(ours).targets:
         _say(f"{target.name}: {target.value} ({target.goal})")
     if chosen.svg is not None:
+        ours = ours if file is None else read_figures(file)
         chosen.svg.write_text(curves(ours), "utf-8")
     return 0
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from tests.bot.store.old_schemas import BEFORE_ALEMBIC
 from tests.bot.store.test_older_databases import write_old_database
+from tests.endurance.moments import Activity, Moment
 from tests.endurance.promises import Promises
 from tests.endurance.victim import FAILED_STATUS, Phase, live
 
@@ -53,11 +54,13 @@ class KillError(AssertionError):
 
 @dataclass(slots=True)
 class KillCounts:
-    """What was done. `killed`: by phase. `finished`: phases that were over before the kill came, which do not count as
-    kills. `turns`, `folds`: acknowledged ones.
+    """What was done. `killed`: by phase. `amid`: by what was going on then, which may be several things at once.
+    `finished`: phases that were over before the kill came, which do not count as kills. `turns`, `folds`: acknowledged
+    ones.
     """
 
     killed: Counter[str] = field(default_factory=Counter)
+    amid: Counter[Activity] = field(default_factory=Counter)
     finished: Counter[str] = field(default_factory=Counter)
     turns: int = 0
     folds: int = 0
@@ -69,6 +72,7 @@ class KillCounts:
             "kills": self.killed.total(),
             "seed": seed,
             "killed_in": {phase.value: self.killed[phase.value] for phase in Phase},
+            "killed_while": {activity.value: self.amid[activity] for activity in Activity},
             "finished_before_the_kill": {phase.value: self.finished[phase.value] for phase in Phase},
             "databases": self.databases,
             "acknowledged_turns": self.turns,
@@ -116,6 +120,7 @@ def _one_database(
             usual_s[phase] = (usual_s[phase] + life.took_s) / 2
         elif life.killed:
             counts.killed[phase.value] += 1
+            counts.amid.update(life.moment.activities)
             on_kill()
         if counts.killed.total() >= count:
             break
@@ -123,12 +128,15 @@ def _one_database(
 
 
 class _Life:
-    """One process. `killed`: whether it was. `took_s`: how long its phase took if it ended by itself."""
+    """One process. `killed`: whether it was. `took_s`: how long its phase took if it ended by itself. `moment`: what
+    was going on at its end.
+    """
 
     def __init__(self, path: Path, phase: Phase, promises: Promises, counts: KillCounts) -> None:
         self._path, self._phase, self._promises, self._counts = path, phase, promises, counts
         self._begun_at: float | None = None
         self.killed = False
+        self.moment = Moment()
         self.took_s: float | None = None
 
     def run(self, delay_s: float) -> None:
@@ -200,6 +208,9 @@ class _Life:
             raise AssertionError(rest.replace("\x1f", "\n"))
         if word == "begun":
             self._begun_at = time.monotonic()
+            return
+        if word in ("in", "out"):
+            self.moment.hear(word, rest)
             return
         before = self._promises.sessions[-1].turns
         self._promises.hear(line)

@@ -1,22 +1,30 @@
-"""A whole room in real time: the bot in the local Discord, with people who speak recordings all the time."""
+"""A whole room in real time: the bot in the local Discord, with people who speak recordings all the time.
+
+The bot has a process of its own, and only that process is sampled.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import tempfile
 import time
-from typing import TYPE_CHECKING
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
 
+from benchmarks.child_process import child_process, python_module
 from benchmarks.reply.recordings import load_recordings
-from benchmarks.reply.room import open_room
-from tests.endurance.samples import take_sample
+from benchmarks.reply.room import FIRST_PERSON_ID, LONG_ANSWER, SHORT_ANSWER, benchmark_guild, enter_person
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.people.clip import Clip
+from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
+from tests.endurance.samples import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from benchmarks.reply.recordings import SpeechRecording
-    from benchmarks.reply.room import BenchmarkRoom
-    from tests.endurance.samples import Sample
+    from rehearsal.people.person import ScriptedPerson
 
 PEOPLE = 3
 # People pause between two utterances, and they do not all start at the same time.
@@ -25,20 +33,34 @@ SAMPLES = 120
 LEAST_SAMPLE_S = 5.0
 
 
-async def live_in_real_time(seconds: float, on_sample: Callable[[Sample], None] = lambda sample: None) -> list[Sample]:
-    """Let people talk for so long, and return the samples. The local Discord and the people are in this process too.
+async def live_in_real_time(
+    seconds: float,
+    on_sample: Callable[[Sample], None] = lambda sample: None,
+    *,
+    module: str = "tests.endurance.live_bot",
+) -> list[Sample]:
+    """Let people talk for so long, and return the samples of the bot's process. `module`: what that process runs.
 
-    Raises AssertionError if nothing was heard or answered in the whole time.
+    Raises AssertionError if nothing was heard or answered in the whole time, `BenchmarkError` if the process ends.
     """
-    recordings = load_recordings(None).recordings
     samples: list[Sample] = []
     every_s = max(LEAST_SAMPLE_S, seconds / SAMPLES)
-    heard = answered = tokens = 0
-    async with open_room(people=PEOPLE, settings={}) as room:
+    told: dict[str, Any] = {}
+    async with AsyncExitStack() as stack:
+        # Long sentences too: what they need of memory is to be given back.
+        answers = itertools.cycle((SHORT_ANSWER, SHORT_ANSWER, LONG_ANSWER))
+        model = await stack.enter_async_context(LocalChatServer(ChatBehaviour(answer=lambda call: next(answers))))
+        discord = await stack.enter_async_context(LocalDiscord(guild=benchmark_guild(PEOPLE)))
+        people = [await enter_person(stack, discord, FIRST_PERSON_ID + number) for number in range(PEOPLE)]
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-live-"))
+        bot = await stack.enter_async_context(child_process("the bot", python_module(module)))
+        await bot.ask("start", settings=_settings(model.base_url, folder), discord=_address(discord))
+        await asyncio.gather(*(person.meet(ROOMTONE_BOT_ID) for person in people))
+        clips = [await asyncio.to_thread(Clip.load, each.path) for each in load_recordings(None).recordings]
         begun = time.monotonic()
         talkers = [
-            asyncio.create_task(_talk(room, person, recordings[person::PEOPLE]), name=f"speaker-{person}")
-            for person in range(PEOPLE)
+            asyncio.create_task(_talk(person, clips[number::PEOPLE], _STAGGER_S * number), name=f"speaker-{number}")
+            for number, person in enumerate(people)
         ]
         try:
             while (lasted_s := time.monotonic() - begun) < seconds:
@@ -46,41 +68,48 @@ async def live_in_real_time(seconds: float, on_sample: Callable[[Sample], None] 
                 for talker in talkers:
                     if talker.done():
                         talker.result()
-                record = room.record
-                heard, answered = heard + len(record.utterances), answered + len(record.replies)
-                if record.prompts:
-                    tokens = sum(part.tokens for part in record.prompts[-1].parts)
-                _forget(room)
-                samples.append(take_sample(time.monotonic() - begun, tokens))
+                told = await bot.ask("sample")
+                samples.append(Sample(**told["sample"]))
                 on_sample(samples[-1])
+                # The people and the server are not measured, but an hour of their records is of no use.
+                model.calls.clear()
+                for person in people:
+                    person.forget_heard()
         finally:
             for talker in talkers:
                 talker.cancel()
             await asyncio.wait(talkers)
-    assert heard, "nobody was heard; the first words take some seconds"
-    assert answered, "nobody was answered; people are, about once a minute"
+    assert told["heard"], "nobody was heard; the first words take some seconds"
+    assert told["answered"], "nobody was answered; people are, about once a minute"
     return samples
 
 
-def _forget(room: BenchmarkRoom) -> None:
-    """Empty the records of the test, the people and the model's server: the bot's memory is to be measured."""
-    record, calls = room.record, room.model.calls
-    for each in (
-        record.utterances,
-        record.turns,
-        record.replies,
-        record.prompts,
-        record.compactions,
-        room.lines,
-        calls,
-    ):
-        each.clear()
-    for person in (*room.people, room.listener):
-        person.forget_heard()
+def _settings(model_url: str, folder: str) -> dict[str, object]:
+    """Return the settings of an ordinary bot whose language model is the local server."""
+    return {
+        "llm.base_url": model_url,
+        "llm.model": MODEL,
+        "compaction.summariser": "extractive",
+        "speaking.engine": "piper",
+        "storage.data_dir": folder,
+        "storage.database_url": None,
+        "web.port": 0,
+    }
 
 
-async def _talk(room: BenchmarkRoom, person: int, share: Sequence[SpeechRecording]) -> None:
-    await asyncio.sleep(_STAGGER_S * person)
-    for recording in itertools.cycle(share):
-        await room.say(recording.path, person=person)
+def _address(discord: LocalDiscord) -> dict[str, object]:
+    return {
+        "token": f"{ROOMTONE_BOT_ID}.local.benchmark",
+        "api_base": discord.api_base,
+        "gateway": discord.gateway_url,
+        "ca_file": str(discord.certificate_path),
+        "guild_id": discord.guild.id,
+        "channel_id": discord.guild.voice_channels[0].id,
+    }
+
+
+async def _talk(person: ScriptedPerson, clips: Sequence[Clip], begin_after_s: float) -> None:
+    await asyncio.sleep(begin_after_s)
+    for clip in itertools.cycle(clips):
+        await person.say(clip)
         await asyncio.sleep(_GAP_S)

@@ -87,14 +87,14 @@ async def measure_outage(outage: Outage, *, seconds: float = HOUR_S) -> dict[str
         path = Path(folder) / "roomtone.db"
         async with open_database(path, busy_timeout_s=0.001) as database:
             store = SqlTurnStore(database, clock)
-            async with _session(store, clock) as memory:
-                assert await _talk(memory, clock, BEFORE) == 0
+            async with open_session(store, clock) as memory:
+                assert await talk(memory, clock, BEFORE) == 0
                 await memory.settle()
                 with outage(path, database):
-                    refused = await _talk(memory, clock, round(seconds / TURN_S))
+                    refused = await talk(memory, clock, round(seconds / TURN_S))
                 waiting = memory.total_turns - (await store.load(SESSION)).total_turns
                 assert refused > 0, "the outage refused nothing"
-                assert await _talk(memory, clock, AFTER) == 0
+                assert await talk(memory, clock, AFTER) == 0
                 await memory.settle()
                 said = memory.total_turns
             stored = await store.turns(SESSION, Seq(0), Seq(said + 1))
@@ -115,7 +115,8 @@ async def measure_outage(outage: Outage, *, seconds: float = HOUR_S) -> dict[str
     }
 
 
-def _session(store: SqlTurnStore, clock: FakeClock) -> AbstractAsyncContextManager[SessionMemory]:
+def open_session(store: SqlTurnStore, clock: FakeClock) -> AbstractAsyncContextManager[SessionMemory]:
+    """Open a session that folds without a model."""
     return SessionMemory.open(
         SESSION,
         store=store,
@@ -129,7 +130,7 @@ def _session(store: SqlTurnStore, clock: FakeClock) -> AbstractAsyncContextManag
     )
 
 
-async def _talk(memory: SessionMemory, clock: FakeClock, count: int) -> int:
+async def talk(memory: SessionMemory, clock: FakeClock, count: int) -> int:
     """Say some turns, each with a reply's context after it. Returns how many of them the store refused."""
     refused = 0
     for _ in range(count):

@@ -47,14 +47,24 @@ def endurance_report(ours: Mapping[str, Json]) -> BenchmarkReport:
         ours=dict(ours),
         peers={},
         targets=endurance_targets(ours),
-        remarks=(_REMARK, *_too_short(ours)),
+        remarks=(_REMARK, *_moments(ours), *_too_short(ours)),
     )
+
+
+def _moments(ours: Mapping[str, Json]) -> list[str]:
+    """Return a remark on what the kills came amid."""
+    counted = _counted(_entry(_entry(ours, "kills"), "killed_while"))
+    return [f"The kills came while: {counted}. Several can go on at once."] if counted else []
+
+
+def _counted(counts: Mapping[str, Json]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 def _too_short(ours: Mapping[str, Json]) -> list[str]:
     """Return a remark for each room whose time was too short to tell an hour's growth: what it grew by all the same."""
     return [
-        f"{piece}: the {60 * (_number(ours, piece, 'flat', 'hours') or 0):.0f} minutes after the first quarter are too "
+        f"{piece}: the {60 * (_number(ours, piece, 'flat', 'hours') or 0):.0f} minutes after the warm-up are too "
         f"short to tell an hour's growth. In them memory rose by {more:g} MB, so it is not shown to be flat."
         for piece in ROOMS
         if (more := _number(ours, piece, "flat", "more_memory_mb")) is not None
@@ -67,7 +77,11 @@ def endurance_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
     rooms = [target for piece, clock in ROOMS.items() for target in _room(piece, clock, ours)]
     return (
         at_least(
-            "SIGKILLs with nothing lost, doubled or damaged", f"{KILLS:,}", _number(ours, "kills", "kills"), KILLS
+            "SIGKILLs with nothing lost, doubled or damaged",
+            f"{KILLS:,}",
+            _number(ours, "kills", "kills"),
+            KILLS,
+            _counted(_entry(_entry(ours, "kills"), "killed_in")),
         ),
         at_least("random steps of the folding machine with all invariants", f"{STEPS:,}", _steps(ours), STEPS),
         *(
@@ -94,11 +108,16 @@ def curves(ours: Mapping[str, Json]) -> str:
 def _room(piece: str, clock: str, ours: Mapping[str, Json]) -> tuple[Target, ...]:
     least = VIRTUAL_HOURS if piece == "virtual room" else LIVE_MINUTES / 60
     most_tokens = MAX_TOKENS[piece]
-    counted = _number(ours, piece, "flat", "samples")
-    sample = "" if counted is None else f"{counted:.0f} samples"
 
     def flat(name: str) -> float | None:
         return _number(ours, piece, "flat", name)
+
+    counted, lasted, warm_up_s, rose = flat("samples"), flat("hours"), flat("warm_up_s"), flat("more_memory_mb")
+    sample = (
+        ""
+        if counted is None or lasted is None or warm_up_s is None
+        else f"{counted:.0f} samples in {60 * lasted:.0f} min after the first {warm_up_s / 60:.0f}"
+    )
 
     return (
         at_least(f"hours of a room in {clock}", f"{least:g}", _number(ours, piece, "hours"), least),
@@ -107,7 +126,7 @@ def _room(piece: str, clock: str, ours: Mapping[str, Json]) -> tuple[Target, ...
             f"<= {MEMORY_MB_AN_HOUR:g}",
             flat("memory_mb_an_hour"),
             MEMORY_MB_AN_HOUR,
-            sample,
+            sample if rose is None else f"{sample}; it rose by {rose:g} MB",
         ),
         at_most(f"{piece}: more threads in the second half", "<= 0", flat("more_threads"), 0, sample),
         at_most(f"{piece}: more file descriptors in the second half", "<= 0", flat("more_descriptors"), 0, sample),

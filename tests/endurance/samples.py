@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import threading
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,18 +17,25 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Json
 
-# The beginning fills caches and pools.
-SETTLED_SHARE = 0.25
-# A shorter time cannot tell the growth of an hour: allocators and caches grow in steps.
-LEAST_HOURS = 0.5
+# What is done for the first time takes memory: the first fold, the first search, the longest sentence so far.
+WARM_UP_S = 900.0
+# A shorter time after that cannot tell the growth of an hour: allocators and caches grow in steps.
+LEAST_HOURS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`at_s`: room time. `payload_tokens`: of the latest prompt, 0 before the first."""
+    """`at_s`: room time. `payload_tokens`: of the latest prompt, 0 before the first.
+
+    `memory_mb`: resident, of which `mapped_mb` are pages of files (libraries, models) that the system can take back.
+    `allocated_mb`: what malloc has handed out and not got back; None without glibc. Python's own small objects are not
+    in it.
+    """
 
     at_s: float
     memory_mb: float
+    mapped_mb: float
+    allocated_mb: float | None
     threads: int
     descriptors: int
     tasks: int
@@ -35,11 +45,12 @@ class Sample:
 def take_sample(at_s: float, payload_tokens: int) -> Sample:
     """Sample this process. Needs Linux's /proc."""
     gc.collect()
-    status = Path("/proc/self/status").read_text("ascii")
-    resident_kb = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:"))
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text("ascii").splitlines())
     return Sample(
         at_s=round(at_s, 1),
-        memory_mb=round(resident_kb / 1024, 1),
+        memory_mb=_mb(status["VmRSS"]),
+        mapped_mb=_mb(status["RssFile"]),
+        allocated_mb=allocated_mb(),
         threads=threading.active_count(),
         descriptors=len(list(Path("/proc/self/fd").iterdir())),
         tasks=len(asyncio.all_tasks()),
@@ -47,17 +58,47 @@ def take_sample(at_s: float, payload_tokens: int) -> Sample:
     )
 
 
+def _mb(kilobytes: str) -> float:
+    """Convert a size in /proc/self/status ("1234 kB")."""
+    return round(int(kilobytes.split()[0]) / 1024, 1)
+
+
+class _MallocFigures(ctypes.Structure):
+    """`struct mallinfo2` (mallinfo(3)), summed over all arenas."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    )
+
+
+def allocated_mb() -> float | None:
+    """Return what glibc's malloc has handed out, small and large blocks. None with another C library."""
+    try:
+        mallinfo2 = ctypes.CDLL(None).mallinfo2
+    except AttributeError:
+        return None
+    mallinfo2.restype = _MallocFigures
+    found = mallinfo2()
+    return round(float(found.uordblks + found.hblkhd) / 2**20, 1)
+
+
 def figures(samples: Sequence[Sample]) -> dict[str, Json]:
-    """Return the samples as one list for each figure, and how much each grew after the beginning (`flat`)."""
-    begun_s = samples[-1].at_s * SETTLED_SHARE if samples else 0.0
-    settled = [each for each in samples if each.at_s >= begun_s]
+    """Return the samples as one list for each figure, and how much each grew after the warm-up (`flat`)."""
+    settled = [each for each in samples if each.at_s >= WARM_UP_S]
+    memory = [each.memory_mb for each in settled]
+    tenth = max(1, len(settled) // 10)
     return {
         "hours": round(samples[-1].at_s / 3600, 3) if samples else 0.0,
         "flat": {
             "samples": len(settled),
-            "memory_mb_an_hour": _slope([each.at_s / 3600 for each in settled], [each.memory_mb for each in settled]),
+            "warm_up_s": WARM_UP_S,
             "hours": round((settled[-1].at_s - settled[0].at_s) / 3600, 3) if settled else 0.0,
-            "more_memory_mb": round(settled[-1].memory_mb - settled[0].memory_mb, 1) if settled else None,
+            "memory_mb_an_hour": slope([each.at_s / 3600 for each in settled], memory),
+            "more_memory_mb": round(median(memory[-tenth:]) - median(memory[:tenth]), 1) if settled else None,
             "more_threads": _grown([each.threads for each in settled]),
             "more_descriptors": _grown([each.descriptors for each in settled]),
             "most_payload_tokens": max((each.payload_tokens for each in samples), default=None),
@@ -65,6 +106,8 @@ def figures(samples: Sequence[Sample]) -> dict[str, Json]:
         "samples": {
             "at_s": [each.at_s for each in samples],
             "memory_mb": [each.memory_mb for each in samples],
+            "mapped_mb": [each.mapped_mb for each in samples],
+            "allocated_mb": [each.allocated_mb for each in samples],
             "threads": [each.threads for each in samples],
             "descriptors": [each.descriptors for each in samples],
             "tasks": [each.tasks for each in samples],
@@ -73,13 +116,14 @@ def figures(samples: Sequence[Sample]) -> dict[str, Json]:
     }
 
 
-def _slope(hours: Sequence[float], values: Sequence[float]) -> float | None:
-    """Return the growth of the values in an hour by least squares, None for fewer than three or for a short time."""
+def slope(hours: Sequence[float], values: Sequence[float]) -> float | None:
+    """Return the growth of the values in an hour: the median of the slopes between all pairs (Theil and Sen), so that a
+    single peak does not count. None for fewer than three values or for a short time.
+    """
     if len(hours) < 3 or hours[-1] - hours[0] < LEAST_HOURS:
         return None
-    middle_h, middle = sum(hours) / len(hours), sum(values) / len(values)
-    spread = sum((hour - middle_h) ** 2 for hour in hours)
-    return round(sum((h - middle_h) * (v - middle) for h, v in zip(hours, values, strict=True)) / spread, 3)
+    points = sorted(zip(hours, values, strict=True))
+    return round(median((b - a) / (at_b - at_a) for (at_a, a), (at_b, b) in combinations(points, 2) if at_b > at_a), 3)
 
 
 def _grown(values: Sequence[int]) -> int | None:

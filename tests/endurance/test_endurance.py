@@ -142,7 +142,7 @@ async def test_nothing_is_lost_while_nothing_can_be_written(outage: Outage) -> N
 
 def test_growth_is_told_and_drawn() -> None:
     """Memory that grows by 6 MB an hour misses its target, threads that stay meet it, and every figure has a curve."""
-    samples = [Sample(300.0 * number, 200.0 + number / 2, 7, 20, 23, 5_000) for number in range(1, 97)]
+    samples = [Sample(300.0 * number, 200.0 + number / 2, 60.0, 80.0, 7, 20, 23, 5_000) for number in range(1, 97)]
     report = endurance_report({"virtual room": figures(samples)})
     met = {each.name: each.met for each in report.targets if "virtual" in each.name}
     assert met["hours of a room in the virtual clock"] is True

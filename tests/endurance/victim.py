@@ -1,8 +1,8 @@
 """The process that is killed: it checks what the one before it left, and goes on with one phase of a bot's work.
 
 It is the bot's memory: session, compactor, store and forgetting on a real database file, without Discord and speech
-models, so that a kill takes a fraction of a second. It acknowledges over a pipe what is stored (see `promises`), and
-tells `begun` when its phase begins.
+models, so that a kill takes a fraction of a second. It acknowledges over a pipe what is stored (see `promises`), tells
+`begun` when its phase begins, and what is going on (see `moments`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, NoReturn
 from bot.clock import SystemClock
 from bot.store.database import open_database
 from bot.store.forgetting import SpeechForgetter
-from bot.store.turns import SqlTurnStore
 from compaction.folding.events import FoldLanded
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.model import Mode, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.summary.llm import LlmSummariser
+from tests.endurance.moments import Activities, Activity, ToldStore, ToldSummariser
 from tests.endurance.promises import FORGETS, T0, check, note_of, parts_of
 from tests.fakes.completion import MoodyModel
 
@@ -68,12 +67,15 @@ def _tell(pipe: int, *words: object) -> None:
 
 
 async def _live(path: Path, phase: Phase, promises: Promises, tell: Callable[..., None]) -> None:
+    activities = Activities(tell)
     if phase is Phase.MIGRATION:
         tell("begun")
+        with activities.doing(Activity.MIGRATION):
+            async with open_database(path):
+                pass
+        return
     async with open_database(path) as database:
-        store = SqlTurnStore(database, SystemClock())
-        if phase is Phase.MIGRATION:
-            return
+        store = ToldStore(database, SystemClock(), activities)
         total = await check(path, store, promises)
         if (await store.load(promises.session_id)).ended:
             # It was ended, and killed before it could say so.
@@ -84,16 +86,16 @@ async def _live(path: Path, phase: Phase, promises: Promises, tell: Callable[...
             total = 0
         tell("turns", total)
         if phase is Phase.FORGETTING:
-            await _forget(database, tell)
+            await _forget(database, tell, activities)
             return
-        async with _session(store, promises, tell) as memory:
+        async with _session(store, promises, tell, activities) as memory:
             if total >= MOST_TURNS:
                 phase = Phase.SHUTDOWN
             await _PHASES[phase](memory, promises, tell)
 
 
 def _session(
-    store: SqlTurnStore, promises: Promises, tell: Callable[..., None]
+    store: ToldStore, promises: Promises, tell: Callable[..., None], activities: Activities
 ) -> AbstractAsyncContextManager[SessionMemory]:
     def hear(event: CompactionEvent) -> None:
         if isinstance(event, FoldLanded):
@@ -102,7 +104,7 @@ def _session(
     return SessionMemory.open(
         promises.session_id,
         store=store,
-        summariser=LlmSummariser(MoodyModel(), max_output_tokens=700),
+        summariser=ToldSummariser(MoodyModel(), max_output_tokens=700, activities=activities),
         fallback=ExtractiveSummariser(),
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
@@ -152,13 +154,14 @@ async def _shut_down(memory: SessionMemory, promises: Promises, tell: Callable[.
     tell("ended")
 
 
-async def _forget(database: Database, tell: Callable[..., None]) -> None:
+async def _forget(database: Database, tell: Callable[..., None], activities: Activities) -> None:
     """Forget one person everywhere, as the bot's command does."""
     forgetter = SpeechForgetter(database, SystemClock())
     tell("forgetting")
     tell("begun")
-    for person in await forgetter.find(FORGETS):
-        await forgetter.forget(person)
+    with activities.doing(Activity.FORGETTING):
+        for person in await forgetter.find(FORGETS):
+            await forgetter.forget(person)
     tell("forgotten")
 
 

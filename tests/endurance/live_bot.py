@@ -1,0 +1,78 @@
+"""The bot of the live room in its own process (`python -m tests.endurance.live_bot`), so that its memory is its own.
+
+It is composed and logs as `roomtone run` does. The Discord, the people and the model's server are in the parent. One
+JSON object a line:
+
+    {"op": "start", "settings": {...}, "discord": {...}}    -> {}    the bot runs and is in the voice channel
+    {"op": "sample"}                                        -> what it uses now, and what it has heard and answered
+"""
+
+from __future__ import annotations
+
+# First, because it sets what libraries read when they are imported.
+import bot.__main__  # isort: skip  # noqa: F401
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.child_process import keep_stdout_for_answers, serve
+from benchmarks.reply.many_rooms_process import ManyRoomsBot
+from bot import events
+from bot.cli.environment import logging_from_settings, null_console
+from config.load import load
+from tests.endurance.samples import take_sample
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class LiveBot:
+    """The bot, and what its observer counted. `stack` closes what it opens."""
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        self._stack = stack
+        self._bot = ManyRoomsBot(stack, self._observe)
+        self._begun_at = time.monotonic()
+        self._heard = self._answered = self._folds = self._payload_tokens = 0
+
+    async def answer(self, request: Mapping[str, Any]) -> Mapping[str, object]:
+        """Carry out one request."""
+        match request["op"]:
+            case "start":
+                console = self._stack.enter_context(null_console())
+                settings = load(overrides=request["settings"])
+                self._stack.enter_context(logging_from_settings(settings, console=console))
+                await self._bot.start(request["settings"], request["discord"])
+                self._begun_at = time.monotonic()
+                return {}
+            case "sample":
+                sample = take_sample(time.monotonic() - self._begun_at, self._payload_tokens)
+                counted = {"heard": self._heard, "answered": self._answered, "folds": self._folds}
+                return {"sample": asdict(sample), **counted}
+            case other:
+                raise ValueError(f"unknown request {other}")
+
+    def _observe(self, event: events.Event) -> None:
+        match event:
+            case events.UtteranceTranscribed():
+                self._heard += 1
+            case events.ReplySpoken():
+                self._answered += 1
+            case events.CompactionLanded():
+                self._folds += 1
+            case events.ContextBuilt():
+                self._payload_tokens = sum(part.tokens for part in event.parts)
+            case _:
+                pass
+
+
+async def _run(answers: int) -> None:
+    async with AsyncExitStack() as stack:
+        await serve(answers, LiveBot(stack).answer)
+
+
+if __name__ == "__main__":
+    asyncio.run(_run(keep_stdout_for_answers()))
