@@ -1,0 +1,132 @@
+"""What once held more and more memory in a live room does not: counted in bytes, on no clock or the test's.
+
+The allocator's pages are left out, because they depend on what else the process did.
+"""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from bot.store.database import open_database
+from bot.store.turns import SqlTurnStore
+from compaction.sentence_cache import clear_sentence_caches
+from tests.endurance.outages import open_session, talk
+from tests.endurance.samples import allocated_mb
+from tests.fakes.clock import FakeClock
+from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
+from voice.speaking import piper
+from voice.speaking.piper import PiperSynthesizer
+from voice.speaking.playback import REMEMBERED_PIECES, Playback
+from voice.speaking.port import Speech
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MODELS = Path(__file__).parents[2] / "data" / "models"
+needs_glibc = pytest.mark.skipif(allocated_mb() is None, reason="only glibc tells what malloc has handed out")
+# 40 words.
+LONG_SENTENCE = "Then we went on along the river and sat down under a tree and looked at the water for a while, " * 2
+# Recognises silence of ever new lengths in a process that began as the bot does, and tells what malloc handed out.
+RECOGNISE = """
+import bot.__main__
+import sys
+from pathlib import Path
+import numpy as np
+from tests.endurance.samples import allocated_mb
+from voice.asr.settings import AsrSettings
+from voice.asr.whisper import WhisperEngine
+
+engine = WhisperEngine(AsrSettings.model_validate({"model_dir": Path(sys.argv[1]), "device": "cpu"}))
+def recognise(tenths):
+    for each in tenths:
+        engine.recognize(np.zeros(each * 1600, np.int16), language="en")
+    return allocated_mb()
+before = recognise(range(30, 36))
+print(recognise(range(36, 48)) - before)
+"""
+
+
+@pytest.fixture
+def traced() -> Iterator[None]:
+    """Count the bytes of Python's objects and of numpy's arrays."""
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+def _traced_kb() -> float:
+    # Bounded, and so full after some hours whatever else is kept.
+    clear_sentence_caches()
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0] / 1024
+
+
+@pytest.mark.slow
+@needs_glibc
+def test_new_lengths_of_speech_take_no_memory(whisper_model_dir: Path) -> None:
+    """Twelve lengths that the recogniser has not met take a third at most of the 15 MB of their compiled code."""
+    ran = subprocess.run(
+        [sys.executable, "-c", RECOGNISE, str(whisper_model_dir)],
+        cwd=MODELS.parents[1],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert float(ran.stdout) < 5.0
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+@needs_glibc
+async def test_a_long_sentence_gives_its_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a sentence of 40 words the voice holds 60 MB more at most, and not 190."""
+    # A machine that is busy with other tests needs longer.
+    monkeypatch.setattr(piper, "SENTENCE_TIMEOUT_S", 120.0)
+    async with PiperSynthesizer.open(MODELS / "voice-joe") as voice:
+        before = allocated_mb()
+        await voice.synthesize(LONG_SENTENCE)
+        after = allocated_mb()
+    assert before is not None
+    assert after is not None
+    assert after - before < 60.0
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("traced")
+async def test_pieces_that_were_played_keep_no_sound() -> None:
+    """Of remembered pieces of two seconds, which do not end with a whole frame, no sound is kept."""
+    playback = Playback()
+    sound = np.full(100 * DISCORD_FRAME_SAMPLES + 7, 1000, np.int16)
+    before = _traced_kb()
+    for number in range(REMEMBERED_PIECES):
+        done = await playback.queue(Speech(f"piece {number}", sound.copy(), DISCORD_RATE_HZ))
+        while playback.next_frame() is not None:
+            pass
+        assert (await done).complete
+    assert _traced_kb() - before < 0.1 * REMEMBERED_PIECES * sound.nbytes / 1024
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("traced")
+async def test_a_session_keeps_only_facts(tmp_path: Path) -> None:
+    """Of a turn that is one fact, a session keeps the fact and its meaning, 3 kB, and nothing that grows faster."""
+    clock = FakeClock()
+    kept_kb = []
+    async with (
+        open_database(tmp_path / "roomtone.db") as database,
+        open_session(SqlTurnStore(database, clock), clock) as memory,
+    ):
+        for _ in range(2):
+            assert await talk(memory, clock, 150) == 0
+            await memory.settle()
+            kept_kb.append(_traced_kb())
+    assert (kept_kb[1] - kept_kb[0]) / 150 < 4.0
