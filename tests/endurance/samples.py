@@ -91,13 +91,14 @@ def figures(samples: Sequence[Sample]) -> dict[str, Json]:
     settled = [each for each in samples if each.at_s >= WARM_UP_S]
     memory = [each.memory_mb for each in settled]
     tenth = max(1, len(settled) // 10)
+    line = middle_line([each.at_s / 3600 for each in settled], memory)
     return {
         "hours": round(samples[-1].at_s / 3600, 3) if samples else 0.0,
         "flat": {
             "samples": len(settled),
             "warm_up_s": WARM_UP_S,
             "hours": round((settled[-1].at_s - settled[0].at_s) / 3600, 3) if settled else 0.0,
-            "memory_mb_an_hour": slope([each.at_s / 3600 for each in settled], memory),
+            "memory_mb_an_hour": None if line is None else round(line.an_hour, 3),
             "more_memory_mb": round(median(memory[-tenth:]) - median(memory[:tenth]), 1) if settled else None,
             "more_threads": _grown([each.threads for each in settled]),
             "more_descriptors": _grown([each.descriptors for each in settled]),
@@ -116,14 +117,27 @@ def figures(samples: Sequence[Sample]) -> dict[str, Json]:
     }
 
 
-def slope(hours: Sequence[float], values: Sequence[float]) -> float | None:
-    """Return the growth of the values in an hour: the median of the slopes between all pairs (Theil and Sen), so that a
-    single peak does not count. None for fewer than three values or for a short time.
+@dataclass(frozen=True, slots=True)
+class MiddleLine:
+    """A line through samples: `an_hour` is its slope, `start` its value at hour 0."""
+
+    an_hour: float
+    start: float
+
+    def at(self, hour: float) -> float:
+        """Return the value at that hour."""
+        return self.start + self.an_hour * hour
+
+
+def middle_line(hours: Sequence[float], values: Sequence[float]) -> MiddleLine | None:
+    """Return the line whose slope is the median of the slopes between all pairs (Theil and Sen), so that a single peak
+    does not count. None for fewer than three values or for a short time.
     """
     if len(hours) < 3 or hours[-1] - hours[0] < LEAST_HOURS:
         return None
     points = sorted(zip(hours, values, strict=True))
-    return round(median((b - a) / (at_b - at_a) for (at_a, a), (at_b, b) in combinations(points, 2) if at_b > at_a), 3)
+    an_hour = median((b - a) / (at_b - at_a) for (at_a, a), (at_b, b) in combinations(points, 2) if at_b > at_a)
+    return MiddleLine(an_hour, median(value - an_hour * hour for hour, value in points))
 
 
 def _grown(values: Sequence[int]) -> int | None:

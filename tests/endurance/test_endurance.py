@@ -21,6 +21,7 @@ from compaction.folding import state as transitions
 from compaction.model import Seq, TurnKind
 from tests.compaction.turn_store_contract import turn
 from tests.endurance.curves import FIGURES, draw
+from tests.endurance.moments import Activity
 from tests.endurance.outages import OUTAGES, measure_outage
 from tests.endurance.promises import Promises, check, note_of, parts_of, session_name
 from tests.endurance.report import endurance_report
@@ -51,6 +52,9 @@ def test_killed_processes_lose_nothing(tmp_path: Path) -> None:
     assert told["kills"] == KILLS
     assert sum(told["killed_in"].values()) == KILLS
     assert min(told["killed_in"].values()) > 0, "a phase was never killed"
+    assert sum(told["killed_while"].values()) >= KILLS
+    for activity in (Activity.TURN, Activity.FOLD, Activity.MIGRATION, Activity.FORGETTING):
+        assert told["killed_while"][activity.value] > 0, f"no kill came while {activity.value}"
 
 
 @pytest.mark.asyncio
@@ -150,16 +154,19 @@ def test_growth_is_told_and_drawn() -> None:
     assert met["virtual room: more threads in the second half"] is True
     assert met["virtual room: largest payload, tokens"] is True
     assert {each.met for each in report.targets if "virtual" not in each.name} == {None}
-    # Less than half an hour is too short to tell.
+    # Less than a quarter of an hour after the warm-up is too short to tell.
     short = figures([replace(each, at_s=each.at_s / 20) for each in samples])
     flat = short["flat"]
     assert isinstance(flat, dict)
     assert (flat["memory_mb_an_hour"], flat["more_threads"]) == (None, 0)
     (remark,) = endurance_report({"live room": short}).remarks[1:]
-    assert "memory rose by 36 MB" in remark
+    assert "the 9 minutes after the warm-up are too short" in remark
+    assert "memory rose by 17 MB" in remark
     assert len(report.remarks) == 1
     lists = {"at_s": [each.at_s for each in samples], **{name: [1.0] * len(samples) for name in FIGURES}}
     drawn = draw({"Eight hours": lists, "Nothing": {"at_s": []}})
     assert drawn.count("<polyline") == 2 * len(FIGURES)
+    assert drawn.count("<rect") == len(FIGURES), "the warm-up is shaded"
+    assert "+0 MB an hour" in drawn
     assert "8 h" in drawn
     assert "Nothing" not in drawn
