@@ -30,6 +30,8 @@ STALE = Text(
     "kept. Let one bot alone use a database."
 )
 
+_NUMBER = "SELECT number FROM room_claims WHERE guild_id = :guild"
+
 
 @dataclass(frozen=True, slots=True)
 class RoomClaim:
@@ -52,6 +54,13 @@ async def claim_room(connection: AsyncConnection, guild_id: int) -> RoomClaim:
 async def refuse_stale(claim: RoomClaim, connection: AsyncConnection) -> None:
     """Raise `StaleOwnerError` unless the claim is the newest one of its server."""
     if await _number(connection, claim.guild_id) != claim.number:
+        raise StaleOwnerError(STALE)
+
+
+async def check_claim(database: Database, claim: RoomClaim) -> None:
+    """Raise `StaleOwnerError` unless the claim is the newest one of its server. Raises `StoreError`."""
+    found = await database.rows(_NUMBER, {"guild": claim.guild_id})
+    if [number for (number,) in found] != [claim.number]:
         raise StaleOwnerError(STALE)
 
 
