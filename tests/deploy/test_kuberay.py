@@ -60,9 +60,11 @@ def test_ray_takes_the_configuration_of_the_pool() -> None:
 
 def test_the_pool_is_made_of_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray calls `pool_app` with what the file says; the deployment has these bounds and this model."""
+    from ray.serve._private.api import call_user_app_builder_with_args_if_necessary
+
     monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
     [application] = POOL["applications"]
-    made = pool_app(application["args"])._bound_deployment
+    made = call_user_app_builder_with_args_if_necessary(pool_app, application["args"])._bound_deployment
     assert made.name == DEPLOYMENT
     config = made._deployment_config.autoscaling_config
     assert config is not None
