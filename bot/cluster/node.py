@@ -116,6 +116,8 @@ async def _started(settings: NodeSettings, output: IO[bytes]) -> tuple[asyncio.s
 async def _start(settings: NodeSettings, output: IO[bytes]) -> asyncio.subprocess.Process:
     environment = {**os.environ, **token_environment(settings.folder)}
     environment["RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S"] = str(DRAIN_S)
+    # Else a machine's own recogniser gets all requests made there until its queue is full, while those of others idle.
+    environment["RAY_SERVE_PROXY_PREFER_LOCAL_NODE_ROUTING"] = "0"
     quiet(environment)
     # A session of its own: Ctrl-C reaches this process alone, which ends Ray after the recognisers are done.
     return await asyncio.create_subprocess_exec(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.cluster.processes import running
 from bot.cluster.address import pool_endpoint
 from tests.bot.cluster.machines import FIRST_IP, Machine, build_bridge, give_token
 from tests.fakes.recognizer import FakeRecognizer
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 PATIENCE_S = 60.0
 OWN = "my own hears"
 SPEAKERS = 4
+# Enough for chance to give each of three recognisers some.
+UTTERANCES = 30
 # Run on a machine: recognise the sound in a file with that machine's pool, and print the text.
 ASK = """
 import asyncio, sys
@@ -132,6 +135,24 @@ def test_a_bot_asks_the_machine_that_it_runs_on(cluster: Cluster, tmp_path: Path
     sound = tmp_path / "sound.npy"
     np.save(sound, bicycle())
     assert "bicycle" in cluster.killed.python(ASK, str(sound))
+
+
+def work_of_recognisers() -> list[float]:
+    """Return the CPU seconds of each recogniser: the first machine sees the processes of all."""
+    return [each.cpu_s for each in running() if "ServeReplica:" in each.command]
+
+
+@pytest.mark.asyncio
+async def test_the_recognisers_of_every_machine_work(cluster: Cluster) -> None:
+    """A bot's speech goes to all machines, not first of all to the recogniser beside it."""
+    before = work_of_recognisers()
+    async with people_speak(cluster) as answers:
+        await until(lambda: len(answers.texts) > UTTERANCES)
+    worked = [now - then for now, then in zip(work_of_recognisers(), before, strict=True)]
+    assert len(worked) == 3
+    # One that gets nothing still tells Ray Serve each second that it is well.
+    assert min(worked) > max(worked) / 4, worked
+    assert answers.own.heard == []
 
 
 @pytest.mark.asyncio
