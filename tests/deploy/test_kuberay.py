@@ -64,7 +64,8 @@ def test_the_pool_is_made_of_its_arguments(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
     [application] = POOL["applications"]
-    made = call_user_app_builder_with_args_if_necessary(pool_app, application["args"])._bound_deployment
+    builder: Any = pool_app
+    made = call_user_app_builder_with_args_if_necessary(builder, application["args"])._bound_deployment
     assert made.name == DEPLOYMENT
     config = made._deployment_config.autoscaling_config
     assert config is not None
