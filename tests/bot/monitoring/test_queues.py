@@ -44,8 +44,10 @@ NO_METRIC = {
     "voice.transport.roster._Unknown.frames": "counted with the packets, as unknown_ssrc",
     # Held by another attribute, which has the metric.
     "bot.brain.generation.new_sentence_queue": "the attribute Replier._sentences holds it",
+    "bot.room.backlog.UtteranceBacklog._waiting": "each has an entry in Hearing._waiting",
     "voice.asr.fair_queue.FairQueue.add": "part of the recogniser's queue",
     "voice.asr.fair_queue.FairQueue.confirm": "part of the recogniser's queue",
+    "voice.transport.handover.Handover.kept": "part of Handover._waiting",
     # Bounded by what it is for.
     "bot.room.preemptive_reply._Attempt.pieces": "one answer of the model, as long as llm.max_output_tokens",
     "bot.screen.room.RoomScreens._started_sharers": "each person in the channel once, taken at once",
