@@ -46,8 +46,9 @@ _ASKED_CHAPTER_GIST_CHARS = 350
 REQUESTED_CHARS = 1_100
 # Below 1,200 characters: English has some 4.4 characters a token.
 PARAGRAPH_TOKENS = 270
-# What is told of older facts: about a thousand tokens; of a chapter twice as much, because its summary is made of them.
-_KNOWN_CHARS = 4_000
+# What is told of older facts: 3,000 characters that a summary must have or that belong in it, and 2,000 of others that
+# the turns may close. Of a chapter it is more, because its summary is made of them.
+_KNOWN_CHARS = 5_000
 _CHAPTER_KNOWN_CHARS = 8_000
 # A known fact that shares so many words with the new turns may be corrected or closed by them.
 _LEAST_SHARED = 2

@@ -209,7 +209,7 @@ def test_shown_facts_are_bounded_and_the_most_important() -> None:
     close = known(2, "Ada rents a cabin with a gate.", 1)
     shown = shown_facts([must, close, *facts], TURNS)
     assert {must.ref, close.ref} <= {each.ref for each in shown}
-    assert sum(len(each.fact.text) for each in shown) <= 4_000
+    assert sum(len(each.fact.text) for each in shown) <= 5_000
 
 
 def test_facts_are_told_by_how_much_they_are_wanted() -> None:
@@ -223,7 +223,8 @@ def test_facts_are_told_by_how_much_they_are_wanted() -> None:
     counts = [part.count("(other)") + part.count("(lasting)") for part in (must, belongs, rest)]
     assert must.startswith('<data from="known facts">\nmust be in the summary:')
     assert sum(counts) == 40
-    assert counts[0] < counts[1] < counts[2]
+    assert 0 < counts[0] < counts[1]
+    assert counts[2] > 0
 
 
 def test_a_fold_shows_first_what_the_summary_lacks() -> None:
