@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from benchmarks.bot_address import bot_address
 from benchmarks.child_process import keep_stdout_for_answers, serve
 from benchmarks.receive.crowd import Crowd, load_opus
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
@@ -77,15 +78,7 @@ class CrowdProcess:
         opus = await asyncio.to_thread(load_opus, recordings, least_s=_TALK_S)
         self._crowd = Crowd(discord, opus)
         await self._crowd.join(ids)
-        return {
-            "token": f"{ROOMTONE_BOT_ID}.local.benchmark",
-            "api_base": discord.api_base,
-            "gateway": discord.gateway_url,
-            "control": discord.control_base,
-            "ca_file": str(discord.certificate_path),
-            "guild_id": GUILD_ID,
-            "channel_id": CHANNEL_ID,
-        }
+        return {**bot_address(discord), "control": discord.control_base}
 
 
 async def _run(answers: int) -> None:

@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.bot_address import bot_address
 from benchmarks.child_process import ANSWER_TIMEOUT_S, ChildErrors, child_process, python_module
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
@@ -71,14 +72,7 @@ class ManyRooms:
 
         discord.watch_arrivals(keep)
         person = await self._stack.enter_async_context(_person(discord))
-        where = {
-            "token": f"{ROOMTONE_BOT_ID}.local.benchmark",
-            "api_base": discord.api_base,
-            "gateway": discord.gateway_url,
-            "ca_file": str(discord.certificate_path),
-            "guild_id": discord.guild.id,
-            "channel_id": discord.guild.voice_channels[0].id,
-        }
+        where = bot_address(discord)
         if number == 0:
             settings = {**self._settings, "storage.data_dir": str(data_dir)}
             await self.ask("start", settings=settings, discord=where)

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from bot.cli.output import open_console, say
 from bot.cli.signals import until_stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 
     from rich.console import Console
 
@@ -43,6 +43,11 @@ JsonFile = Annotated[
 ]
 PeersDir = Annotated[
     Path | None, typer.Option(help="Keep the other libraries' environments here.", metavar="DIR", file_okay=False)
+]
+
+SpeechDir = Annotated[
+    Path | None,
+    typer.Option(help="Use the real recordings of DIR/manifest.json.", metavar="DIR", file_okay=False),
 ]
 
 
@@ -152,10 +157,7 @@ def memory(
 @app.command()
 def reply(
     json_file: JsonFile = None,
-    speech: Annotated[
-        Path | None,
-        typer.Option(help="Use the real recordings of DIR/manifest.json.", metavar="DIR", file_okay=False),
-    ] = None,
+    speech: SpeechDir = None,
     recordings: Annotated[
         int | None, typer.Option(min=1, max=1000, help="Number of recordings to answer, one after the other.")
     ] = None,
@@ -192,8 +194,7 @@ def reply(
         "peers": tuple(peer) if peer else None,
         "peers_dir": peers_dir,
     }
-    chosen = {name: value for name, value in given.items() if value is not None}
-    options = ReplyBenchOptions.quick(**chosen) if quick else ReplyBenchOptions(**chosen)  # type: ignore[arg-type]
+    options = (ReplyBenchOptions.quick if quick else ReplyBenchOptions)(**_without_defaults(given))
     _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
@@ -228,8 +229,7 @@ def receive(
         "only": tuple(only) if only else None,
         "node_dir": node_dir,
     }
-    chosen = {name: value for name, value in given.items() if value is not None}
-    options = ReceiveBenchOptions.quick(**chosen) if quick else ReceiveBenchOptions(**chosen)  # type: ignore[arg-type]
+    options = (ReceiveBenchOptions.quick if quick else ReceiveBenchOptions)(**_without_defaults(given))
     _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
@@ -291,10 +291,7 @@ def leaks(
 @app.command()
 def cluster(
     json_file: JsonFile = None,
-    speech: Annotated[
-        Path | None,
-        typer.Option(help="Use the real recordings of DIR/manifest.json.", metavar="DIR", file_okay=False),
-    ] = None,
+    speech: SpeechDir = None,
     quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, two minutes.")] = False,
 ) -> None:
     """Measure what the pool of recognisers costs each call, and what more recognisers bring."""
@@ -308,10 +305,7 @@ def cluster(
 @app.command()
 def endpoint(
     json_file: JsonFile = None,
-    speech: Annotated[
-        Path | None,
-        typer.Option(help="Use the real recordings of DIR/manifest.json.", metavar="DIR", file_okay=False),
-    ] = None,
+    speech: SpeechDir = None,
     talk: Annotated[
         Path | None,
         typer.Option(
@@ -344,6 +338,11 @@ def screen(
 
     options = replace(ScreenBenchOptions.quick() if quick else ScreenBenchOptions(), seed=seed)
     _measure(lambda progress, _: run(options, progress), json_file)
+
+
+def _without_defaults(given: Mapping[str, object]) -> dict[str, Any]:
+    """Return the options that somebody chose; those that are None keep the benchmark's own default."""
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _refuse_unknown(option: str, given: Sequence[str] | None, known: Sequence[str]) -> None:

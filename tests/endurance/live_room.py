@@ -12,6 +12,7 @@ import time
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.bot_address import bot_address
 from benchmarks.child_process import child_process, python_module
 from benchmarks.reply.recordings import load_recordings
 from benchmarks.reply.room import FIRST_PERSON_ID, LONG_ANSWER, SHORT_ANSWER, benchmark_guild, enter_person
@@ -54,7 +55,7 @@ async def live_in_real_time(
         people = [await enter_person(stack, discord, FIRST_PERSON_ID + number) for number in range(PEOPLE)]
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-live-"))
         bot = await stack.enter_async_context(child_process("the bot", python_module(module)))
-        await bot.ask("start", settings=_settings(model.base_url, folder), discord=_address(discord))
+        await bot.ask("start", settings=_settings(model.base_url, folder), discord=bot_address(discord))
         await asyncio.gather(*(person.meet(ROOMTONE_BOT_ID) for person in people))
         clips = [await asyncio.to_thread(Clip.load, each.path) for each in load_recordings(None).recordings]
         begun = time.monotonic()
@@ -94,17 +95,6 @@ def _settings(model_url: str, folder: str) -> dict[str, object]:
         "storage.data_dir": folder,
         "storage.database_url": None,
         "web.port": 0,
-    }
-
-
-def _address(discord: LocalDiscord) -> dict[str, object]:
-    return {
-        "token": f"{ROOMTONE_BOT_ID}.local.benchmark",
-        "api_base": discord.api_base,
-        "gateway": discord.gateway_url,
-        "ca_file": str(discord.certificate_path),
-        "guild_id": discord.guild.id,
-        "channel_id": discord.guild.voice_channels[0].id,
     }
 
 
