@@ -1,7 +1,8 @@
-"""Turn datagrams into each person's sound, on the reader thread. Datagrams without sound are counted by reason.
+"""Take in the datagrams of one voice connection on the reader thread, and find out whose sound each one carries.
 
-Owns the streams (one jitter buffer and decoder per SSRC) and the roster. discord.py's reader thread calls `datagram`
-and `flush`; the event loop calls the rest. One lock guards all state, held for one datagram at a time.
+Owns the roster and one `SpeakerStream` for each SSRC, and delivers their sound in batches. Datagrams without sound are
+counted by reason. The thread that reads the socket calls `datagram` and `flush`; the event loop calls the rest. One
+lock guards all state, held for one datagram at a time.
 """
 
 from __future__ import annotations
@@ -10,36 +11,25 @@ import threading
 import time
 from typing import TYPE_CHECKING, assert_never
 
-import numpy as np
 import structlog
 
-from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
 from voice.errors import OpusError
 from voice.transport import opus
 from voice.transport.aead import PacketOpener
-from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnded
+from voice.transport.audio_events import SpeakerLeft
 from voice.transport.counters import PacketCounters
 from voice.transport.decrypt import DecryptFailure, can_tell_sender, find_sender, open_frame, open_transport
-from voice.transport.jitter import (
-    CLOCK_HZ,
-    FRAME_TICKS,
-    JitterBuffer,
-    MissingFrame,
-    OrderedFrame,
-    PushResult,
-    SpurtEnded,
-)
+from voice.transport.jitter import FRAME_TICKS
 from voice.transport.roster import HeldFrame, Roster
 from voice.transport.rtp import Rejection, frame_of, parse
+from voice.transport.speaker_stream import SpeakerStream
 from voice.transport.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from voice.audio import Pcm
     from voice.transport.audio_events import AudioEvent
     from voice.transport.decrypt import LiveKeys
-    from voice.transport.jitter import Released
     from voice.transport.rtp import AudioPacket
     from voice.transport.watchdog import WatchdogFinding
 
@@ -50,54 +40,6 @@ _IDLE_S = 1.0
 _SHORTEST_WAIT_S = 0.001
 # Seconds of sound delivered at once. More saves CPU in rooms with many speakers, but adds latency.
 _BATCH_S = 0.02
-# Frames of one talkspurt lie on a 20 ms grid. Rounding shifts them by microseconds, a hole by 20 ms.
-_CONTIGUOUS_S = 0.002
-
-
-class _Stream:
-    """One SSRC: its jitter buffer, its decoder, and the sound for the next batch."""
-
-    __slots__ = ("concealed", "decoder", "jitter", "late", "lost", "pieces", "samples", "ssrc", "started_at", "user_id")
-
-    def __init__(self, user_id: int, ssrc: int, jitter: JitterBuffer) -> None:
-        self.user_id = user_id
-        self.ssrc = ssrc
-        self.jitter = jitter
-        self.decoder = opus.Decoder()
-        self.lost = 0
-        self.late = 0
-        self.pieces: list[Pcm] = []
-        self.samples = 0
-        self.concealed = 0
-        self.started_at = 0.0
-
-    def continues(self, at: float) -> bool:
-        """Return whether sound that starts at `at` continues the current run."""
-        return bool(self.pieces) and abs(self.started_at + self.samples / LISTEN_RATE_HZ - at) < _CONTIGUOUS_S
-
-    def add(self, pcm: Pcm, at: float, *, concealed: bool) -> None:
-        if not self.pieces:
-            self.started_at = at
-        self.pieces.append(pcm)
-        self.samples += len(pcm)
-        self.concealed += len(pcm) if concealed else 0
-
-    def take(self, *, final: bool) -> SpeechFrames | None:
-        """Return the run in whole 20 ms frames. A remainder stays, or is filled up with silence if `final`."""
-        if not self.pieces:
-            return None
-        pcm = self.pieces[0] if len(self.pieces) == 1 else np.concatenate(self.pieces)
-        over = len(pcm) % LISTEN_FRAME_SAMPLES
-        started_at, concealed = self.started_at, self.concealed
-        self.pieces, self.samples, self.concealed = [], 0, 0
-        if over and final:
-            pcm = np.concatenate([pcm, np.zeros(LISTEN_FRAME_SAMPLES - over, np.int16)])
-        elif over:
-            self.add(pcm[-over:], started_at + (len(pcm) - over) / LISTEN_RATE_HZ, concealed=False)
-            pcm = pcm[:-over]
-        if not len(pcm):
-            return None
-        return SpeechFrames(self.user_id, self.ssrc, started_at, pcm, min(concealed, len(pcm)))
 
 
 class Receiver:
@@ -125,7 +67,7 @@ class Receiver:
         self._counters = PacketCounters()
         self._roster = Roster()
         self._watchdog = Watchdog()
-        self._streams: dict[int, _Stream] = {}
+        self._streams: dict[int, SpeakerStream] = {}
         self._keys: LiveKeys | None = None
         self._batch: list[AudioEvent] = []
         self._delivered_at = clock()
@@ -292,12 +234,12 @@ class Receiver:
         stream = self._streams.get(packet.ssrc)
         if stream is not None:
             now = self._clock()
-            stream.jitter.push(packet.sequence, packet.timestamp, b"", arrived_at=now)
+            stream.pass_over(packet.sequence, packet.timestamp, arrived_at=now)
             self._release(stream, now)
 
     def _of_user(self, user_id: int, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
         stream = self._streams.get(ssrc)
-        if stream is not None and stream.jitter.has(held.sequence, held.timestamp):
+        if stream is not None and stream.has(held.sequence, held.timestamp):
             self._counters.duplicate += 1
             return
         frame = open_frame(held.frame, user_id, keys)
@@ -319,8 +261,8 @@ class Receiver:
             case _:
                 assert_never(failure)
 
-    def _of_stream(self, stream: _Stream, held: HeldFrame, frame: bytes) -> None:
-        """Push an Opus frame into the jitter buffer, and decode what it releases."""
+    def _of_stream(self, stream: SpeakerStream, held: HeldFrame, frame: bytes) -> None:
+        """Hand an Opus frame to its stream, with the length that it claims."""
         ticks = FRAME_TICKS
         if frame != opus.SILENCE_FRAME:
             self._watchdog.heard(stream.user_id)
@@ -329,104 +271,41 @@ class Receiver:
             except OpusError:
                 self._counters.undecodable += 1
                 return
-        at = stream.jitter.pass_on(held.sequence, held.timestamp, frame, arrived_at=held.arrived_at, ticks=ticks)
-        if at is not None:
+        if stream.hear(held.sequence, held.timestamp, frame, arrived_at=held.arrived_at, ticks=ticks):
             # The stream's deadline only moves back, so `_due` stays a lower bound.
-            self._sound(stream, at, ticks, frame)
-            return
-        arrival = stream.jitter.push(held.sequence, held.timestamp, frame, arrived_at=held.arrived_at, ticks=ticks)
-        if arrival is not PushResult.ACCEPTED and arrival is not PushResult.UNDECIDED:
-            self._counters.count(arrival)
-        self._release(stream, held.arrived_at)
+            self._sounded = True
+        else:
+            self._release(stream, held.arrived_at)
 
-    def _stream(self, ssrc: int, user_id: int) -> _Stream:
+    def _stream(self, ssrc: int, user_id: int) -> SpeakerStream:
         stream = self._streams.get(ssrc)
         if stream is None:
-            jitter = JitterBuffer()
-            stream = self._streams[ssrc] = _Stream(user_id, ssrc, jitter)
+            stream = self._streams[ssrc] = SpeakerStream(user_id, ssrc, counters=self._counters, emit=self._emit)
         return stream
+
+    def _emit(self, event: AudioEvent) -> None:
+        self._batch.append(event)
 
     def _release_due(self, now: float) -> None:
         """Release every stream that is due, and compute the next due time. Runs five times a second during speech."""
         self._roster.expire(now)
         self._due = now + _IDLE_S
         for stream in list(self._streams.values()):
-            deadline = stream.jitter.deadline
+            deadline = stream.deadline
             if deadline is not None and deadline <= now:
                 self._release(stream, now)
             elif deadline is not None:
                 self._due = min(self._due, deadline)
 
-    def _release(self, stream: _Stream, now: float) -> None:
+    def _release(self, stream: SpeakerStream, now: float) -> None:
         if self._is_excluded(stream.user_id):
             self._discard(stream.ssrc)
             return
-        self._hear(stream, stream.jitter.release(now))
-        deadline = stream.jitter.deadline
+        stream.release(now)
+        self._sounded = self._sounded or stream.waiting
+        deadline = stream.deadline
         if deadline is not None:
             self._due = min(self._due, deadline)
-
-    def _hear(self, stream: _Stream, released: list[Released]) -> None:
-        for item in released:
-            match item:
-                case OrderedFrame():
-                    self._sound(stream, item.captured_at, item.ticks, item.payload)
-                case MissingFrame():
-                    self._fill(stream, item)
-                case SpurtEnded():
-                    self._end(stream, item.at)
-        self._counters.lost += stream.jitter.lost - stream.lost
-        self._counters.late += stream.jitter.late - stream.late
-        stream.lost, stream.late = stream.jitter.lost, stream.jitter.late
-
-    def _sound(self, stream: _Stream, at: float, ticks: int, payload: bytes) -> None:
-        try:
-            pcm = stream.decoder.decode(payload)
-        except OpusError:
-            self._counters.undecodable += 1
-            self._add(stream, self._conceal(stream, ticks), at, concealed=True)
-            return
-        self._counters.decoded += 1
-        self._add(stream, pcm, at, concealed=False)
-
-    def _fill(self, stream: _Stream, gap: MissingFrame) -> None:
-        """Decode a lost frame from the copy in the next packet, else let the decoder conceal it."""
-        if gap.next_payload is not None and opus.carries_fec(gap.next_payload):
-            samples = gap.ticks * LISTEN_RATE_HZ // CLOCK_HZ
-            try:
-                pcm = stream.decoder.recover(gap.next_payload, samples)
-            except OpusError:
-                pass
-            else:
-                self._counters.recovered += 1
-                self._add(stream, pcm, gap.captured_at, concealed=False)
-                return
-        self._counters.concealed += 1
-        self._add(stream, self._conceal(stream, gap.ticks), gap.captured_at, concealed=True)
-
-    def _conceal(self, stream: _Stream, ticks: int) -> Pcm:
-        samples = ticks * LISTEN_RATE_HZ // CLOCK_HZ
-        try:
-            return stream.decoder.conceal(samples)
-        except OpusError:
-            # Opus has no frame of this length.
-            return np.zeros(samples, np.int16)
-
-    def _add(self, stream: _Stream, pcm: Pcm, at: float, *, concealed: bool) -> None:
-        if not stream.continues(at):
-            self._take(stream, final=True)
-        stream.add(pcm, at, concealed=concealed)
-        self._sounded = True
-
-    def _take(self, stream: _Stream, *, final: bool) -> None:
-        frames = stream.take(final=final)
-        if frames is not None:
-            self._batch.append(frames)
-
-    def _end(self, stream: _Stream, at: float) -> None:
-        self._take(stream, final=True)
-        self._batch.append(TalkspurtEnded(stream.user_id, stream.ssrc, at))
-        self._counters.talkspurts += 1
 
     def _close(self, ssrc: int) -> None:
         """Decode a stream's waiting packets, and remove it."""
@@ -434,28 +313,22 @@ class Receiver:
         if stream is None:
             return
         if self._is_excluded(stream.user_id):
-            self._drop(stream)
+            stream.discard(self._clock())
         else:
-            self._hear(stream, stream.jitter.close())
+            stream.close()
 
     def _discard(self, ssrc: int) -> None:
         """Remove a stream without decoding it: its speaker opted out."""
         stream = self._streams.pop(ssrc, None)
         if stream is not None:
-            self._drop(stream)
-
-    def _drop(self, stream: _Stream) -> None:
-        talking = stream.jitter.talking
-        self._counters.late += stream.jitter.late - stream.late
-        self._counters.discarded += stream.jitter.discard()
-        stream.pieces.clear()
-        if talking:
-            self._batch.append(TalkspurtEnded(stream.user_id, stream.ssrc, self._clock()))
+            stream.discard(self._clock())
 
     def _hand_on(self, now: float) -> None:
         """Deliver all sound."""
         for stream in self._streams.values():
-            self._take(stream, final=False)
+            frames = stream.take(final=False)
+            if frames is not None:
+                self._batch.append(frames)
         self._sounded = False
         self._delivered_at = now
         if self._batch:

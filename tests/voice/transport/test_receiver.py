@@ -528,36 +528,6 @@ def test_padding_in_the_middle_of_speech_keeps_nobody_waiting() -> None:
     assert_each_datagram_has_one_fate(ear)
 
 
-def test_broken_opus_costs_one_frame() -> None:
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.receiver.speaks(11, ANA)
-    ear.say(ana, 5)
-    # This packet has two frames of 10 ms, which must be equally long, in an odd number of bytes.
-    ear.take(ana.datagram(b"\xf1" + bytes(9)))
-    ear.say(ana, 5)
-    ear.rest(0.5)
-    assert ear.frames_of(ANA) == 11
-    assert ear.counters.undecodable == 1
-    assert ear.counters.decoded == 10
-    assert_each_datagram_has_one_fate(ear)
-
-
-def test_short_opus_frames_are_handed_on_in_whole_20_ms() -> None:
-    """Packets of 10 ms are joined, so that the transport delivers multiples of 20 ms (320 samples)."""
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.receiver.speaks(11, ANA)
-    encoder = Encoder()
-    for _ in range(25):
-        ana.timestamp -= 480
-        ear.take(ana.datagram(encoder.encode(np.zeros(480, np.int16))), after_s=0.01)
-    ear.rest(0.5)
-    assert all(len(item.pcm) % 320 == 0 for item in ear.speech_of(ANA))
-    assert ear.frames_of(ANA) == 13
-    assert len(ear.ends()) == 1
-
-
 def test_copies_are_duplicates_and_no_failures() -> None:
     """A copy of a packet is recognised before decryption, because it cannot be decrypted a second time."""
     ear = Ear()
