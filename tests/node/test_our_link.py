@@ -8,7 +8,7 @@ import pytest
 
 from tests.node.client import node_client
 from tests.rehearsal.discord.stock import until
-from tests.voice.transport.test_link import scene
+from tests.voice.transport.link_scene import scene
 from voice.transport.link import Connected, Lost, Recovering
 
 if TYPE_CHECKING:

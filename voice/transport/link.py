@@ -1,8 +1,8 @@
 """The bot's connection to one voice channel: joins, receives, sends, and reconnects.
 
-The link owns discord.py's voice client, the receiver, the sending thread, and the task that watches them. It reaches
-Discord's main gateway through `gateway`. Audio events go to `sink` in batches on the event loop. Changes of the
-connection go to `on_event`.
+The link owns the receiver, the sending thread, the connector with discord.py's voice client, and the task that watches
+them. It decides when to connect anew and when to give up. Audio events go to `sink` in batches on the event loop.
+Changes of the connection go to `on_event`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-import aiohttp
-import discord
 import structlog
 
 from voice.errors import LinkError
 from voice.transport.close_codes import SENT_AWAY
+from voice.transport.connector import NOT_ENCRYPTED, Connector
 from voice.transport.handover import Handover
 from voice.transport.outgoing import Outgoing
-from voice.transport.private.client import ReceivingClient
 from voice.transport.receiver import Receiver
 from voice.transport.reconnection import ReconnectPauses
 from voice.transport.watchdog import NobodyHeard, ReaderTaskDead, RecoverGroup, SpeakerNotHeard
@@ -35,16 +33,16 @@ if TYPE_CHECKING:
     from voice.transport.gateway import MainGateway
     from voice.transport.metronome import Metronome
     from voice.transport.outgoing import FrameSource
+    from voice.transport.private.client import ReceivingClient
+    from voice.transport.watchdog import WatchdogFinding
 
 _log = structlog.get_logger()
 
 # Seconds between two checks; a state change starts one at once.
 _CHECK_S = 0.5
-_LEAVE_TIMEOUT_S = 5.0
+_REJOIN_GROUP_TIMEOUT_S = 5.0
 # Seconds that joining a voice channel may take, with all attempts.
 CONNECT_TIMEOUT_S = 30.0
-# Seconds of one attempt. It takes three round trips and one answer over UDP, for which the bot asks for five seconds.
-ATTEMPT_S = 10.0
 # For so long the link counts as deaf after somebody was announced as speaking and nothing arrived. Who goes on speaking
 # is announced again with each talkspurt; without another one, nobody misses anything.
 UNHEARD_FOR_S = 60.0
@@ -52,10 +50,6 @@ UNHEARD_FOR_S = 60.0
 GIVE_UP_AFTER_S = 300.0
 _ENDED = LinkError("The voice connection ended and is made anew.")
 _SENT_AWAY = "Somebody took the bot out of the voice channel, or the channel is gone."
-NOT_ENCRYPTED = (
-    "This call is not end-to-end encrypted, and my settings allow no other (discord.require_e2ee). Somebody's Discord "
-    "may be too old for it: let them update it, then call me again with /join."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +104,6 @@ class VoiceLink:
         require_e2ee: bool = False,
     ) -> None:
         self._gateway = gateway
-        self._metronome = metronome
         self._connect_timeout_s = connect_timeout_s
         self._give_up_after_s = give_up_after_s
         self._require_e2ee = require_e2ee
@@ -118,8 +111,14 @@ class VoiceLink:
         self._on_event = on_event
         self._handover = Handover(asyncio.get_running_loop(), sink)
         self._receiver = Receiver(deliver=self._handover.put, is_excluded=is_excluded)
-        self._client: ReceivingClient | None = None
-        self._leaving: ReceivingClient | None = None
+        self._connector = Connector(
+            gateway,
+            receiver=self._receiver,
+            on_state=self._state_is,
+            metronome=metronome,
+            timeout_s=connect_timeout_s,
+            require_e2ee=require_e2ee,
+        )
         self._outgoing: Outgoing | None = None
         self._state_changed = asyncio.Event()
         self._lost_for_good = asyncio.Event()
@@ -186,17 +185,19 @@ class VoiceLink:
 
     @property
     def connected(self) -> bool:
-        return self._client is not None and self._client.is_connected()
+        client = self._connector.client
+        return client is not None and client.is_connected()
 
     @property
     def end_to_end(self) -> bool:
         """Whether the call is end-to-end encrypted at the moment."""
-        return self._client is not None and self._client.connection.end_to_end
+        return self._connector.end_to_end
 
     @property
     def privacy_code(self) -> str:
         """The digits that people compare to know that nobody listens in; empty while the call is not encrypted."""
-        return "" if self._client is None else self._client.connection.privacy_code
+        client = self._connector.client
+        return "" if client is None else client.connection.privacy_code
 
     @property
     def down_since(self) -> float | None:
@@ -216,7 +217,8 @@ class VoiceLink:
     @property
     def round_trip_s(self) -> float | None:
         """How long the voice server takes to answer, in seconds; None while it is not known."""
-        return self._client.connection.round_trip_s if self._client is not None and self.connected else None
+        client = self._connector.client
+        return client.connection.round_trip_s if client is not None and client.is_connected() else None
 
     def counters(self) -> PacketCounters:
         """Return the packet counts since the link was opened."""
@@ -235,7 +237,7 @@ class VoiceLink:
         """
         if self._outgoing is not None:
             self._outgoing.stop()
-        self._outgoing = Outgoing(source, lambda: self._client, channel_bitrate_bps=self._gateway.bitrate_bps)
+        self._outgoing = Outgoing(source, lambda: self._connector.client, channel_bitrate_bps=self._gateway.bitrate_bps)
         self._outgoing.start()
 
     async def stop(self) -> None:
@@ -257,7 +259,7 @@ class VoiceLink:
         until = time.monotonic() + self._connect_timeout_s
         while True:
             try:
-                await self._connect(timeout_s=min(ATTEMPT_S, self._connect_timeout_s))
+                await self._connector.connect()
             except LinkError as error:
                 pause_s = self._pauses.next_s()
                 if not error.retryable or time.monotonic() + pause_s >= until:
@@ -266,40 +268,6 @@ class VoiceLink:
                 await asyncio.sleep(pause_s)
             else:
                 return
-
-    async def _connect(self, *, timeout_s: float) -> None:
-        """Create a voice client and connect it. Raises `LinkError` after cleaning up the client."""
-        self._gateway.check_entry()
-        try:
-            async with asyncio.timeout(timeout_s + _LEAVE_TIMEOUT_S):
-                await self._make_client().join(timeout_s=timeout_s)
-        except BaseException as error:
-            code = self._client.connection.close_code if self._client is not None else None
-            await self._retire()
-            task = asyncio.current_task()
-            cancelled = task is not None and task.cancelling() > 0
-            refusal = _refusal(error, self._gateway, timeout_s=timeout_s, close_code=code, cancelled=cancelled)
-            if refusal is None:
-                raise
-            raise refusal from error
-        if self._require_e2ee and not self.end_to_end:
-            await self._retire()
-            raise LinkError(NOT_ENCRYPTED, retryable=False)
-
-    def _make_client(self) -> ReceivingClient:
-        def state_is(up: bool) -> None:
-            if self._client is made:
-                self._state_is(up)
-
-        made = ReceivingClient(
-            self._gateway,
-            receiver=self._receiver,
-            on_state=state_is,
-            metronome=self._metronome,
-            require_e2ee=self._require_e2ee,
-        )
-        self._client = made
-        return made
 
     def _state_is(self, up: bool) -> None:
         if up:
@@ -315,16 +283,9 @@ class VoiceLink:
             )
         self._state_changed.set()
 
-    async def _retire(self) -> None:
-        """Disconnect the current client. If a call is cancelled, the next call completes it."""
-        self._leaving, self._client = self._client or self._leaving, None
-        if self._leaving is not None:
-            await self._leaving.retire(timeout_s=_LEAVE_TIMEOUT_S)
-            self._leaving = None
-
     async def _close(self) -> None:
         await self.stop()
-        await self._retire()
+        await self._connector.retire()
         self._receiver.reset()
         # Pass the last sound to the sink before the link is gone.
         self._handover.drain()
@@ -343,7 +304,7 @@ class VoiceLink:
             await self._check()
 
     async def _check(self) -> None:
-        client = self._client
+        client = self._connector.client
         assert client is not None, "the link has a client from open to close, or is lost for good"
         state = client.connection
         if state.removed:
@@ -368,30 +329,36 @@ class VoiceLink:
             return
         if self._unheard is not None and time.monotonic() - self._unheard[0] >= UNHEARD_FOR_S:
             self._unheard = None
-        for verdict in self._receiver.check(
+        for finding in self._receiver.check(
             connected=client.is_connected(), runner_alive=state.runner_alive, in_transition=state.in_transition
         ):
-            match verdict:
-                case RecoverGroup(user_id, failures):
-                    _log.warning("group_recovered", user_id=user_id, failures=failures)
-                    self._emit(Recovering(time.monotonic(), LinkError("The encrypted group's keys no longer fit.")))
-                    async with asyncio.timeout(_LEAVE_TIMEOUT_S):
-                        await state.recover_group()
-                case SpeakerNotHeard(user_id):
-                    self._unheard = (time.monotonic(), self._receiver.counters().decoded)
-                    # A NAT that has forgotten us lets sound in again once a datagram has left.
-                    state.keepalive.probe()
-                    _log.warning("speaker_not_heard", user_id=user_id, **self.counters().as_dict())
-                    self._emit(Deaf(time.monotonic(), user_id))
-                case NobodyHeard():
-                    _log.warning("nobody_heard", **self.counters().as_dict())
-                    await self._reconnect(LinkError("Nobody could be heard; the voice connection is made anew."))
-                    return
-                case ReaderTaskDead():
-                    await self._replace(client)
-                    return
-                case _:
-                    assert_never(verdict)
+            if await self._replaced_for(finding, client):
+                return
+
+    async def _replaced_for(self, finding: WatchdogFinding, client: ReceivingClient) -> bool:
+        """Act on what the watchdog found. Returns whether `client` was replaced, so that other findings are void."""
+        match finding:
+            case RecoverGroup(user_id, failures):
+                _log.warning("group_recovered", user_id=user_id, failures=failures)
+                self._emit(Recovering(time.monotonic(), LinkError("The encrypted group's keys no longer fit.")))
+                async with asyncio.timeout(_REJOIN_GROUP_TIMEOUT_S):
+                    await client.connection.recover_group()
+            case SpeakerNotHeard(user_id):
+                self._unheard = (time.monotonic(), self._receiver.counters().decoded)
+                # A NAT that has forgotten us lets sound in again once a datagram has left.
+                client.connection.keepalive.probe()
+                _log.warning("speaker_not_heard", user_id=user_id, **self.counters().as_dict())
+                self._emit(Deaf(time.monotonic(), user_id))
+            case NobodyHeard():
+                _log.warning("nobody_heard", **self.counters().as_dict())
+                await self._reconnect(LinkError("Nobody could be heard; the voice connection is made anew."))
+                return True
+            case ReaderTaskDead():
+                await self._replace(client)
+                return True
+            case _:
+                assert_never(finding)
+        return False
 
     async def _encryption_refused(self) -> bool:
         """Log a change of the encryption, and give up if the call has none but must. Returns whether it gave up."""
@@ -419,11 +386,11 @@ class VoiceLink:
         self._pauses.lost(started)
         self._emit(Recovering(started, reason))
         while not self._closing:
-            await self._retire()
+            await self._connector.retire()
             await asyncio.sleep(self._pauses.next_s(close_code=close_code))
             close_code = None
             try:
-                await self._connect(timeout_s=min(ATTEMPT_S, self._connect_timeout_s))
+                await self._connector.connect()
             except LinkError as error:
                 _log.warning("voice_reconnect_failed", problem=error)
                 if not error.retryable or self._too_long(started):
@@ -437,7 +404,7 @@ class VoiceLink:
 
     async def _give_up(self, reason: LinkError) -> None:
         await self.stop()
-        await self._retire()
+        await self._connector.retire()
         self._reason = reason
         self._lost_for_good.set()
         self._emit(Lost(time.monotonic(), reason, final=True))
@@ -460,56 +427,3 @@ class VoiceLink:
             self._on_event(event)
         except Exception:  # noqa: BLE001 - whatever the listener does, the link goes on
             _log.exception("link_event_listener_failed")
-
-
-def _refusal(
-    error: BaseException, gateway: MainGateway, *, timeout_s: float, close_code: int | None, cancelled: bool
-) -> LinkError | None:
-    """Return `error` as a plain sentence, or None if joining is not its cause.
-
-    `cancelled`: the joining task itself was cancelled. Otherwise a `CancelledError` comes from discord.py, which
-    cancelled its connector.
-    """
-    match error:
-        case LinkError():
-            return error
-        case asyncio.CancelledError() if not cancelled:
-            return LinkError(
-                "Joining {channel} was broken off: Discord named another voice server or channel meanwhile.",
-                channel=gateway.channel_name,
-            )
-        case TimeoutError():
-            if close_code:
-                return LinkError(
-                    "Discord did not connect the bot to {channel} within {seconds:.0f} seconds: the voice server "
-                    "closed the connection with code {code}. Look at Discord's status page.",
-                    channel=gateway.channel_name,
-                    seconds=timeout_s,
-                    code=str(close_code),
-                )
-            return LinkError(
-                "Discord did not connect the bot to {channel} within {seconds:.0f} seconds. Look at the host's "
-                "firewall (UDP must get out) and at Discord's status page.",
-                channel=gateway.channel_name,
-                seconds=timeout_s,
-            )
-        case discord.ConnectionClosed():
-            return LinkError(
-                "The voice server of {channel} ended the connection (code {code}).",
-                channel=gateway.channel_name,
-                code=str(error.code),
-            )
-        case discord.DiscordException() | aiohttp.ClientError() | OSError():
-            return LinkError(
-                "The voice server of {channel} could not be reached ({error}).",
-                channel=gateway.channel_name,
-                error=type(error).__name__,
-            )
-        case ValueError() | LookupError() | TypeError() | AttributeError() | RuntimeError():
-            return LinkError(
-                "The voice server of {channel} answered nonsense ({error}).",
-                channel=gateway.channel_name,
-                error=type(error).__name__,
-            )
-        case _:
-            return None

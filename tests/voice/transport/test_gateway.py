@@ -15,7 +15,7 @@ from rehearsal.discord import LocalDiscord
 from tests.rehearsal.discord.people import guest
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
-from tests.voice.transport.test_link import ADA, BOT, CHANNEL, Listener, Scene, no_voice_threads, voice_channel
+from tests.voice.transport.link_scene import ADA, BOT, CHANNEL, Listener, Scene, no_voice_threads, voice_channel
 from voice.errors import LinkError
 from voice.transport.discord_gateway import DiscordMainGateway
 from voice.transport.link import Connected, VoiceLink

@@ -7,145 +7,32 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import threading
 import time
-from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import discord
 import numpy as np
 import pytest
-from discord.voice_state import ConnectionFlowState, VoiceConnectionState
+from discord.voice_state import ConnectionFlowState
 
-from rehearsal.discord import LocalDiscord
 from tests.rehearsal.discord.people import guest
-from tests.rehearsal.discord.stock import StockBot, stock_bot, until
+from tests.rehearsal.discord.stock import until
 from tests.rehearsal.people.sounds import clip_of
+from tests.voice.transport.link_scene import ADA, BEN, BOT, CHANNEL, SIDE_ROOM, ask_nobody, scene, voice_channel
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
-from voice.errors import LinkError
 from voice.transport import keepalive, reconnection
-from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
-from voice.transport.discord_gateway import DiscordMainGateway, check_entry
+from voice.transport.audio_events import SpeakerLeft, SpeechFrames
+from voice.transport.connector import NOT_ENCRYPTED
 from voice.transport.keepalive import Keepalive
-from voice.transport.link import (
-    GIVE_UP_AFTER_S,
-    NOT_ENCRYPTED,
-    Connected,
-    LinkEvent,
-    Lost,
-    Recovering,
-    VoiceLink,
-    _refusal,
-)
+from voice.transport.link import Connected, Lost, Recovering
 from voice.transport.metronome import running_metronome
 from voice.transport.private import connection_state, websocket
 from voice.transport.private.connection_state import ReceivingState
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from rehearsal.discord.arrivals import PacketArrival
-    from rehearsal.people.clip import Clip
-    from rehearsal.people.person import ScriptedPerson
-    from voice.transport.metronome import Metronome
     from voice.transport.private.client import ReceivingClient
-
-BOT, ADA, BEN = 1001, 2001, 2002
-CHANNEL, SIDE_ROOM = 600, 602
-
-
-@dataclass
-class Listener:
-    """Records what the link delivers: sound, marks and events, in order."""
-
-    heard: list[AudioEvent] = field(default_factory=list)
-    events: list[LinkEvent] = field(default_factory=list)
-    excluded: set[int] = field(default_factory=set)
-
-    def sink(self, batch: Sequence[AudioEvent]) -> None:
-        self.heard += batch
-
-    def seconds_of(self, user_id: int) -> float:
-        return sum(
-            len(item.pcm) / 16_000 for item in self.heard if isinstance(item, SpeechFrames) and item.user_id == user_id
-        )
-
-    def ends_of(self, user_id: int) -> int:
-        return sum(isinstance(item, TalkspurtEnded) and item.user_id == user_id for item in self.heard)
-
-    def kinds(self) -> list[type]:
-        return [type(event) for event in self.events]
-
-
-@dataclass
-class Scene:
-    """A bot that is linked to the channel."""
-
-    local: LocalDiscord
-    client: StockBot
-    listener: Listener
-    link: VoiceLink
-    clip: Clip
-
-    def ssrc(self) -> int:
-        """Return the bot's SSRC, as the voice server knows it."""
-        (mine,) = (member for member in self.local.status()["members"] if member["id"] == str(BOT))
-        return int(mine["ssrc"])
-
-    async def hears(self, person: ScriptedPerson) -> None:
-        """Let a person say the clip, and check that sound of its length and its end are heard.
-
-        On a busy machine the person may stall, which makes two talkspurts of one. No sound is lost by that.
-        """
-        before, ends = self.listener.seconds_of(person.user_id), self.listener.ends_of(person.user_id)
-        said = self.clip.duration_s + 0.1  # five silence frames
-        await person.say(self.clip)
-        await until(
-            lambda: (
-                self.listener.seconds_of(person.user_id) - before > said - 0.15
-                and self.listener.ends_of(person.user_id) > ends
-            ),
-            f"hearing {said:.2f} s",
-        )
-        assert self.listener.seconds_of(person.user_id) - before < said + 0.15
-
-
-@contextlib.asynccontextmanager
-async def scene(
-    folder: Path,
-    *,
-    give_up_after_s: float = GIVE_UP_AFTER_S,
-    metronome: Metronome | None = None,
-    require_e2ee: bool = False,
-) -> AsyncIterator[Scene]:
-    clip = clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1)
-    listener = Listener()
-    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
-        async with VoiceLink.open(
-            DiscordMainGateway(client, voice_channel(client)),
-            sink=listener.sink,
-            give_up_after_s=give_up_after_s,
-            is_excluded=listener.excluded.__contains__,
-            on_event=listener.events.append,
-            metronome=metronome,
-            require_e2ee=require_e2ee,
-        ) as link:
-            yield Scene(local, client, listener, link, clip)
-        assert client.voice_clients == []
-        await until(no_voice_threads, "the end of the threads")
-
-
-def no_voice_threads() -> bool:
-    """Return whether no voice thread is left. discord.py tells its heartbeat thread to end and does not wait for it."""
-    return not [thread for thread in threading.enumerate() if "voice-" in thread.name]
-
-
-def voice_channel(client: StockBot, channel_id: int = CHANNEL) -> discord.VoiceChannel:
-    channel = client.get_channel(channel_id)
-    assert isinstance(channel, discord.VoiceChannel)
-    return channel
 
 
 @pytest.mark.asyncio
@@ -230,7 +117,7 @@ async def test_bad_mls_messages_are_survived(tmp_path: Path, fault: str) -> None
         await room.local.fault(fault, user_id=BOT)
         await until(lambda: room.local.status()["epoch"] > epoch + 1, "the rejoining")
         await ada.meet(BOT)
-        await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+        await room.can_speak()
         await room.hears(ada)
         assert room.listener.kinds() == [Connected]
 
@@ -253,7 +140,7 @@ async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: i
         assert room.listener.events[-1].again  # type: ignore[union-attr]
         assert ((room.ssrc(), room.local.status()["epoch"]) == (ssrc, epoch)) is resumed
         await ada.meet(BOT)
-        await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+        await room.can_speak()
         await room.hears(ada)
 
 
@@ -271,7 +158,7 @@ async def test_a_disconnection_without_a_reason_is_told_at_once_and_mended(
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=close_code)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Recovering, Connected], "coming back")
         await ada.meet(BOT)
-        await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+        await room.can_speak()
         await room.hears(ada)
 
 
@@ -323,8 +210,8 @@ async def test_a_way_that_is_dead_is_replaced(tmp_path: Path, monkeypatch: pytes
     """If nothing comes back from a voice server that answered before, the link makes a new connection."""
     async with scene(tmp_path) as room:
         await until(lambda: room.link.round_trip_s is not None, "an echo")
-        first = room.link._client
-        monkeypatch.setattr(Keepalive, "dead", lambda self, now: room.link._client is first)
+        first = room.link._connector.client
+        monkeypatch.setattr(Keepalive, "dead", lambda self, now: room.link._connector.client is first)
         await until(lambda: room.listener.kinds() == [Connected, Recovering, Connected], "the new connection")
 
 
@@ -340,7 +227,7 @@ async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Pat
             await room.local.fault("migrate", user_id=BOT)
             await until(lambda: room.listener.kinds().count(Connected) == times + 1, "the migration")  # noqa: B023
             await ada.meet(BOT)
-            await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+            await room.can_speak()
         await room.hears(ada)
 
 
@@ -358,7 +245,7 @@ async def test_a_new_main_session_is_followed(tmp_path: Path, stays_in_voice: in
         await until(lambda: room.listener.kinds()[-2:] == [Recovering, Connected], "joining anew")
         assert voice_channel(room.client) is not before
         await ada.meet(BOT)
-        await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+        await room.can_speak()
         await room.hears(ada)
         await room.local.fault("migrate", user_id=BOT)
         await until(lambda: room.listener.kinds()[-2:] == [Lost, Connected], "the migration")
@@ -387,7 +274,7 @@ async def test_a_downgrade_is_refused_where_encryption_is_required(tmp_path: Pat
     async with scene(tmp_path, require_e2ee=True) as room, guest(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.hears(ada)
-        client = room.link._client
+        client = room.link._connector.client
         assert client is not None
         await room.local.fault("downgrade")
         await until(lambda: not client.connection.end_to_end, "the downgrade")
@@ -431,7 +318,7 @@ async def test_a_session_that_began_without_encryption_hears_after_an_upgrade(tm
         await room.local.fault("upgrade")
         await until(lambda: ada.dave_version == 1, "the upgrade")
         await ada.meet(BOT)
-        await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+        await room.can_speak()
         await room.hears(ada)
         assert room.link.privacy_code
         assert room.listener.kinds()[-1] is Connected
@@ -516,7 +403,7 @@ async def test_the_bot_is_heard_through_the_metronome_on_each_connection(tmp_pat
             room.local.watch_arrivals(arrivals.append)
             for endpoint in (1, 2):
                 await ada.meet(BOT)
-                await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+                await room.can_speak()
                 began = time.monotonic()
                 room.link.play(Tone(25))
                 await ada.wait_for_sound(BOT, since=began, timeout_s=10.0)
@@ -543,7 +430,7 @@ async def test_the_bot_is_heard_on_when_the_metronome_ends_in_mid_sentence(tmp_p
             arrivals: list[PacketArrival] = []
             room.local.watch_arrivals(arrivals.append)
             await ada.meet(BOT)
-            await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+            await room.can_speak()
             worker = metronome._worker
             assert worker is not None
             room.link.play(Tone(60))
@@ -599,18 +486,14 @@ async def test_dead_runner_is_noticed_and_replaced(tmp_path: Path) -> None:
     """When discord.py's websocket task dies, a new client replaces the old one."""
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
         await ada.meet(BOT)
-        first = room.link._client
+        first = room.link._connector.client
         assert first is not None
         await end_runner(first)
-        await until(lambda: room.link._client is not first and room.link.connected, "the replacement")
+        await until(lambda: room.link._connector.client is not first and room.link.connected, "the replacement")
         assert Recovering in room.listener.kinds()
         await ada.meet(BOT)
-        await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")
+        await room.can_speak()
         await room.hears(ada)
-
-
-async def ask_nobody(*_: object, **__: object) -> None:
-    """Stand in for the request to join a channel, without sending it."""
 
 
 def name_another_server(state: ReceivingState) -> asyncio.Task[None]:
@@ -653,10 +536,10 @@ async def test_reconnection_that_discord_breaks_off_is_tried_again(
     monkeypatch.setattr(reconnection, "FIRST_PAUSE_S", 0.01)
     async with scene(tmp_path) as room:
         name_another_server_in_mid_handshake(monkeypatch)
-        first = room.link._client
+        first = room.link._connector.client
         assert first is not None
         await end_runner(first)
-        await until(lambda: room.link._client is not first and room.link.connected, "the replacement")
+        await until(lambda: room.link._connector.client is not first and room.link.connected, "the replacement")
         assert room.listener.kinds()[-1] is Connected
 
 
@@ -680,9 +563,9 @@ async def test_connector_that_fails_in_the_place_of_the_runner_is_noticed(
 
     monkeypatch.setattr(ReceivingState, "_resume", overtaken)
     async with scene(tmp_path) as room:
-        first = room.link._client
+        first = room.link._connector.client
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4015)
-        await until(lambda: room.link._client is not first and room.link.connected, "the replacement")
+        await until(lambda: room.link._connector.client is not first and room.link.connected, "the replacement")
         assert room.listener.kinds() == [Connected, Lost, Recovering, Connected]
 
 
@@ -699,40 +582,6 @@ async def test_link_whose_task_is_cancelled_from_inside_is_lost(tmp_path: Path) 
 
 
 @pytest.mark.asyncio
-async def test_second_link_in_the_same_guild_is_refused(tmp_path: Path) -> None:
-    async with scene(tmp_path) as room:
-        with pytest.raises(LinkError, match="already"):
-            async with VoiceLink.open(
-                DiscordMainGateway(room.client, voice_channel(room.client, SIDE_ROOM)),
-                sink=room.listener.sink,
-                is_excluded=lambda _: False,
-                on_event=room.listener.events.append,
-            ):
-                pytest.fail("two links in one guild")
-        assert room.link.connected
-
-
-@pytest.mark.asyncio
-async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """If Discord never answers the request to join, a `LinkError` after the timeout says where to look."""
-    monkeypatch.setattr(VoiceConnectionState, "_voice_connect", ask_nobody)
-    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
-        with pytest.raises(LinkError, match=r"within 1 seconds.*firewall"):
-            async with VoiceLink.open(
-                DiscordMainGateway(client, voice_channel(client)),
-                sink=lambda _: None,
-                connect_timeout_s=1.0,
-                is_excluded=lambda _: False,
-                on_event=lambda _: None,
-            ):
-                pytest.fail("connected to nobody")
-        assert client.voice_clients == []
-        await until(no_voice_threads, "the end of the threads")
-
-
-@pytest.mark.asyncio
 async def test_lost_link_is_given_up_after_its_time(tmp_path: Path) -> None:
     """With no time allowed for repairs, the first break ends the link. It does not count as removed by somebody."""
     async with scene(tmp_path, give_up_after_s=0.0) as room:
@@ -742,123 +591,3 @@ async def test_lost_link_is_given_up_after_its_time(tmp_path: Path) -> None:
         assert not room.link.removed
         assert room.listener.kinds()[-1] is Lost
         assert not room.link.connected
-
-
-NOBODY: Any = SimpleNamespace()
-
-
-def _channel(**changed: Any) -> Any:
-    """Return a stand-in for a channel, with the fields that the permission checks read."""
-    rights = SimpleNamespace(view_channel=True, connect=True, move_members=False)
-    made = SimpleNamespace(
-        id=600,
-        name="Evening",
-        user_limit=0,
-        members=[SimpleNamespace(id=1), SimpleNamespace(id=2)],
-        permissions_for=lambda _: rights,
-        guild=SimpleNamespace(id=5, name="Guild", me=SimpleNamespace(id=BOT), get_channel=lambda _: True),
-    )
-    for name, value in changed.items():
-        setattr(rights if hasattr(rights, name) else made, name, value)
-    return made
-
-
-@pytest.mark.parametrize(
-    ("changed", "sentence", "retryable"),
-    [
-        ({"connect": False}, "permissions there: Connect", False),
-        ({"view_channel": False, "connect": False}, "View Channel, Connect", False),
-        ({"user_limit": 2}, "is full: its limit is 2", True),
-    ],
-)
-def test_forbidden_channels_are_refused_before_discord_keeps_silent(
-    changed: dict[str, object], sentence: str, retryable: bool
-) -> None:
-    with pytest.raises(LinkError, match=sentence) as refused:
-        check_entry(_channel(**changed))
-    assert refused.value.retryable is retryable
-
-
-def test_open_channels_are_entered() -> None:
-    check_entry(_channel())
-    check_entry(_channel(user_limit=3))
-    check_entry(_channel(user_limit=2, move_members=True))
-    check_entry(_channel(user_limit=2, members=[SimpleNamespace(id=1), SimpleNamespace(id=BOT)]))
-
-
-def test_a_channel_that_is_gone_is_not_entered() -> None:
-    channel = _channel()
-    channel.guild.get_channel = lambda _: None
-    with pytest.raises(LinkError, match="is gone"):
-        check_entry(channel)
-
-
-@pytest.mark.parametrize(
-    ("guild", "sentence", "retryable"),
-    [
-        (SimpleNamespace(unavailable=True), "does not show Guild at the moment", True),
-        (SimpleNamespace(unavailable=False, get_channel=lambda _: None), "Evening is gone", False),
-        (None, "Evening is gone", False),
-    ],
-)
-@pytest.mark.asyncio
-async def test_a_channel_that_discord_does_not_show_is_not_entered_anew(
-    guild: object, sentence: str, retryable: bool
-) -> None:
-    """If Discord does not show the guild at the moment, the link may try again. If the guild or the channel is gone, it
-    may not.
-    """
-    client: Any = SimpleNamespace(get_guild=lambda _: guild)
-    with pytest.raises(LinkError, match=sentence) as refused:
-        DiscordMainGateway(client, _channel()).check_entry()
-    assert refused.value.retryable is retryable
-
-
-def _closed(code: int) -> discord.ConnectionClosed:
-    return discord.ConnectionClosed(SimpleNamespace(close_code=code), shard_id=None, code=code)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "sentence"),
-    [
-        (TimeoutError(), None, "within 30 seconds. Look at"),
-        (TimeoutError(), 4006, "within 30 seconds: the voice server closed the connection with code 4006."),
-        (_closed(4014), 4014, "code 4014"),
-        (ConnectionRefusedError(), None, r"could not be reached \(ConnectionRefusedError\)"),
-        (IndexError(), None, r"answered nonsense \(IndexError\)"),
-        (LinkError("said already"), None, "said already"),
-        (asyncio.CancelledError(), None, "Joining Evening was broken off"),
-    ],
-)
-def test_every_failure_is_a_plain_sentence(error: BaseException, code: int | None, sentence: str) -> None:
-    refusal = _refusal(error, DiscordMainGateway(NOBODY, _channel()), timeout_s=30.0, close_code=code, cancelled=False)
-    assert refusal is not None
-    assert re.search(sentence, str(refusal))
-
-
-def test_cancellation_is_nobody_s_failure() -> None:
-    error, gateway = asyncio.CancelledError(), DiscordMainGateway(NOBODY, _channel())
-    assert _refusal(error, gateway, timeout_s=30.0, close_code=None, cancelled=True) is None
-
-
-@pytest.mark.asyncio
-async def test_cancelled_while_connecting_leaves_nothing_behind(tmp_path: Path) -> None:
-    """If the task that opens a link is cancelled during the handshake, the bot leaves the channel again."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
-
-        async def stay() -> None:
-            async with VoiceLink.open(
-                DiscordMainGateway(client, voice_channel(client)),
-                sink=lambda _: None,
-                is_excluded=lambda _: False,
-                on_event=lambda _: None,
-            ):
-                await asyncio.Event().wait()
-
-        task = asyncio.create_task(stay(), name="opening")
-        await until(lambda: client.voice_clients, "the voice client")
-        task.cancel()
-        await asyncio.wait([task], timeout=10)
-        assert task.cancelled()
-        assert client.voice_clients == []
-        await until(lambda: not local.status()["voice_states"], "leaving")

@@ -1,0 +1,131 @@
+"""A link in the voice channel of a local Discord, and what it delivers."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import discord
+
+from rehearsal.discord import LocalDiscord
+from tests.rehearsal.discord.stock import StockBot, stock_bot, until
+from tests.rehearsal.people.sounds import clip_of
+from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
+from voice.transport.discord_gateway import DiscordMainGateway
+from voice.transport.link import GIVE_UP_AFTER_S, LinkEvent, VoiceLink
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+    from rehearsal.people.clip import Clip
+    from rehearsal.people.person import ScriptedPerson
+    from voice.transport.metronome import Metronome
+
+BOT, ADA, BEN = 1001, 2001, 2002
+CHANNEL, SIDE_ROOM = 600, 602
+
+
+@dataclass
+class Listener:
+    """Records what the link delivers: sound, marks and events, in order."""
+
+    heard: list[AudioEvent] = field(default_factory=list)
+    events: list[LinkEvent] = field(default_factory=list)
+    excluded: set[int] = field(default_factory=set)
+
+    def sink(self, batch: Sequence[AudioEvent]) -> None:
+        self.heard += batch
+
+    def seconds_of(self, user_id: int) -> float:
+        return sum(
+            len(item.pcm) / 16_000 for item in self.heard if isinstance(item, SpeechFrames) and item.user_id == user_id
+        )
+
+    def ends_of(self, user_id: int) -> int:
+        return sum(isinstance(item, TalkspurtEnded) and item.user_id == user_id for item in self.heard)
+
+    def kinds(self) -> list[type]:
+        return [type(event) for event in self.events]
+
+
+@dataclass
+class Scene:
+    """A bot that is linked to the channel."""
+
+    local: LocalDiscord
+    client: StockBot
+    listener: Listener
+    link: VoiceLink
+    clip: Clip
+
+    def ssrc(self) -> int:
+        """Return the bot's SSRC, as the voice server knows it."""
+        (mine,) = (member for member in self.local.status()["members"] if member["id"] == str(BOT))
+        return int(mine["ssrc"])
+
+    async def can_speak(self) -> None:
+        """Wait until the encrypted group has the bot."""
+        await until(
+            lambda: self.link._connector.client is not None and self.link._connector.client.can_send, "the group"
+        )
+
+    async def hears(self, person: ScriptedPerson) -> None:
+        """Let a person say the clip, and check that sound of its length and its end are heard.
+
+        On a busy machine the person may stall, which makes two talkspurts of one. No sound is lost by that.
+        """
+        before, ends = self.listener.seconds_of(person.user_id), self.listener.ends_of(person.user_id)
+        said = self.clip.duration_s + 0.1  # five silence frames
+        await person.say(self.clip)
+        await until(
+            lambda: (
+                self.listener.seconds_of(person.user_id) - before > said - 0.15
+                and self.listener.ends_of(person.user_id) > ends
+            ),
+            f"hearing {said:.2f} s",
+        )
+        assert self.listener.seconds_of(person.user_id) - before < said + 0.15
+
+
+@contextlib.asynccontextmanager
+async def scene(
+    folder: Path,
+    *,
+    give_up_after_s: float = GIVE_UP_AFTER_S,
+    metronome: Metronome | None = None,
+    require_e2ee: bool = False,
+) -> AsyncIterator[Scene]:
+    """Run a local Discord and a bot that is linked to its channel. Afterwards no client and no voice thread is left."""
+    clip = clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1)
+    listener = Listener()
+    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+        async with VoiceLink.open(
+            DiscordMainGateway(client, voice_channel(client)),
+            sink=listener.sink,
+            give_up_after_s=give_up_after_s,
+            is_excluded=listener.excluded.__contains__,
+            on_event=listener.events.append,
+            metronome=metronome,
+            require_e2ee=require_e2ee,
+        ) as link:
+            yield Scene(local, client, listener, link, clip)
+        assert client.voice_clients == []
+        await until(no_voice_threads, "the end of the threads")
+
+
+def no_voice_threads() -> bool:
+    """Return whether no voice thread is left. discord.py tells its heartbeat thread to end and does not wait for it."""
+    return not [thread for thread in threading.enumerate() if "voice-" in thread.name]
+
+
+def voice_channel(client: StockBot, channel_id: int = CHANNEL) -> discord.VoiceChannel:
+    channel = client.get_channel(channel_id)
+    assert isinstance(channel, discord.VoiceChannel)
+    return channel
+
+
+async def ask_nobody(*_: object, **__: object) -> None:
+    """Stand in for the request to join a channel, without sending it."""

@@ -1,0 +1,110 @@
+"""Joining that fails says why in a plain sentence, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import discord
+import pytest
+from discord.voice_state import VoiceConnectionState
+
+from rehearsal.discord import LocalDiscord
+from tests.rehearsal.discord.stock import stock_bot, until
+from tests.voice.transport.link_scene import BOT, SIDE_ROOM, ask_nobody, no_voice_threads, scene, voice_channel
+from voice.errors import LinkError
+from voice.transport.connector import _refusal
+from voice.transport.discord_gateway import DiscordMainGateway
+from voice.transport.link import VoiceLink
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+EVENING: Any = SimpleNamespace(channel_name="Evening")
+
+
+@pytest.mark.asyncio
+async def test_second_link_in_the_same_guild_is_refused(tmp_path: Path) -> None:
+    async with scene(tmp_path) as room:
+        with pytest.raises(LinkError, match="already"):
+            async with VoiceLink.open(
+                DiscordMainGateway(room.client, voice_channel(room.client, SIDE_ROOM)),
+                sink=room.listener.sink,
+                is_excluded=lambda _: False,
+                on_event=room.listener.events.append,
+            ):
+                pytest.fail("two links in one guild")
+        assert room.link.connected
+
+
+@pytest.mark.asyncio
+async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If Discord never answers the request to join, a `LinkError` after the timeout says where to look."""
+    monkeypatch.setattr(VoiceConnectionState, "_voice_connect", ask_nobody)
+    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+        with pytest.raises(LinkError, match=r"within 1 seconds.*firewall"):
+            async with VoiceLink.open(
+                DiscordMainGateway(client, voice_channel(client)),
+                sink=lambda _: None,
+                connect_timeout_s=1.0,
+                is_excluded=lambda _: False,
+                on_event=lambda _: None,
+            ):
+                pytest.fail("connected to nobody")
+        assert client.voice_clients == []
+        await until(no_voice_threads, "the end of the threads")
+
+
+@pytest.mark.asyncio
+async def test_cancelled_while_connecting_leaves_nothing_behind(tmp_path: Path) -> None:
+    """If the task that opens a link is cancelled during the handshake, the bot leaves the channel again."""
+    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+
+        async def stay() -> None:
+            async with VoiceLink.open(
+                DiscordMainGateway(client, voice_channel(client)),
+                sink=lambda _: None,
+                is_excluded=lambda _: False,
+                on_event=lambda _: None,
+            ):
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(stay(), name="opening")
+        await until(lambda: client.voice_clients, "the voice client")
+        task.cancel()
+        await asyncio.wait([task], timeout=10)
+        assert task.cancelled()
+        assert client.voice_clients == []
+        await until(lambda: not local.status()["voice_states"], "leaving")
+
+
+def _closed(code: int) -> discord.ConnectionClosed:
+    return discord.ConnectionClosed(SimpleNamespace(close_code=code), shard_id=None, code=code)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (TimeoutError(), None, "within 30 seconds. Look at"),
+        (TimeoutError(), 4006, "within 30 seconds: the voice server closed the connection with code 4006."),
+        (_closed(4014), 4014, "code 4014"),
+        (ConnectionRefusedError(), None, r"could not be reached \(ConnectionRefusedError\)"),
+        (IndexError(), None, r"answered nonsense \(IndexError\)"),
+        (LinkError("said already"), None, "said already"),
+        (asyncio.CancelledError(), None, "Joining Evening was broken off"),
+    ],
+)
+def test_every_failure_is_a_plain_sentence(error: BaseException, code: int | None, sentence: str) -> None:
+    refusal = _refusal(error, EVENING, timeout_s=30.0, close_code=code, cancelled=False)
+    assert refusal is not None
+    assert re.search(sentence, str(refusal))
+
+
+def test_cancellation_is_nobody_s_failure() -> None:
+    error, gateway = asyncio.CancelledError(), EVENING
+    assert _refusal(error, gateway, timeout_s=30.0, close_code=None, cancelled=True) is None

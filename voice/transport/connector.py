@@ -1,0 +1,157 @@
+"""Connect one voice client at a time, and say in a plain sentence why it could not be connected.
+
+The connector owns discord.py's voice client from its making to its retirement. When to connect, and when to give up, is
+decided by `link`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import aiohttp
+import discord
+
+from voice.errors import LinkError
+from voice.transport.private.client import ReceivingClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from voice.transport.gateway import MainGateway
+    from voice.transport.metronome import Metronome
+    from voice.transport.receiver import Receiver
+
+# Seconds of one attempt. It takes three round trips and one answer over UDP, for which the bot asks for five seconds.
+ATTEMPT_S = 10.0
+_LEAVE_TIMEOUT_S = 5.0
+NOT_ENCRYPTED = (
+    "This call is not end-to-end encrypted, and my settings allow no other (discord.require_e2ee). Somebody's Discord "
+    "may be too old for it: let them update it, then call me again with /join."
+)
+
+
+class Connector:
+    """Makes, connects and retires the voice clients of one link. Use it on the event loop.
+
+    `on_state` is told when the current client's connection comes up or breaks; a retired client is not heard any more.
+    """
+
+    def __init__(
+        self,
+        gateway: MainGateway,
+        *,
+        receiver: Receiver,
+        on_state: Callable[[bool], None],
+        metronome: Metronome | None,
+        timeout_s: float,
+        require_e2ee: bool,
+    ) -> None:
+        """`timeout_s`: at most this long for one attempt. `require_e2ee`: refuse a call without encryption."""
+        self.client: ReceivingClient | None = None
+        self._leaving: ReceivingClient | None = None
+        self._gateway = gateway
+        self._receiver = receiver
+        self._on_state = on_state
+        self._metronome = metronome
+        self._timeout_s = min(ATTEMPT_S, timeout_s)
+        self._require_e2ee = require_e2ee
+
+    @property
+    def end_to_end(self) -> bool:
+        """Whether the call is end-to-end encrypted at the moment."""
+        return self.client is not None and self.client.connection.end_to_end
+
+    async def connect(self) -> None:
+        """Make a voice client and connect it, in one attempt. Raises `LinkError` after cleaning up the client."""
+        self._gateway.check_entry()
+        try:
+            async with asyncio.timeout(self._timeout_s + _LEAVE_TIMEOUT_S):
+                await self._make_client().join(timeout_s=self._timeout_s)
+        except BaseException as error:
+            code = self.client.connection.close_code if self.client is not None else None
+            await self.retire()
+            task = asyncio.current_task()
+            cancelled = task is not None and task.cancelling() > 0
+            refusal = _refusal(error, self._gateway, timeout_s=self._timeout_s, close_code=code, cancelled=cancelled)
+            if refusal is None:
+                raise
+            raise refusal from error
+        if self._require_e2ee and not self.end_to_end:
+            await self.retire()
+            raise LinkError(NOT_ENCRYPTED, retryable=False)
+
+    async def retire(self) -> None:
+        """Disconnect the current client. If a call is cancelled, the next call completes it."""
+        self._leaving, self.client = self.client or self._leaving, None
+        if self._leaving is not None:
+            await self._leaving.retire(timeout_s=_LEAVE_TIMEOUT_S)
+            self._leaving = None
+
+    def _make_client(self) -> ReceivingClient:
+        def state_is(up: bool) -> None:
+            if self.client is made:
+                self._on_state(up)
+
+        made = ReceivingClient(
+            self._gateway,
+            receiver=self._receiver,
+            on_state=state_is,
+            metronome=self._metronome,
+            require_e2ee=self._require_e2ee,
+        )
+        self.client = made
+        return made
+
+
+def _refusal(
+    error: BaseException, gateway: MainGateway, *, timeout_s: float, close_code: int | None, cancelled: bool
+) -> LinkError | None:
+    """Return `error` as a plain sentence, or None if joining is not its cause.
+
+    `cancelled`: the joining task itself was cancelled. Otherwise a `CancelledError` comes from discord.py, which
+    cancelled its connector.
+    """
+    match error:
+        case LinkError():
+            return error
+        case asyncio.CancelledError() if not cancelled:
+            return LinkError(
+                "Joining {channel} was broken off: Discord named another voice server or channel meanwhile.",
+                channel=gateway.channel_name,
+            )
+        case TimeoutError():
+            if close_code:
+                return LinkError(
+                    "Discord did not connect the bot to {channel} within {seconds:.0f} seconds: the voice server "
+                    "closed the connection with code {code}. Look at Discord's status page.",
+                    channel=gateway.channel_name,
+                    seconds=timeout_s,
+                    code=str(close_code),
+                )
+            return LinkError(
+                "Discord did not connect the bot to {channel} within {seconds:.0f} seconds. Look at the host's "
+                "firewall (UDP must get out) and at Discord's status page.",
+                channel=gateway.channel_name,
+                seconds=timeout_s,
+            )
+        case discord.ConnectionClosed():
+            return LinkError(
+                "The voice server of {channel} ended the connection (code {code}).",
+                channel=gateway.channel_name,
+                code=str(error.code),
+            )
+        case discord.DiscordException() | aiohttp.ClientError() | OSError():
+            return LinkError(
+                "The voice server of {channel} could not be reached ({error}).",
+                channel=gateway.channel_name,
+                error=type(error).__name__,
+            )
+        case ValueError() | LookupError() | TypeError() | AttributeError() | RuntimeError():
+            return LinkError(
+                "The voice server of {channel} answered nonsense ({error}).",
+                channel=gateway.channel_name,
+                error=type(error).__name__,
+            )
+        case _:
+            return None
