@@ -2,6 +2,8 @@
 
 discord.py does the voice handshake, the end-to-end group and sending. These modules override its connection state,
 voice websocket and socket reader where necessary: to receive datagrams, to survive bad messages of the voice server,
-and to fix three races. They do not interpret packets. `tests/voice/transport/test_private.py` fails when the parts
-used here change; docs/decisions/0002-discord-private-parts.md gives the reasons for using them.
+and to repair what docs/decisions/0002-discord-private-parts.md lists. They do not interpret packets.
+
+A `client` has a `connection_state`, which has a `websocket` and a `socket_reader`. Only the websocket calls back into
+its connection state, as discord.py's does. `tests/voice/transport/test_private.py` fails when these parts change.
 """

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from voice.transport.packet_receiver import PacketReceiver
-    from voice.transport.private.client import ReceivingClient
 
 _log = structlog.get_logger()
 
@@ -74,7 +73,7 @@ class ReceivingState(VoiceConnectionState):
 
     def __init__(
         self,
-        voice_client: ReceivingClient,
+        voice_client: discord.VoiceClient,
         *,
         receiver: PacketReceiver,
         on_state: Callable[[bool], None],
@@ -101,7 +100,7 @@ class ReceivingState(VoiceConnectionState):
         super().__init__(voice_client, hook=self._heard_of)
         self.dave_pending_transitions = PendingTransitions()
         end_thread(self._socket_reader)
-        self._socket_reader = PollingReader(self)
+        self._socket_reader = PollingReader(self, receiver)
         self._socket_reader.start()
         self.add_socket_listener(self._datagram)
 

@@ -12,7 +12,9 @@ from discord.voice_state import SocketReader
 from voice.transport import receive_buffer
 
 if TYPE_CHECKING:
-    from voice.transport.private.connection_state import ReceivingState
+    from discord.voice_state import VoiceConnectionState
+
+    from voice.transport.packet_receiver import PacketReceiver
 
 _log = structlog.get_logger()
 
@@ -39,9 +41,10 @@ class PollingReader(SocketReader):
     reads only one datagram per wake-up.
     """
 
-    def __init__(self, state: ReceivingState) -> None:
+    def __init__(self, state: VoiceConnectionState, receiver: PacketReceiver) -> None:
+        """`state`: has the socket, which each connection replaces. Datagrams go to its listeners."""
         super().__init__(state)
-        self._receiving = state
+        self._receiver = receiver
         # Starts paused, before the thread runs, until `resume`. discord.py's reader pauses itself once its thread runs,
         # and on a busy machine this undoes an earlier `resume` or `stop`.
         self._idle_paused = False
@@ -87,7 +90,7 @@ class PollingReader(SocketReader):
         before = self._overflow[1] if self._overflow[0] is sock else 0
         self._overflow = sock, max(before, receive_buffer.dropped(sock))
         if self._overflow[1] > before:
-            self._receiving.receiver.overflowed(self._overflow[1] - before)
+            self._receiver.overflowed(self._overflow[1] - before)
 
     def _drain(self, sock: Any) -> bool:
         """Read what has arrived. Returns whether nothing is left."""
@@ -107,7 +110,7 @@ class PollingReader(SocketReader):
 
     def _flush(self) -> float:
         try:
-            return self._receiving.receiver.flush()
+            return self._receiver.flush()
         except Exception:  # noqa: BLE001 - the reader thread must outlive whatever one packet does
             _log.exception("receiver_flush_failed")
             return _NO_SOCKET_PAUSE_S
