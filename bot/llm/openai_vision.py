@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import openai
 import structlog
 
+from bot.llm.endpoint_features import EndpointFeatures
 from bot.texts.text import Text
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS
 from compaction.untrusted_text import inline
@@ -37,7 +38,6 @@ PICTURE_TOKENS = 2_805
 MAX_ANSWER_CHARS = 1_000
 NOTHING_NEW = "NOTHING NEW"
 _REMEDIES = Remedies(section="screen", refused="screen.model")
-_REFUSED_STATUSES = frozenset({400, 422})
 
 _SYSTEM = (
     "You look at a picture of a screen that somebody shares with friends in a voice call, and say what is on it. "
@@ -69,7 +69,7 @@ class OpenAIVision:
         self._endpoint = endpoint
         self._budget = budget
         self._turn = asyncio.Lock()
-        self._limit_name = "max_tokens"
+        self._features = EndpointFeatures()
         # No retries, because the next picture is newer and so more useful.
         self._client = endpoint.open()
 
@@ -121,12 +121,10 @@ class OpenAIVision:
                 answer: Any = await self._client.chat.completions.create(
                     model=self._endpoint.model,
                     messages=cast("list[ChatCompletionMessageParam]", messages),
-                    extra_body={self._limit_name: MAX_OUTPUT_TOKENS},
+                    extra_body={self._features.limit_name: MAX_OUTPUT_TOKENS},
                 )
             except openai.APIStatusError as error:
-                renamed = error.status_code in _REFUSED_STATUSES and "max_completion_tokens" in str(error)
-                if self._limit_name == "max_tokens" and renamed:
-                    self._limit_name = "max_completion_tokens"
+                if self._features.renames_limit(error.status_code, str(error)):
                     continue
                 raise
             usage = getattr(answer, "usage", None)

@@ -289,23 +289,6 @@ async def test_calls_of_tools_come_whole(style: ToolCallFormat) -> None:
         assert server.calls[1].body["tool_choice"] == "none"
 
 
-@pytest.mark.asyncio
-async def test_a_schema_is_sent_without_the_lengths_of_its_texts() -> None:
-    """llama.cpp refuses the grammar of a text with some 2,000 characters; a parameter of that name stays."""
-    properties = {
-        "url": {"type": "string", "maxLength": 2000, "minLength": 1},
-        "maxLength": {"type": "array", "items": [{"type": "string", "maxLength": 9}], "maxItems": 3},
-    }
-    post = ToolOffer("post", "Posts a link.", {"type": "object", "properties": properties})
-    async with endpoint() as (chat, server):
-        await streamed(chat, OfferedTools((post,), callable_now=True))
-        sent = server.calls[0].body["tools"][0]["function"]["parameters"]["properties"]
-        assert sent == {
-            "url": {"type": "string"},
-            "maxLength": {"type": "array", "items": [{"type": "string"}], "maxItems": 3},
-        }
-
-
 def _asking(wanted: tuple[ScriptedToolCall, ...]) -> Callable[[ChatCall], ToolCallAnswer]:
     return lambda call: ToolCallAnswer(wanted)
 

@@ -1,0 +1,122 @@
+"""OpenAI's chat completions API as JSON: what a call sends, and what one streamed chunk says. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.llm.tool_calls import CallPiece
+
+if TYPE_CHECKING:
+    from bot.llm.port import ChatMessage, OfferedTools
+
+# Words of JSON schema that Gemini does not know. Arguments are checked against the whole schema when they come.
+_UNCOMMON_WORDS = frozenset({"additionalProperties", "const", "$schema", "$defs", "pattern", "exclusiveMinimum"})
+_LENGTHS = frozenset({"maxLength", "minLength"})
+
+
+def to_api_message(message: ChatMessage, signatures: Mapping[str, object]) -> dict[str, object]:
+    """Return one message of a call. `signatures`: what the endpoint wants back with a tool call, by the call's id."""
+    sent: dict[str, object] = {"role": message.role.value, "content": message.content}
+    if message.tool_calls:
+        sent["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            | ({"extra_content": signatures[call.id]} if call.id in signatures else {})
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        sent["tool_call_id"] = message.tool_call_id
+    return sent
+
+
+def to_api_tools(tools: OfferedTools, *, plain: bool = False) -> dict[str, object]:
+    """Return the fields that offer tools. `plain`: with schemas of common words only."""
+    if not tools.offers:
+        return {}
+    functions = [
+        {
+            "type": "function",
+            "function": {
+                "name": offer.name,
+                "description": offer.description,
+                "parameters": _without(offer.parameters, _LENGTHS | _UNCOMMON_WORDS if plain else _LENGTHS),
+            },
+        }
+        for offer in tools.offers
+    ]
+    return {"tools": functions, "tool_choice": "auto" if tools.callable_now else "none"}
+
+
+def _without(schema: object, words: frozenset[str]) -> object:
+    """Return a JSON schema without these words, which are checked when the arguments come.
+
+    Lengths of texts are never sent: llama.cpp makes a grammar of a schema, and refuses it (some versions end) if a text
+    may have some 2,000 characters: https://github.com/ggml-org/llama.cpp/issues/27087.
+    """
+    if isinstance(schema, Mapping):
+        return {
+            # A property may have such a name; then its value is a schema, and no number.
+            name: {key: _without(each, words) for key, each in value.items()}
+            if name == "properties" and isinstance(value, Mapping)
+            else _without(value, words)
+            for name, value in schema.items()
+            if name not in words
+        }
+    return [_without(each, words) for each in schema] if isinstance(schema, list | tuple) else schema
+
+
+def response_formats(schema: dict[str, object] | None) -> list[dict[str, object] | None]:
+    """Return the ways to request structured output, in the order to try them.
+
+    llama.cpp accepts `json_object` with a schema and answers 500 to `json_schema`; OpenAI does the opposite. Other
+    servers accept a plain `json_object` or none of them.
+    """
+    if schema is None:
+        return [None]
+    return [
+        {"type": "json_object", "schema": schema},
+        {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}},
+        {"type": "json_object"},
+        None,
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkContent:
+    """The content of one streamed chunk."""
+
+    text: str = ""
+    # Each with what the endpoint sent beside it.
+    calls: tuple[tuple[CallPiece, object], ...] = ()
+    finish_reason: str = ""
+
+
+def read_chunk(chunk: object) -> ChunkContent:
+    """Read one streamed chunk. Raises ValueError if it is an error report of the server."""
+    choices = getattr(chunk, "choices", None)
+    if choices is None:
+        raise ValueError("a streamed chunk without choices")
+    if not choices:
+        return ChunkContent()
+    delta = choices[0].delta
+    calls = getattr(delta, "tool_calls", None) or ()
+    return ChunkContent(
+        text=_text(getattr(delta, "content", None)),
+        calls=tuple((_call_piece(call), getattr(call, "extra_content", None)) for call in calls),
+        finish_reason=_text(getattr(choices[0], "finish_reason", None)),
+    )
+
+
+def _call_piece(call: object) -> CallPiece:
+    index, function = getattr(call, "index", None), getattr(call, "function", None)
+    return CallPiece(
+        index=index if isinstance(index, int) else None,
+        id=_text(getattr(call, "id", None)),
+        name=_text(getattr(function, "name", None)),
+        arguments=_text(getattr(function, "arguments", None)),
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

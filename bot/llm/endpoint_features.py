@@ -1,0 +1,79 @@
+"""Learn from an endpoint's refusals which parameters of the chat completions API it takes. Pure.
+
+OpenAI-compatible servers differ in what they know, and none says so in advance. One that refuses a parameter names it
+in its error; the call is then repeated without it, and later calls leave it out too.
+"""
+
+from __future__ import annotations
+
+# Statuses of servers that refuse a parameter.
+REFUSED_STATUSES = frozenset({400, 415, 422, 500, 501})
+# A model that misused or refused tools this often gets none any more.
+_MOST_TOOL_FAILURES = 3
+
+
+class EndpointFeatures:
+    """What one endpoint is known to take. Assumes everything until it is refused.
+
+    The methods get an error's status and message. They return whether the call is to be repeated, because the error was
+    about that parameter.
+    """
+
+    def __init__(self) -> None:
+        # The name of the output limit; later models of OpenAI know only `max_completion_tokens`.
+        self.limit_name = "max_tokens"
+        self.reports_usage = True
+        self.takes_temperature = True
+        self.supports_tools = True
+        # Whether schemas are to be sent in the common words only.
+        self.plain_schemas = False
+        # Which of `chat_wire.response_formats` worked last.
+        self.format_index = 0
+        self._tool_failures = 0
+
+    def renames_limit(self, status: int, message: str) -> bool:
+        """Learn that the output limit is called `max_completion_tokens`."""
+        if status in REFUSED_STATUSES and self.limit_name == "max_tokens" and "max_completion_tokens" in message:
+            self.limit_name = "max_completion_tokens"
+            return True
+        return False
+
+    def refuses_usage(self, status: int, message: str) -> bool:
+        """Learn that the usage of a stream is not reported."""
+        if status in REFUSED_STATUSES and self.reports_usage and "stream_options" in message:
+            self.reports_usage = False
+            return True
+        return False
+
+    def refuses_schema_words(self, status: int, message: str) -> bool:
+        """Learn that the endpoint knows only a part of JSON schema, as Gemini."""
+        if status in REFUSED_STATUSES and not self.plain_schemas and "Unknown name" in message:
+            self.plain_schemas = True
+            return True
+        return False
+
+    def refuses_temperature(self, status: int, message: str) -> bool:
+        """Learn that the model has no temperature, as later ones of OpenAI and Anthropic."""
+        if status in REFUSED_STATUSES and self.takes_temperature and "temperature" in message:
+            self.takes_temperature = False
+            return True
+        return False
+
+    def refuses_tools(self, status: int, message: str, *, callable_now: bool) -> bool:
+        """Learn that the tools are refused. Without `callable_now` they were only shown, and nothing is learnt.
+
+        A model without tool support gets no tools from then on. After other refusals that happens only if they repeat.
+        """
+        if status not in REFUSED_STATUSES or "tool" not in message.lower():
+            return False
+        if callable_now:
+            self._count_tool_failures(_MOST_TOOL_FAILURES if "support" in message.lower() else 1)
+        return True
+
+    def misused_tools(self) -> None:
+        """Count an answer with tools that was none."""
+        self._count_tool_failures(1)
+
+    def _count_tool_failures(self, count: int) -> None:
+        self._tool_failures += count
+        self.supports_tools = self.supports_tools and self._tool_failures < _MOST_TOOL_FAILURES

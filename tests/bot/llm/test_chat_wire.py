@@ -1,0 +1,94 @@
+"""Messages, tools and streamed chunks as the chat completions API has them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bot.llm.chat_wire import ChunkContent, read_chunk, response_formats, to_api_message, to_api_tools
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatRole, OfferedTools, ToolOffer
+from bot.llm.tool_calls import CallPiece
+from compaction.budget.messages import MessageToolCall
+
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "maxLength": {"type": "array", "items": [{"type": "string", "maxLength": 9}], "maxItems": 3},
+        "name": {"type": "string", "maxLength": 2000, "minLength": 1, "pattern": "^a"},
+    },
+}
+
+
+def test_a_call_is_sent_back_with_its_signature() -> None:
+    """Only the call that came with a signature gets it back."""
+    calls = (MessageToolCall("1", "look", "{}"), MessageToolCall("2", "roll", "{}"))
+    sent = to_api_message(ChatMessage(ChatRole.ASSISTANT, "", tool_calls=calls), {"1": {"google": "signed"}})
+    assert sent["tool_calls"] == [
+        {
+            "id": "1",
+            "type": "function",
+            "function": {"name": "look", "arguments": "{}"},
+            "extra_content": {"google": "signed"},
+        },
+        {"id": "2", "type": "function", "function": {"name": "roll", "arguments": "{}"}},
+    ]
+
+
+def parameters_sent(*, plain: bool) -> object:
+    """Return the schema that an endpoint gets for the arguments of a tool with `SCHEMA`."""
+    tools: Any = to_api_tools(OfferedTools((ToolOffer("look", "Looks.", SCHEMA),)), plain=plain)
+    return tools["tools"][0]["function"]["parameters"]
+
+
+def test_lengths_are_never_sent() -> None:
+    """llama.cpp refuses the grammar of a text with some 2,000 characters. A property of that name stays."""
+    assert parameters_sent(plain=False) == {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "maxLength": {"type": "array", "items": [{"type": "string"}], "maxItems": 3},
+            "name": {"type": "string", "pattern": "^a"},
+        },
+    }
+
+
+def test_plain_schemas_have_common_words_only() -> None:
+    """Gemini refuses a schema with words that it does not know."""
+    assert parameters_sent(plain=True) == {
+        "type": "object",
+        "properties": {
+            "maxLength": {"type": "array", "items": [{"type": "string"}], "maxItems": 3},
+            "name": {"type": "string"},
+        },
+    }
+
+
+def test_no_tools_are_no_fields() -> None:
+    assert to_api_tools(NO_TOOLS) == {}
+
+
+def test_structured_answers_are_asked_for_in_four_ways() -> None:
+    """The last way is the prompt alone. Without a schema there is nothing to ask for."""
+    assert response_formats(None) == [None]
+    forms = response_formats(SCHEMA)
+    assert [None if form is None else form["type"] for form in forms] == [
+        "json_object",
+        "json_schema",
+        "json_object",
+        None,
+    ]
+
+
+def test_a_chunk_is_read_whatever_it_lacks() -> None:
+    """Fields that are missing or of another type are empty; a chunk without choices at all is an error report."""
+    call = SimpleNamespace(index="0", id=None, function=SimpleNamespace(name="look", arguments="{"), extra_content="s")
+    delta = SimpleNamespace(content=None, tool_calls=[call])
+    chunk = SimpleNamespace(choices=[SimpleNamespace(delta=delta, finish_reason="stop")])
+    piece = CallPiece(index=None, id="", name="look", arguments="{")
+    assert read_chunk(chunk) == ChunkContent(calls=((piece, "s"),), finish_reason="stop")
+    assert read_chunk(SimpleNamespace(choices=[])) == ChunkContent()
+    with pytest.raises(ValueError, match="without choices"):
+        read_chunk(SimpleNamespace())

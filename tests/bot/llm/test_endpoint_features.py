@@ -1,0 +1,63 @@
+"""Which parameters an endpoint takes is learnt once from its refusals; other errors teach nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.llm.endpoint_features import EndpointFeatures
+
+LIMIT = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+
+
+def test_each_refusal_is_learnt_once() -> None:
+    """The call is repeated after the first refusal of a parameter. A second one is another fault."""
+    features = EndpointFeatures()
+    assert features.renames_limit(400, LIMIT)
+    assert features.limit_name == "max_completion_tokens"
+    assert features.refuses_usage(422, "stream_options: extra fields not permitted")
+    assert not features.reports_usage
+    assert features.refuses_schema_words(400, 'Unknown name "const"')
+    assert features.plain_schemas
+    assert features.refuses_temperature(400, "temperature does not support 0")
+    assert not features.takes_temperature
+    assert not features.renames_limit(400, LIMIT)
+    assert not features.refuses_usage(422, "stream_options")
+    assert not features.refuses_schema_words(400, "Unknown name")
+    assert not features.refuses_temperature(400, "temperature")
+
+
+@pytest.mark.parametrize(
+    ("status", "message"), [(401, "max_completion_tokens, stream_options, tools, temperature"), (400, "no such model")]
+)
+def test_other_errors_teach_nothing(status: int, message: str) -> None:
+    """A status that is no refusal, or a message about something else, is not repeated."""
+    features = EndpointFeatures()
+    assert not features.renames_limit(status, message)
+    assert not features.refuses_usage(status, message)
+    assert not features.refuses_temperature(status, message)
+    assert not features.refuses_tools(status, message, callable_now=True)
+    assert features.supports_tools
+
+
+def test_model_without_tool_support_gets_none_any_more() -> None:
+    features = EndpointFeatures()
+    assert features.refuses_tools(400, "this model does not support Tools", callable_now=True)
+    assert not features.supports_tools
+
+
+def test_other_refusals_of_tools_count_with_misuse() -> None:
+    """One refusal or one answer that was none may be an accident; the third ends the use of tools."""
+    features = EndpointFeatures()
+    assert features.refuses_tools(500, "tool parser failed", callable_now=True)
+    features.misused_tools()
+    assert features.supports_tools
+    features.misused_tools()
+    assert not features.supports_tools
+
+
+def test_tools_that_were_only_shown_teach_nothing() -> None:
+    """A refusal of tools that could not be called is no sign that they are unknown; the call is repeated without."""
+    features = EndpointFeatures()
+    for _ in range(5):
+        assert features.refuses_tools(400, "tool_choice none is not supported", callable_now=False)
+    assert features.supports_tools
