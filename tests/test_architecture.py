@@ -48,7 +48,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "tiktoken": ("bot.llm",),
     "sqlalchemy": ("bot.store",),
     "alembic": ("bot.store.migrations",),
-    "aiohttp.web": ("bot.web", "rehearsal"),
+    "aiohttp.web": ("bot.remote", "bot.web", "rehearsal"),
     "typer": ("bot.__main__", "bot.cli"),
 }
 
@@ -78,6 +78,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("dashboard", "monitoring"),
         ("discord", "screen"),
         ("room",),
+        ("remote",),
         ("wiring",),
         ("app",),
         ("cli",),

@@ -49,6 +49,7 @@ NO_METRIC = {
     "voice.asr.fair_queue.FairQueue.confirm": "part of the recogniser's queue",
     "voice.transport.handover.Handover.kept": "part of Handover._waiting",
     # Bounded by what it is for.
+    "bot.remote.link.MessageLink._outgoing": "a full one ends the link, which is logged; a heartbeat ends it before",
     "bot.room.preemptive_reply._Attempt.pieces": "one answer of the model, as long as llm.max_output_tokens",
     "bot.screen.room.RoomScreens._started_sharers": "each person in the channel once, taken at once",
     "voice.asr.worker.ModelThread._jobs": "one recognition, handed to the thread; the queue before it has the metric",

@@ -1,0 +1,159 @@
+"""A room's link to the gateway process, made again whenever it is lost. The room goes on meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Self
+
+import aiohttp
+import structlog
+
+from bot.remote.handlers import Handlers
+from bot.remote.hello import AUTHORIZATION, HELLO_S, WRONG_TOKEN, RoomRefusedError, bearer, introduce
+from bot.remote.link import AWAY, HEARTBEAT_S, MessageLink
+from bot.remote.messages import MOST_BYTES
+from bot.remote.wire_error import OtherProcessError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from bot.remote.hello import RoomIdentity
+    from bot.remote.messages import AnswerT, Notice, Request
+
+log = structlog.get_logger()
+
+# How long the gateway process may take to be there at the first time.
+OPEN_WITHIN_S = 10.0
+# Between two attempts; doubled up to the longest. A gateway process that is started again is there after seconds.
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 2.0
+_UNAUTHORIZED = 401
+
+
+class GatewayLink:
+    """The link of one room. Implements `Peer`. An async context manager; register handlers before entering it.
+
+    `room`: who introduces itself; set it anew when its claim is known. Entering raises `RoomRefusedError`, or
+    `OtherProcessError` if the gateway process cannot be reached.
+    """
+
+    def __init__(self, url: str, token: str, room: RoomIdentity, *, heartbeat_s: float = HEARTBEAT_S) -> None:
+        self.room = room
+        self._url = url
+        self._token = token
+        self._heartbeat_s = heartbeat_s
+        self._handlers = Handlers()
+        self._link: MessageLink | None = None
+        self._on_opened: list[Callable[[], None]] = []
+        self._away_since: float | None = time.monotonic()
+        self._refused: asyncio.Future[RoomRefusedError] = asyncio.get_running_loop().create_future()
+        self._keeping: asyncio.Task[None] | None = None
+        self._opened = asyncio.Event()
+
+    @property
+    def handlers(self) -> Handlers:
+        return self._handlers
+
+    @property
+    def is_open(self) -> bool:
+        return self._link is not None and self._link.is_open
+
+    @property
+    def away_since(self) -> float | None:
+        """Return since when the gateway process is away, in monotonic seconds; None while it is there."""
+        return self._away_since
+
+    def on_opened(self, call: Callable[[], None]) -> None:
+        """Call `call` at each opening of the link: at once for what tells and asks first."""
+        self._on_opened.append(call)
+
+    async def refused(self) -> RoomRefusedError:
+        """Wait until the gateway process will not have this room any more, and return why."""
+        return await asyncio.shield(self._refused)
+
+    async def ask(self, request: Request[AnswerT], *, within_s: float) -> AnswerT:
+        """See `Peer.ask`."""
+        if self._link is None:
+            raise OtherProcessError(AWAY)
+        return await self._link.ask(request, within_s=within_s)
+
+    def tell(self, notice: Notice) -> None:
+        """See `Peer.tell`."""
+        if self._link is not None:
+            self._link.tell(notice)
+
+    async def __aenter__(self) -> Self:
+        self._keeping = asyncio.create_task(self._keep(), name="gateway-link")
+        opened = asyncio.create_task(self._opened.wait(), name="gateway-link-opened")
+        try:
+            await asyncio.wait({opened, self._keeping}, timeout=OPEN_WITHIN_S, return_when=asyncio.FIRST_COMPLETED)
+            if self._refused.done():
+                raise self._refused.result()
+            if not self._opened.is_set():
+                raise OtherProcessError(AWAY)
+        except BaseException:
+            await self._stop()
+            raise
+        finally:
+            opened.cancel()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._stop()
+
+    async def _stop(self) -> None:
+        if self._keeping is not None:
+            self._keeping.cancel()
+            await asyncio.gather(self._keeping, return_exceptions=True)
+
+    async def _keep(self) -> None:
+        """Hold the link until the gateway process refuses it."""
+        pause_s = FIRST_PAUSE_S
+        async with aiohttp.ClientSession() as session:
+            while True:
+                try:
+                    await self._hold(session)
+                    pause_s = FIRST_PAUSE_S
+                except RoomRefusedError as error:
+                    log.error("gateway_link_refused", problem=error)  # noqa: TRY400 - no crash
+                    self._refused.set_result(error)
+                    return
+                except (OtherProcessError, aiohttp.ClientError, OSError, TimeoutError) as error:
+                    log.info("gateway_not_reached", error_class=type(error).__name__)
+                except Exception:
+                    # Without this loop the room would never be linked again.
+                    log.exception("gateway_link_failed")
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    async def _hold(self, session: aiohttp.ClientSession) -> None:
+        """Open the link and run it until it is lost. Raises `RoomRefusedError` and what a network raises."""
+        try:
+            async with asyncio.timeout(HELLO_S):
+                socket = await session.ws_connect(
+                    self._url,
+                    headers={AUTHORIZATION: bearer(self._token)},
+                    heartbeat=self._heartbeat_s,
+                    max_msg_size=MOST_BYTES,
+                )
+        except aiohttp.WSServerHandshakeError as error:
+            if error.status == _UNAUTHORIZED:
+                raise RoomRefusedError(WRONG_TOKEN) from error
+            raise
+        async with socket:
+            await introduce(socket, self.room)
+            link = self._link = MessageLink(socket, self._handlers, name="gateway-link")
+            self._away_since = None
+            log.info("gateway_link_opened")
+            for call in self._on_opened:
+                call()
+            self._opened.set()
+            try:
+                await link.run()
+            finally:
+                self._link, self._away_since = None, time.monotonic()
+            log.warning("gateway_link_lost")

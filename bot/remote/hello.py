@@ -1,0 +1,137 @@
+"""How a room's process introduces itself to the gateway process, and is admitted or refused.
+
+The token goes with the websocket's request, before there is a websocket. Then the room says which version of the
+messages it speaks and which room it is, and is answered with a welcome or an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import WSMsgType
+
+from bot.errors import SetupError
+from bot.remote.messages import Head, MalformedError, Notice, content_of, frame_of, head_of
+from bot.remote.wire_error import OtherProcessError, WireError, error_from_wire, error_to_wire
+from bot.texts.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from bot.remote.link import Socket
+
+# Raised whenever the messages change: two processes of different versions do not talk to each other.
+PROTOCOL_VERSION: Final = 1
+# The path of the websocket, and where its token is.
+ROOM_PATH: Final = "/room"
+AUTHORIZATION: Final = "Authorization"
+HELLO_S: Final = 5.0
+
+OTHER_VERSION = Text(
+    "Two processes of this bot are of different versions ({theirs} and {ours}). Install the same Roomtone everywhere "
+    "and start them again."
+)
+WRONG_TOKEN = Text("Another process of this bot refused my token. Give every machine the cluster's token.")
+NO_HELLO = Text("Another process of this bot did not introduce itself.")
+
+
+@dataclass(frozen=True, slots=True)
+class RoomIdentity:
+    """Which room a process runs. `claim`: the number of its claim; 0: it has none yet.
+
+    `run_id`: what whoever started the process gave it, so that two processes of one room are told apart.
+    """
+
+    guild_id: int
+    channel_id: int
+    claim: int = 0
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hello(Notice):
+    """The first message of a room's process. `version`: `PROTOCOL_VERSION`; what follows is of that version."""
+
+    version: int
+    room: RoomIdentity
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted(Notice):
+    """The answer to `Hello`."""
+
+
+class RoomRefusedError(SetupError):
+    """The gateway process will not have this one, now or later. The message says why."""
+
+
+def bearer(token: str) -> str:
+    """Return the value of the header with the token."""
+    return f"Bearer {token}"
+
+
+def is_known(header: str, tokens: Collection[str]) -> bool:
+    """Return whether a header has one of the tokens."""
+    given = header.encode("utf-8", "surrogateescape")
+    return any(hmac.compare_digest(given, bearer(token).encode()) for token in tokens if token)
+
+
+async def introduce(socket: Socket, room: RoomIdentity) -> None:
+    """Say which room this is. Raises `RoomRefusedError` with the other side's reason, and `OtherProcessError` if it
+    says nothing in time.
+    """
+    await socket.send_str(frame_of(Head("tell", 0, Hello.__name__), Hello(PROTOCOL_VERSION, room), Hello))
+    try:
+        head, body = head_of(await _frame(socket))
+        if head.kind == "error":
+            refusal = error_from_wire(content_of(body, WireError))
+            raise RoomRefusedError(*refusal.args) from refusal
+        content_of(body, Admitted)
+    except MalformedError as error:
+        raise OtherProcessError(NO_HELLO) from error
+
+
+async def read_hello(socket: Socket) -> RoomIdentity:
+    """Return which room introduces itself. Raises `OtherProcessError`, and `SetupError` for another version."""
+    try:
+        head, body = head_of(await _frame(socket))
+        if (head.kind, head.name) != ("tell", Hello.__name__):
+            raise OtherProcessError(NO_HELLO)
+        version = content_of(body, _Version).version
+        if version != PROTOCOL_VERSION:
+            raise SetupError(OTHER_VERSION.fill(theirs=str(version), ours=str(PROTOCOL_VERSION)))
+        hello: Hello = content_of(body, Hello)
+    except MalformedError as error:
+        raise OtherProcessError(NO_HELLO) from error
+    return hello.room
+
+
+async def welcome(socket: Socket) -> None:
+    """Admit a room."""
+    await socket.send_str(frame_of(Head("tell", 0, Admitted.__name__), Admitted(), Admitted))
+
+
+async def refuse(socket: Socket, error: Exception) -> None:
+    """Tell a room why it is not admitted."""
+    await socket.send_str(frame_of(Head("error"), error_to_wire(error), WireError))
+
+
+async def _frame(socket: Socket) -> str:
+    """Return the next frame. Raises `OtherProcessError`."""
+    try:
+        async with asyncio.timeout(HELLO_S):
+            message = await socket.receive()
+    except TimeoutError as error:
+        raise OtherProcessError(NO_HELLO) from error
+    if message.type is not WSMsgType.TEXT:
+        raise OtherProcessError(NO_HELLO)
+    frame: str = message.data
+    return frame
