@@ -40,11 +40,15 @@ WARM_UP = 1
 
 @dataclass(frozen=True, slots=True)
 class LatencySample:
-    """The times of one answer in milliseconds, from the end of the voice in the recording. `stages`: as in `STAGES`."""
+    """The times of one answer in milliseconds, from the end of the voice in the recording. `stages`: as in `STAGES`.
+
+    `recognised_ahead`: the text was asked for in the pause, before the end was certain.
+    """
 
     total_ms: float
     to_text_ms: float
     stages: Mapping[str, float]
+    recognised_ahead: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,7 @@ async def measure_latency(
         "end_known_after_without_network_ms": spread([(one.end_known_s - one.end_s) * 1000 for one in ends.values()]),
         "total_ms": spread([each.total_ms for each in samples]),
         "to_text_ms": spread([each.to_text_ms for each in samples]),
+        "recognised_ahead": share_of(sum(each.recognised_ahead for each in samples), len(samples)),
         "stages_ms": {stage: spread([each.stages[stage] for each in samples]) for stage in STAGES},
         "besides_the_model_server_ms": spread([each.total_ms - first_token_ms for each in samples]),
         "warned_of": [*troubles],
@@ -156,6 +161,7 @@ def _sample(room: BenchmarkRoom, answered: _Answered, *, end_s: float) -> Latenc
         total_ms=(received - end) * 1000,
         to_text_ms=(heard.text_at - end) * 1000,
         stages=stages_between(end, moments),
+        recognised_ahead=bool(transcribed["early"]),
     )
 
 
