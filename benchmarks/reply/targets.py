@@ -23,7 +23,9 @@ def reply_targets(ours: Mapping[str, Json], peers: Mapping[str, Json] | None = N
     return (
         at_most("end of speech to first voiced sound, P50 ms", "<= 800 ms", _number(ours, *total, "p50"), 800),
         at_most("end of speech to first voiced sound, P95 ms", "<= 1.5 s", _number(ours, *total, "p95"), 1500),
-        at_least("answers whose text was recognised ahead", ">= 95 %", _number(ours, "answers", "recognised_ahead"), 0.95),
+        at_least(
+            "answers whose text was recognised ahead", ">= 95 %", _number(ours, "answers", "recognised_ahead"), 0.95
+        ),
         at_most("pauses inside speech that are cut", "<= 8 %", _number(ours, "pauses", "cut_share"), 0.08),
         at_most(
             "final text after the end was sure, four speakers, P95 ms",

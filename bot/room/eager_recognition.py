@@ -1,5 +1,10 @@
 """Recognises speech in a pause, before the end of the utterance is certain, and tells what that says about the pause.
 
+Every pause is recognised, from its first moment, whoever else speaks and however long a recognition takes. If the
+person goes on, that was in vain, and it is nearly free: the recogniser serves finished speech first, so others wait for
+one recognition at most, and what still waits in its queue leaves it. Holding back cost more, by whatever rule
+(docs/decisions/0011).
+
 The evidence comes in two steps: what the turn-end detector heard, then how likely a sentence ends where the text ends.
 If the person goes on, the text is discarded. Otherwise it is ready as soon as the end is certain.
 """
@@ -7,6 +12,7 @@ If the person goes on, the text is discarded. Otherwise it is ready as soon as t
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from voice.listening.end_policy import PauseEvidence
@@ -18,19 +24,12 @@ if TYPE_CHECKING:
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import PauseBegan, Utterance
 
-# Below this probability the person most likely goes on. If the person has finished after all, the end is certain only
-# after a second of silence. So recognition begins later, and is less often in vain.
+# Above this probability the person has more likely finished than not.
 LIKELY_FINISHED = 0.5
-DELAY_S = 0.25
-# A recogniser that takes longer than this is behind, and eager recognition would delay finished speech. Then eager
-# recognition starts only for people who have almost certainly finished, so it is hardly ever in vain.
-BEHIND_S = 0.5
-SURELY_FINISHED = 0.9
-# How long the decision about an end waits for the text. Recognising a pause of free talk takes 0.3 s of CPU time in two
-# threads (74 pauses, 5 to 95 %: 0.2 to 0.46 s), after 0.2 s of silence and the turn-end detector, so on two cores the
-# text is there about half a second after the voice. With a later text nothing is gained by deciding better, because the
-# reply would wait for it in any case.
-TEXT_TIMEOUT_S = 0.5
+# How long the decision about an end waits for the text, after the turn-end detector's answer. The reply needs the same
+# text, so waiting makes no answer later, and without the text more pauses are cut. But what the person says meanwhile
+# is noticed only after the decision, so a recogniser that takes over 0.8 s is not waited for.
+TEXT_TIMEOUT_S = 0.8
 # After so much silence even somebody who did not sound finished has more likely finished than not: in 209 recordings
 # 39 of 62 had. The end itself may be certain only after 1.2 s; an answer that is begun now is ready by then.
 LASTING_PAUSE_S = 0.75
@@ -44,8 +43,7 @@ class EagerRecognition(Generic[HeardT]):
     `on_judged` gets what is known about each pause that asks, and whether that is all: first with the turn-end
     detector's probability, then with that of the recognised text (`sentence_end`). `recognise` runs in a task and must
     not raise; if None, nothing is recognised early. `on_recognised` gets its result and whether the person has likely
-    finished; if they do not sound so, it gets it again when the pause lasts. It must not wait. `pace_s` returns how
-    long a recognition takes at present.
+    finished; if they do not sound so, it gets it again when the pause lasts. It must not wait.
     *Ownership*: `run` owns the tasks; before it runs, every pause is judged None.
     """
 
@@ -56,7 +54,6 @@ class EagerRecognition(Generic[HeardT]):
         on_judged: Callable[[PauseBegan, PauseEvidence | None, bool], None],
         recognise: Callable[[Utterance], Awaitable[HeardT]] | None,
         sentence_end: Callable[[HeardT], float | None],
-        pace_s: Callable[[], float],
         clock: Clock,
         on_recognised: Callable[[Utterance, HeardT, bool], None] = lambda *_: None,
     ) -> None:
@@ -64,7 +61,6 @@ class EagerRecognition(Generic[HeardT]):
         self._on_judged = on_judged
         self._recognise = recognise
         self._sentence_end = sentence_end
-        self._pace_s = pace_s
         self._clock = clock
         self._on_recognised = on_recognised
         self._tasks: asyncio.TaskGroup | None = None
@@ -111,30 +107,27 @@ class EagerRecognition(Generic[HeardT]):
         return None if task.cancelled() else task.result()
 
     async def _recognise_pause(self, pause: PauseBegan) -> HeardT | None:
-        finished = None
-        if pause.asks and self._turn_end_detector is not None:
-            finished = await self._turn_end_detector.judge(pause.utterance.pcm)
-        known = None if finished is None else PauseEvidence(finished)
-        behind = self._pace_s() > BEHIND_S and (finished or 0.0) <= SURELY_FINISHED
-        if self._recognise is None or behind:
-            self._judge(pause, known, complete=True)
+        recognise = self._recognise
+        if recognise is None:
+            self._judge(pause, await self._heard_end(pause), complete=True)
             return None
-        self._judge(pause, known, complete=False)
-        if finished is not None and finished < LIKELY_FINISHED:
-            await self._clock.sleep(DELAY_S)
-        recognising = asyncio.create_task(self._text_of(pause.utterance, self._recognise), name="early-text")
+        # While the turn-end detector listens, because the text is what most answers wait for.
+        recognising = asyncio.create_task(self._text_of(pause.utterance, recognise), name="early-text")
         try:
+            known = await self._heard_end(pause)
+            # Without the turn-end detector the text alone does not decide: it was not measured for that.
+            self._judge(pause, known, complete=known is None)
             if not (await asyncio.wait({recognising}, timeout=TEXT_TIMEOUT_S))[0]:
                 self._judge(pause, known, complete=True)
             heard = await recognising
         finally:
             recognising.cancel()
-        # Without the turn-end detector the text alone does not decide: it was not measured for that.
-        known = None if finished is None else PauseEvidence(finished, self._sentence_end(heard))
-        self._judge(pause, known, complete=True)
-        likely = finished is not None and finished > LIKELY_FINISHED
+        if known is not None:
+            known = replace(known, sentence_end=self._sentence_end(heard))
+            self._judge(pause, known, complete=True)
+        likely = known is not None and known.finished > LIKELY_FINISHED
         self._on_recognised(pause.utterance, heard, likely)
-        if finished is not None and not likely and self._tasks is not None:
+        if known is not None and not likely and self._tasks is not None:
             task = self._tasks.create_task(
                 self._tell_if_lasting(pause.utterance, heard), name=f"lasting-pause-{pause.utterance.user_id}"
             )
@@ -147,6 +140,13 @@ class EagerRecognition(Generic[HeardT]):
         await self._clock.sleep(max(0.0, LASTING_PAUSE_S - silent_s))
         self._lasting.pop(utterance.id, None)
         self._on_recognised(utterance, heard, True)
+
+    async def _heard_end(self, pause: PauseBegan) -> PauseEvidence | None:
+        """Return what the turn-end detector says about the pause; None if it is not asked or does not know."""
+        if not pause.asks or self._turn_end_detector is None:
+            return None
+        finished = await self._turn_end_detector.judge(pause.utterance.pcm)
+        return None if finished is None else PauseEvidence(finished)
 
     @staticmethod
     async def _text_of(utterance: Utterance, recognise: Callable[[Utterance], Awaitable[HeardT]]) -> HeardT:

@@ -52,8 +52,6 @@ TICK_S = 0.02
 UTTERANCES_WAITING = 64
 # Utterances that are given to the recogniser at once, so that it can be fair between their speakers.
 RECOGNISED_AT_ONCE = 4
-# Weight of the latest recognition in the average duration: three slow ones in a row make a slow model.
-PACE_WEIGHT = 0.3
 # How long a finished utterance waits at most while others are in mid-sentence; then the group becomes a turn. An
 # utterance with the bot's name does not wait.
 GROUP_WAIT_S = 10.0
@@ -118,13 +116,11 @@ class Hearing:
         self._own_words = own_words
         self._on_tentative = on_tentative
         self._on_resumed = on_resumed
-        self._pace_s = 0.0  # average duration of a recognition; the latest count most
         self._eager_recognition = EagerRecognition(
             turn_end_detector=turn_end_detector,
             on_judged=self._on_judged,
             recognise=self._transcribe if eager_recognition else None,
             sentence_end=_sentence_end,
-            pace_s=lambda: self._pace_s,
             clock=clock,
             on_recognised=self._on_early_text,
         )
@@ -322,8 +318,6 @@ class Hearing:
                 log.error(RECOGNISER_FAILED, utterance_id=utterance.id, error=error)  # noqa: TRY400 - a plain sentence says it all
                 self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
             return _Attempt(None, expected, asked_at, RECOGNISER_FAILED)
-        if again is None:
-            self._pace_s += PACE_WEIGHT * (recognition.compute_s - self._pace_s)
         return _Attempt(recognition, expected, asked_at)
 
     def _guard(self, utterance: Utterance, attempt: _Attempt) -> GuardReason | None:

@@ -38,7 +38,7 @@ class EndPolicy:
 
     finished_weight: float = 0.15
     sentence_weight: float = 0.54
-    # The weight of `finished` where the text is unknown: a recogniser at an endpoint, or one that is behind. 0.93 is
+    # The weight of `finished` where the text is unknown: a recogniser at an endpoint, or one that takes long. 0.93 is
     # then not sure at all and 0.955 quite, as with the threshold of 0.94 that was best for it alone.
     finished_alone_weight: float = 0.68
     # From here the intonation decides alone, and nobody waits for the text. Lower, it ends what the text would not: at

@@ -1,4 +1,4 @@
-"""Eager recognition: when it starts in a pause, when it does not, and that it leaves no task running."""
+"""Eager recognition: when it starts in a pause, what it tells, and that it leaves no task running."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.room.eager_recognition import BEHIND_S, DELAY_S, LASTING_PAUSE_S, EagerRecognition
+from bot.room.eager_recognition import LASTING_PAUSE_S, EagerRecognition
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.voice.recordings import silence
@@ -30,7 +30,7 @@ def _pause(number: int = 1, *, asks: bool = True) -> PauseBegan:
 class Bench:
     """Eager recognition with a recogniser that returns the utterance's id once `gate` is set."""
 
-    def __init__(self, probability: float | None = None, *, pace_s: float = 0.1, enabled: bool = True) -> None:
+    def __init__(self, probability: float | None = None, *, enabled: bool = True) -> None:
         self.clock = FakeClock()
         self.probability = probability
         self.answers: list[tuple[str, PauseEvidence | None, bool]] = []
@@ -38,18 +38,21 @@ class Bench:
         self.early_texts: list[tuple[str, bool]] = []
         self.gate = asyncio.Event()
         self.gate.set()
+        # The turn-end detector answers once this is set.
+        self.judging = asyncio.Event()
+        self.judging.set()
         self.eager: EagerRecognition[str] = EagerRecognition(
             turn_end_detector=self,
             on_judged=lambda pause, evidence, complete: self.answers.append((pause.utterance.id, evidence, complete)),
             recognise=self._recognise if enabled else None,
             sentence_end=lambda _: 0.97,
-            pace_s=lambda: pace_s,
             clock=self.clock,
             on_recognised=lambda utterance, heard, likely: self.early_texts.append((heard, likely)),
         )
 
     async def judge(self, pcm: Pcm) -> float | None:
         """See `TurnEndDetector.judge`."""
+        await self.judging.wait()
         return self.probability
 
     async def _recognise(self, utterance: Utterance) -> str:
@@ -60,13 +63,13 @@ class Bench:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run the eager recognition."""
-        task = asyncio.create_task(self.eager.run(), name="eager-recognition-under-test")
+        self.task = asyncio.create_task(self.eager.run(), name="eager-recognition-under-test")
         await asyncio.sleep(0)
         try:
             yield
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            self.task.cancel()
+            await asyncio.gather(self.task, return_exceptions=True)
 
 
 async def test_what_was_begun_is_there_once() -> None:
@@ -112,18 +115,31 @@ async def test_going_on_throws_it_away() -> None:
         assert await bench.eager.take("u1") is None
 
 
-async def test_who_likely_goes_on_is_recognised_later() -> None:
-    """If the person will probably go on, recognition starts after a delay, because most such pauses are
-    over by then.
-    """
-    bench = Bench(0.2)
+@pytest.mark.parametrize("probability", [0.98, 0.2, None])
+async def test_recognition_does_not_wait_for_the_turn_end_detector(probability: float | None) -> None:
+    """Recognition starts with the pause, however finished the person sounds, while the turn-end detector listens."""
+    bench = Bench(probability)
+    bench.judging.clear()
     async with bench.running():
         bench.eager.on_pause(_pause())
-        await until(lambda: bench.clock.sleeping > 0)
-        assert bench.answers == [("u1", PauseEvidence(0.2), False)]
-        assert bench.begun == []
-        bench.clock.advance(DELAY_S)
         await until(lambda: bench.begun == ["u1"])
+        assert bench.answers == []
+        bench.judging.set()
+        assert await bench.eager.take("u1") == "u1"
+    assert bench.answers[0] == ("u1", None if probability is None else PauseEvidence(probability), probability is None)
+
+
+async def test_going_on_before_the_detector_answers_throws_it_away() -> None:
+    """If the person goes on while the turn-end detector listens, nothing more is told about the pause."""
+    bench = Bench(0.95)
+    bench.judging.clear()
+    async with bench.running():
+        bench.eager.on_pause(_pause())
+        await until(lambda: bench.begun == ["u1"])
+        bench.eager.discard("u1")
+        bench.judging.set()
+        await until(lambda: asyncio.all_tasks() == {asyncio.current_task(), bench.task})
+    assert (bench.answers, bench.early_texts) == ([], [])
 
 
 async def test_a_pause_that_lasts_is_more_likely_the_end() -> None:
@@ -132,11 +148,9 @@ async def test_a_pause_that_lasts_is_more_likely_the_end() -> None:
     async with bench.running():
         bench.clock.advance(1.2)
         bench.eager.on_pause(_pause())
-        await until(lambda: bench.clock.sleeping > 0)
-        bench.clock.advance(DELAY_S)
         await until(lambda: bench.early_texts == [("u1", False)])
         await until(lambda: bench.clock.sleeping > 0)
-        bench.clock.advance(LASTING_PAUSE_S - 0.2 - DELAY_S)
+        bench.clock.advance(LASTING_PAUSE_S - 0.2)
         await until(lambda: bench.early_texts == [("u1", False), ("u1", True)])
         assert await bench.eager.take("u1") == "u1"
 
@@ -148,8 +162,6 @@ async def test_a_pause_that_is_over_does_not_last(taken: bool) -> None:
     async with bench.running():
         bench.clock.advance(1.2)
         bench.eager.on_pause(_pause())
-        await until(lambda: bench.clock.sleeping > 0)
-        bench.clock.advance(DELAY_S)
         await until(lambda: bench.early_texts == [("u1", False)])
         await until(lambda: bench.clock.sleeping > 0)
         if taken:
@@ -160,19 +172,6 @@ async def test_a_pause_that_is_over_does_not_last(taken: bool) -> None:
         bench.clock.advance(2.0)
         await asyncio.sleep(0)
     assert bench.early_texts == [("u1", False)]
-
-
-@pytest.mark.parametrize(("probability", "begins"), [(0.95, True), (0.8, False), (None, False)])
-async def test_when_the_recogniser_is_behind_only_the_sure_are_begun(probability: float | None, begins: bool) -> None:
-    """With a backlog, only pauses that probably end the turn are recognised early; the others wait until the end is
-    certain.
-    """
-    bench = Bench(probability, pace_s=BEHIND_S + 0.1)
-    async with bench.running():
-        bench.eager.on_pause(_pause())
-        assert await bench.eager.take("u1") == ("u1" if begins else None)
-    known = None if probability is None else PauseEvidence(probability)
-    assert bench.answers[0] == ("u1", known, not begins)
 
 
 async def test_without_recognising_ahead_questions_are_still_answered() -> None:
@@ -213,14 +212,11 @@ async def test_an_early_text_is_handed_on_at_once(probability: float | None, lik
     bench = Bench(probability)
     async with bench.running():
         bench.eager.on_pause(_pause())
-        if probability == 0.4:
-            await until(lambda: bench.clock.sleeping > 0)
-            bench.clock.advance(DELAY_S)
         await until(lambda: bool(bench.early_texts))
         assert bench.early_texts == [("u1", likely)]
         bench.gate.clear()
         bench.eager.on_pause(_pause(2))
-        bench.clock.advance(DELAY_S)
+        await until(lambda: bench.begun == ["u1", "u2"])
         bench.eager.discard("u2")
         await asyncio.sleep(0)
     assert len(bench.early_texts) == 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -19,12 +20,14 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech
 from voice.asr.second_hearing import LEADING_SILENCE, Doubt
 from voice.errors import RecogniserError, RecogniserOverloadedError
+from voice.listening.endpointing import ENDPOINTING
 from voice.listening.listener import RoomListener
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.events import SpokenText
+    from voice.asr.port import Recognition
     from voice.audio import Pcm
 
 ADA, BO = 1, 2
@@ -46,6 +49,22 @@ class FakeJudge:
         return self.probability
 
 
+class SlowRecognizer(ScriptedRecognizer):
+    """A scripted recogniser that takes `recognition_s` for everything, on the clock of the test."""
+
+    def __init__(self, clock: FakeClock, recognition_s: float, *texts: str | Exception) -> None:
+        super().__init__(*texts)
+        self._clock = clock
+        self._recognition_s = recognition_s
+
+    async def recognize(self, pcm: Pcm, **asked: Any) -> Recognition:
+        """See `Recognizer.recognize`."""
+        recognition = await super().recognize(pcm, **asked)
+        if self._recognition_s:
+            await self._clock.sleep(self._recognition_s)
+        return replace(recognition, compute_s=self._recognition_s)
+
+
 class Bench:
     """Hearing with a scripted recogniser and a clock that the test moves."""
 
@@ -55,9 +74,10 @@ class Bench:
         language: str | None = None,
         eager_recognition: bool = True,
         judge: FakeJudge | None = None,
+        recognition_s: float = 0.0,
     ) -> None:
         self.clock = FakeClock()
-        self.recognizer = ScriptedRecognizer(*texts)
+        self.recognizer = SlowRecognizer(self.clock, recognition_s, *texts)
         self.seen: list[events.Event] = []
         self.groups: list[tuple[SpokenText, ...]] = []
         self.own_words = ""
@@ -322,7 +342,7 @@ async def test_two_people_are_heard_in_their_languages_and_followed() -> None:
         assert (bench.hearing.reply_language(BO), bench.hearing.reply_language(ADA)) == ("de", "en")
         # Ada goes on in German, which makes no sense as English.
         bench.recognizer.languages[ADA] = "de"
-        for _ in range(4):
+        for _ in range(8):
             await _heard(bench, ADA)
         await _heard(bench, BO)
         assert bench.hearing.reply_language(ADA) == "de"
@@ -351,6 +371,28 @@ async def test_text_stands_when_the_end_is_sure() -> None:
     assert spoken.begun_at == spoken.utterance.closed_at
     assert len(bench.recognizer.asked) == 1
     assert bench.recognizer.confirmed == [ADA]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("takes_s", [0.1, 0.55, 0.7])
+@pytest.mark.parametrize("finished", [0.98, 0.8, 0.2, None])
+async def test_alone_the_text_is_asked_for_ahead_however_slow_the_recogniser(
+    finished: float | None, takes_s: float
+) -> None:
+    """With one speaker each text is asked for in the pause, also when every recognition before has been slow, and it
+    is there as long after the voice as the pause and the recognition take, or with the end.
+    """
+    bench = Bench(judge=FakeJudge(finished), recognition_s=takes_s)
+    async with bench.running():
+        for _ in range(8):
+            await bench.say(ADA)
+        await until(lambda: len(bench.texts) == 8)
+    assert bench.recognizer.interims == [True] * 8
+    for spoken in bench.texts:
+        utterance = spoken.utterance
+        assert spoken.early
+        asked_s, known_s = ENDPOINTING.pause_s, utterance.closed_at - utterance.ended_at
+        assert spoken.text_at - utterance.ended_at <= max(known_s, asked_s + takes_s) + 0.15
 
 
 @pytest.mark.asyncio
@@ -428,8 +470,7 @@ async def test_a_late_judge_costs_time_and_no_words() -> None:
         assert bench.texts == []
         judge.gate.set()
         await until(lambda: bool(bench.texts))
-    # So sure an intonation decides alone, and the silence is over by then: the text is recognised once, at the end.
-    assert bench.recognizer.interims == [False]
+    assert bench.recognizer.interims == [True], "the recogniser did not wait for it"
 
 
 @pytest.mark.asyncio
