@@ -22,7 +22,7 @@ _COMMANDS = {
     "replay": "replay",
     "tail": "log_view.tail",
     "explain": "explain",
-    "doctor": "doctor",
+    "doctor": "doctor.command",
     "invite": "invite",
     "memory": "memory.commands",
     "backup": "backup",

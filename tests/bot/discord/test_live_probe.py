@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.cli.checks import Status
-from bot.cli.live_report import live_findings
+from bot.cli.doctor.finding import Status
+from bot.cli.doctor.live_report import live_findings
 from bot.discord.live_probe import probe_channel
 from bot.errors import SetupError
 from bot.settings import DiscordSettings

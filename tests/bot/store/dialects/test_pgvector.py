@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from bot.cli.checks import check_database
+from bot.cli.doctor.storage import check_database
 from bot.store.database import Database, open_database
 from bot.store.dialects import pgvector
 from bot.store.migrations import postgresql

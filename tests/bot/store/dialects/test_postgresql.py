@@ -15,7 +15,8 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import create_engine, inspect
 
-from bot.cli.checks import Status, check_database
+from bot.cli.doctor.finding import Status
+from bot.cli.doctor.storage import check_database
 from bot.store.database import Database, open_database
 from bot.store.dialects.postgresql import PostgresDialect, place_of
 from bot.store.dialects.postgresql_failures import postgresql_failure

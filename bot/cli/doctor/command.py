@@ -13,28 +13,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from bot.cli.checks import (
-    Finding,
-    Status,
-    check_data_dir,
-    check_database,
-    check_device,
-    check_discord,
-    check_engine,
-    check_language_model,
-    check_mcp_server,
-    check_opus,
-    check_packages,
-    check_ports,
-    check_python,
-    check_receive_buffer,
-    check_recogniser,
-    check_rehearsal,
-    check_screens,
-    check_turns,
-    check_user,
-    check_voice,
-)
+from bot.cli.doctor.finding import Finding, Status
+from bot.cli.doctor.installation import check_opus, check_packages, check_python, check_rehearsal
+from bot.cli.doctor.machine import check_ports, check_receive_buffer, check_user
+from bot.cli.doctor.services import check_discord, check_language_model, check_mcp_server, check_screens
+from bot.cli.doctor.speech_models import check_device, check_engine, check_recogniser, check_turns, check_voice
+from bot.cli.doctor.storage import check_data_dir, check_database
 from bot.cli.output import open_console
 from bot.private_files import runs_as_root
 from config.errors import ConfigError
@@ -82,7 +66,7 @@ def command(
 
 def _run_live(channel_id: int, seconds: float, file: Path, *, quiet: bool) -> list[Finding]:
     """Join a channel, write the record, and return what it says. Raises the bot's own errors."""
-    from bot.cli.live_report import live_findings
+    from bot.cli.doctor.live_report import live_findings
     from bot.cli.output import say
     from bot.cli.signals import until_stopped
     from bot.discord.live_probe import probe_channel

@@ -12,8 +12,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from bot.cli.checks import Finding, Status
-from bot.cli.doctor import command
+from bot.cli.doctor.command import command
+from bot.cli.doctor.finding import Finding, Status
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,11 +46,11 @@ def test_missing_models_are_told_with_the_command_that_brings_them() -> None:
 def test_what_can_run_exits_with_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     """With warnings only, the exit status is 0 and the verdict counts them."""
     findings = [Finding("python", Status.OK, "fine"), Finding("discord", Status.WARNING, "no token", "Take one.")]
-    monkeypatch.setattr("bot.cli.doctor.run_checks", lambda: findings)
+    monkeypatch.setattr("bot.cli.doctor.command.run_checks", lambda: findings)
     result = CliRunner().invoke(app, [])
     assert result.exit_code == 0
     assert result.stdout.rstrip().endswith("Roomtone can run here; 1 to note.")
-    monkeypatch.setattr("bot.cli.doctor.run_checks", lambda: findings[:1])
+    monkeypatch.setattr("bot.cli.doctor.command.run_checks", lambda: findings[:1])
     assert CliRunner().invoke(app, []).stdout.rstrip().endswith("Roomtone can run here.")
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from bot.cli.checks import Finding, Status
+from bot.cli.doctor.finding import Finding, Status
 from bot.cli.output import count
 
 if TYPE_CHECKING:

@@ -1,0 +1,24 @@
+"""What a check of `roomtone doctor` found. Checks change nothing and never raise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """The result of a check. Only `MISSING` keeps Roomtone from running."""
+
+    OK = "ok"
+    WARNING = "warning"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found. `remedy`: what to do, empty if nothing."""
+
+    name: str
+    status: Status
+    detail: str
+    remedy: str = ""

@@ -1,0 +1,74 @@
+"""Whether the machine lets the bot run: its user, its sockets, and its memory for received voice."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+from bot.cli.doctor.finding import Finding, Status
+from voice.transport.receive_buffer import DATAGRAM_BYTES, SMALL_BYTES, WANTED_BYTES, enlarge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def check_user(*, root: bool) -> Finding:
+    """Check that the bot will not run with all rights."""
+    if not root:
+        return Finding("user", Status.OK, "not root")
+    return Finding(
+        "user",
+        Status.WARNING,
+        "root: a mistake in a library or tool could reach everything on this machine",
+        "Run the bot as a user of its own that owns the data folder; the Docker image does.",
+    )
+
+
+def check_ports(bind: Callable[[socket.SocketKind], None] | None = None) -> Finding:
+    """Check whether sockets can be opened: UDP for voice, TCP on this machine for the rehearsal."""
+    try:
+        for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+            (bind or _bind)(kind)
+    except OSError as error:
+        return Finding(
+            "network",
+            Status.MISSING,
+            f"no port could be opened on 127.0.0.1: {error.strerror or type(error).__name__}",
+            "Allow the process to open sockets: look at the container's network, the firewall and `ulimit -n`.",
+        )
+    return Finding("network", Status.OK, "UDP and TCP ports can be opened")
+
+
+def check_receive_buffer(granted_bytes: Callable[[], int] | None = None) -> Finding:
+    """Check how much received voice the system keeps while the bot is busy."""
+    try:
+        granted = (granted_bytes or _receive_buffer)()
+    except OSError as error:
+        # `check_ports` names the cause and the remedy.
+        return Finding("receive buffer", Status.WARNING, f"not known: {error.strerror or type(error).__name__}")
+    detail = f"the system keeps {granted // 1024:,} KB of received voice"
+    if granted >= SMALL_BYTES:
+        return Finding("receive buffer", Status.OK, detail)
+    return Finding(
+        "receive buffer",
+        Status.WARNING,
+        f"{detail}, and {WANTED_BYTES // 1024:,} KB were asked for: of more than {_speakers(granted)} people who speak "
+        "at once, sound is lost whenever the machine is busy for a tenth of a second",
+        f"On the machine itself (not in a container): `sudo sysctl -w net.core.rmem_max={WANTED_BYTES}`, and the same "
+        "line in /etc/sysctl.d to keep it.",
+    )
+
+
+def _bind(kind: socket.SocketKind) -> None:
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind(("127.0.0.1", 0))
+
+
+def _receive_buffer() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        return enlarge(probe)
+
+
+def _speakers(granted_bytes: int) -> int:
+    """Return how many people's voice fits into the buffer for a tenth of a second: five datagrams each."""
+    return granted_bytes // (5 * DATAGRAM_BYTES)

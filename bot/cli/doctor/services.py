@@ -1,0 +1,142 @@
+"""Whether Discord, the language models, tool servers and the pages for screens are set up and answer."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from bot.cli.doctor.finding import Finding, Status
+from bot.cli.failures import INSTALL_PARTS
+from bot.cli.output import count
+from bot.errors import BotError
+from bot.llm.port import ChatModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bot.llm.settings import LlmSettings
+    from bot.mcp.settings import McpServerSettings
+    from bot.settings import DiscordSettings, WebSettings
+    from voice.screen.settings import ScreenSettings
+
+MCP_TOOLS_SHOWN = 12
+_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def check_discord(settings: DiscordSettings) -> Finding:
+    """Check the bot's token by its form alone; only Discord knows whether it is valid."""
+    token = settings.token.get_secret_value() if settings.token is not None else ""
+    where = (
+        "Discord's developer portal (https://discord.com/developers/applications, your application, Bot, Reset Token)"
+    )
+    if not token:
+        return Finding(
+            "discord",
+            Status.WARNING,
+            "no token: `roomtone run` plays the rehearsal instead of joining Discord",
+            f"Take a token from {where} and put DISCORD_TOKEN=… into .env.",
+        )
+    if not settings.api_base and not _is_token(token):
+        return Finding(
+            "discord",
+            Status.MISSING,
+            "DISCORD_TOKEN is set, but has not the form of a bot's token (three parts joined by dots)",
+            f"Copy it again from {where}; the application's id, its secret and its public key are other things.",
+        )
+    return Finding("discord", Status.OK, "a token is set, and has the right form")
+
+
+def _is_token(token: str) -> bool:
+    """Return whether a text has a bot token's form: the bot's id in base64, a time, a signature."""
+    match = re.fullmatch(r"([\w-]{20,})\.([\w-]{5,})\.([\w-]{20,})", token, re.ASCII)
+    if match is None:
+        return False
+    first = match[1]
+    try:
+        return base64.urlsafe_b64decode(first + "=" * (-len(first) % 4)).isdigit()
+    except binascii.Error:
+        return False
+
+
+async def check_language_model(
+    settings: LlmSettings, served: Callable[[LlmSettings], Awaitable[tuple[str, ...]]]
+) -> Finding:
+    """Check whether the chat model's endpoint answers, takes the key and knows the model."""
+    if not settings.configured:
+        return Finding(
+            "language model",
+            Status.WARNING,
+            "none is configured: the embedded responder answers out of memory, and says so",
+            "Put OPENAI_API_KEY=… into .env, or set llm.base_url and llm.model to any OpenAI-compatible server.",
+        )
+    try:
+        names = await served(settings)
+    except ChatModelError as error:
+        detail, _, remedy = str(error).partition(". ")
+        return Finding(
+            "language model", Status.MISSING, detail.rstrip("."), remedy or "Check llm.base_url and the key."
+        )
+    if names and settings.model not in names:
+        shown = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
+        return Finding(
+            "language model",
+            Status.WARNING,
+            f"{settings.base_url or 'OpenAI'} answers, but does not list {settings.model}",
+            f"Set llm.model to one of: {shown}.",
+        )
+    return Finding("language model", Status.OK, f"{settings.model} at {settings.base_url or 'OpenAI'}")
+
+
+async def check_mcp_server(
+    settings: McpServerSettings, offered: Callable[[McpServerSettings], Awaitable[tuple[str, ...]]]
+) -> Finding:
+    """Check whether an MCP server answers and offers the allowed tools. The bot runs without it."""
+    name = f"mcp {settings.name}"
+    try:
+        tools = await offered(settings)
+    except BotError as error:
+        remedy = f"Check the {'url' if settings.url else 'command'} of the server in [[mcp.servers]]."
+        return Finding(name, Status.WARNING, f"it does not answer: {error}", remedy)
+    allowed = [tool for tool in tools if settings.allows(tool)]
+    missing = [tool for tool in settings.tools if tool != "*" and tool not in tools]
+    shown = ", ".join(tools[:MCP_TOOLS_SHOWN]) + (" …" if len(tools) > MCP_TOOLS_SHOWN else "")
+    if missing:
+        return Finding(name, Status.WARNING, f"it has no {', '.join(missing)}", f"It offers: {shown}.")
+    if not allowed:
+        return Finding(name, Status.WARNING, "none of its tools may be called", f"Name them in `tools`: {shown}.")
+    changing = [tool for tool in allowed if settings.has_side_effects(tool)]
+    effects = f"{len(changing)} of them only on request" if changing else "none of them changes anything"
+    return Finding(name, Status.OK, f"{count(len(allowed), 'tool')} may be called, {effects}")
+
+
+def check_screens(screen: ScreenSettings, web: WebSettings, *, installed: bool) -> Finding:
+    """Check whether people can share screens. The rest of the bot works without this.
+
+    `installed`: whether the text-reading extra is installed.
+    """
+    if not screen.enabled:
+        return Finding("screens", Status.OK, "switched off (screen.enabled)")
+    if not installed:
+        without = "the vision model alone reads them" if screen.model else "nothing reads them"
+        return Finding(
+            "screens",
+            Status.WARNING,
+            f"the part 'screen' is not installed: {without}",
+            INSTALL_PARTS,
+        )
+    reader = f"the vision model {screen.model} and embedded reading" if screen.model else "embedded reading"
+    address = urlsplit(web.public_url)
+    if not web.public_url:
+        return Finding("screens", Status.OK, f"{reader}; links work on this machine alone (PUBLIC_URL is not set)")
+    if address.scheme != "https" and address.hostname not in _LOCAL_HOSTS:
+        return Finding(
+            "screens",
+            Status.WARNING,
+            f"{web.public_url} is not https: no browser shares a screen with it",
+            "Put a reverse proxy with a certificate in front and set PUBLIC_URL to its https address "
+            "(docs/reverse-proxy.md).",
+        )
+    return Finding("screens", Status.OK, f"{reader}; pages at {web.public_url}")

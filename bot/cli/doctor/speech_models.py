@@ -1,0 +1,110 @@
+"""Whether the models for hearing and speaking are there and whole, and on which device the recogniser runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bot.cli.doctor.file_access import GIVE_RIGHTS, why_unreadable
+from bot.cli.doctor.finding import Finding, Status
+from bot.cli.failures import INSTALL_PARTS
+from bot.models.catalogue import CATALOGUE, TURN_SMART, VAD_SILERO, VOICE_JOE, WHISPER_BASE
+from bot.models.directory import ModelDirectory
+from voice.errors import RecogniserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from bot.models.catalogue import ModelEntry
+    from voice.asr.settings import AsrSettings
+    from voice.listening.settings import ListeningSettings
+
+# Without names it brings all that a bot needs by default, so that several findings have the same remedy.
+PULL_ALL = "Run `roomtone models pull`."
+
+
+def check_recogniser(settings: AsrSettings) -> Finding:
+    """Check that the Whisper model is installed and readable, and compare the hashes of a known model.
+
+    With an endpoint, the model is only the fallback, so a missing one is a warning.
+    """
+    finding = _check_local_recogniser(settings)
+    if settings.engine == "local":
+        return finding
+    where = settings.base_url or "OpenAI"
+    if finding.status is Status.OK:
+        return replace(finding, detail=f"{settings.endpoint_model} at {where}; behind it {finding.detail}")
+    detail = f"{settings.endpoint_model} at {where}, with nothing behind it: {finding.detail}"
+    return replace(finding, status=Status.WARNING, detail=detail)
+
+
+def _check_local_recogniser(settings: AsrSettings) -> Finding:
+    folder = settings.model_dir
+    entry = next((each for each in CATALOGUE if each.name == folder.name), None)
+    pull = f"Run `roomtone models pull{f' {entry.name}' if entry and entry.name != WHISPER_BASE.name else ''}`" + (
+        "." if entry else ", or set asr.model to the folder of a CTranslate2 Whisper model."
+    )
+    if entry is not None:
+        return _check_model("recogniser", entry, folder, pull)
+    wanted = folder / WHISPER_BASE.main_file.name
+    if (trouble := why_unreadable(folder)) is not None:
+        return Finding("recogniser", Status.MISSING, trouble, GIVE_RIGHTS)
+    if not wanted.is_file():
+        return Finding("recogniser", Status.MISSING, f"There is no Whisper model in {folder}.", pull)
+    return Finding("recogniser", Status.OK, f"a model of your own in {folder}")
+
+
+def check_voice(models_dir: Path, *, installed: bool) -> Finding:
+    """Check the embedded voice: its engine and its model. Without one the bot answers in writing."""
+    if not installed:
+        detail = "Piper, the engine of the embedded voice, is absent: the bot answers in writing"
+        return Finding("voice", Status.WARNING, detail, INSTALL_PARTS)
+    finding = _check_model("voice", VOICE_JOE, models_dir / VOICE_JOE.name, PULL_ALL)
+    if finding.status is Status.OK:
+        return finding
+    return replace(finding, status=Status.WARNING, detail=f"{finding.detail.rstrip('.')}: the bot answers in writing")
+
+
+def check_turns(models_dir: Path, listening: ListeningSettings) -> Finding:
+    """Check the two small models for listening. Without them the bot works, but detects the end of turns less well."""
+    wanted = (TURN_SMART, VAD_SILERO) if listening.turn_model == "auto" else (VAD_SILERO,)
+    found = [_check_model("listening", entry, models_dir / entry.name, "") for entry in wanted]
+    wrong = [finding.detail.rstrip(".") for finding in found if finding.status is not Status.OK]
+    if not wrong:
+        return Finding("listening", Status.OK, "; ".join(entry.title for entry in wanted))
+    detail = f"{'; '.join(wrong)}: turns end later, and more sentences are cut"
+    return Finding("listening", Status.WARNING, detail, PULL_ALL)
+
+
+def _check_model(name: str, entry: ModelEntry, folder: Path, pull: str) -> Finding:
+    model_directory = ModelDirectory(folder.parent)
+    if (trouble := why_unreadable(folder)) is not None:
+        return Finding(name, Status.MISSING, trouble, GIVE_RIGHTS)
+    wrong = model_directory.verify(entry)
+    if wrong is None:
+        return Finding(name, Status.OK, f"{entry.title}, in {folder}")
+    return Finding(name, Status.MISSING, wrong.partition(" Run `")[0], pull)
+
+
+def check_device(settings: AsrSettings, *, cuda_devices: int, place: Callable[[], object]) -> Finding:
+    """Check on which device the recogniser will run. `place` raises `RecogniserError` if that device cannot be used."""
+    try:
+        place()
+    except RecogniserError as error:
+        remedy = "Set asr.device to cpu or auto, or install the NVIDIA driver and the CUDA libraries."
+        return Finding("cuda", Status.MISSING, str(error), remedy)
+    if cuda_devices:
+        on = "not used, for asr.device is cpu" if settings.device == "cpu" else "the recogniser runs there"
+        return Finding("cuda", Status.OK, f"{cuda_devices} device{'' if cuda_devices == 1 else 's'}; {on}")
+    return Finding("cuda", Status.OK, "none; the recogniser runs on the CPU, which is enough")
+
+
+def check_engine(error: ImportError) -> Finding:
+    """Report a recogniser whose own libraries cannot be loaded."""
+    return Finding(
+        "recogniser",
+        Status.MISSING,
+        f"its libraries cannot be loaded: {error}",
+        "Install them anew: `make clean setup`.",
+    )

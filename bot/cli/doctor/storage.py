@@ -1,0 +1,68 @@
+"""Whether the bot can keep what it is to remember: the data directory and the database."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.cli.doctor.file_access import GIVE_RIGHTS, describe_unreadable, is_there
+from bot.cli.doctor.finding import Finding, Status
+from bot.store.dialects.open import describe_database
+from bot.store.dialects.sqlite import verify_database_file
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import SecretStr
+
+    from bot.settings import StorageSettings
+
+# Below this the database cannot even grow its journal.
+HOPELESS_BYTES = 20_000_000
+# Below this much free disk the check warns: an evening of talk takes a few MB, the rotated logs 120.
+SCARCE_BYTES = 500_000_000
+
+
+def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] | None = None) -> Finding:
+    """Check that the data directory, or its nearest existing parent, is writable and has enough free space."""
+    place = settings.data_dir.absolute()
+    existing = place
+    elsewhere = "or set storage.data_dir to another directory."
+    try:
+        existing = next(each for each in (place, *place.parents) if is_there(each))
+        with tempfile.TemporaryFile(dir=existing) as probe:
+            probe.write(b"\0" * 4096)
+            os.fsync(probe.fileno())
+        free = free_bytes(existing) if free_bytes is not None else shutil.disk_usage(existing).free
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        remedy = f"Make it writable for the user that runs the bot, {elsewhere}"
+        return Finding("data", Status.MISSING, f"{existing} cannot be written: {reason}", remedy)
+    detail = f"{place}, {free // 1_000_000:,} MB free"
+    if free < HOPELESS_BYTES:
+        return Finding("data", Status.MISSING, detail, f"Free some space, {elsewhere}")
+    if free < SCARCE_BYTES:
+        wanted = f"{SCARCE_BYTES // 1_000_000} are enough"
+        return Finding("data", Status.WARNING, f"{detail}; {wanted}", f"Free some space, {elsewhere}")
+    return Finding("data", Status.OK, detail)
+
+
+def check_database(place: Path | SecretStr) -> Finding:
+    """Check the database, if there is one already."""
+    try:
+        if not isinstance(place, Path):
+            return Finding("database", Status.OK, describe_database(place))
+        if not is_there(place):
+            return Finding("database", Status.OK, "none yet; the first session makes it")
+        verify_database_file(place)
+    except OSError as error:
+        assert isinstance(place, Path), "only files raise it"
+        return Finding("database", Status.MISSING, describe_unreadable(error, place), GIVE_RIGHTS)
+    except StoreError as error:
+        detail, _, remedy = str(error).partition(". ")
+        return Finding("database", Status.MISSING, detail, remedy)
+    return Finding("database", Status.OK, f"{place} is whole")

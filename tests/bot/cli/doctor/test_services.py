@@ -1,0 +1,117 @@
+"""The token, the language model, the tool servers and the pages for screens."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from pydantic import SecretStr
+
+from bot.cli.doctor.finding import Status
+from bot.cli.doctor.services import check_discord, check_language_model, check_mcp_server, check_screens
+from bot.errors import BotError
+from bot.llm.port import ChatModelError
+from bot.llm.settings import LlmSettings
+from bot.mcp.settings import McpServerSettings
+from bot.settings import DiscordSettings, WebSettings
+from tests.bot.cli.doctor.findings import is_missing
+from voice.screen.settings import ScreenSettings
+
+OFF, MODEL = ScreenSettings(enabled=False), ScreenSettings(model="eyes")
+TOKEN = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
+
+
+@pytest.mark.parametrize(
+    ("token", "status"),
+    [
+        ("é" * 24 + "." + "é" * 6 + "." + "é" * 24, Status.MISSING),
+        (None, Status.WARNING),
+        ("", Status.WARNING),
+        (TOKEN, Status.OK),
+        ("198622483471925248", Status.MISSING),
+        ("abc.def.ghi", Status.MISSING),
+        (TOKEN.replace(".", "-"), Status.MISSING),
+        ("not!base64" + TOKEN, Status.MISSING),
+        ("aGVsbG8gd29ybGQgaGVsbG8gd29y.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs", Status.MISSING),
+    ],
+)
+def test_discord_token(token: str | None, status: Status) -> None:
+    """An absent token is a warning, a malformed one is an error, and the token itself is never shown."""
+    finding = check_discord(DiscordSettings(token=None if token is None else SecretStr(token)))
+    assert finding.status is status
+    assert not token or token not in str(finding)
+
+
+def test_a_local_discord_takes_any_token() -> None:
+    """A local Discord accepts any token, because only Discord's own tokens have a fixed form."""
+    settings = DiscordSettings(token=SecretStr("anything"), api_base="http://127.0.0.1:1/api")
+    assert check_discord(settings).status is Status.OK
+
+
+@pytest.mark.asyncio
+async def test_language_model() -> None:
+    """An absent language model is a warning, one that does not answer is an error, and a wrong name is a warning with
+    the right names.
+    """
+
+    async def serves(_settings: LlmSettings) -> tuple[str, ...]:
+        return ("llama3.2", "qwen3")
+
+    async def refuses(_settings: LlmSettings) -> tuple[str, ...]:
+        raise ChatModelError("The language model at X refused the key. Check llm.api_key.", retryable=False)
+
+    assert (await check_language_model(LlmSettings(), serves)).status is Status.WARNING
+    settings = LlmSettings(base_url="http://127.0.0.1:11434/v1", model="qwen3")
+    assert (await check_language_model(settings, serves)).status is Status.OK
+    finding = await check_language_model(settings.model_copy(update={"model": "gpt"}), serves)
+    assert finding.status is Status.WARNING
+    assert finding.remedy == "Set llm.model to one of: llama3.2, qwen3."
+    finding = await check_language_model(settings, refuses)
+    assert is_missing(finding, detail="refused the key", remedy="Check llm.api_key.")
+
+
+@pytest.mark.asyncio
+async def test_mcp_servers() -> None:
+    """An MCP server that is away, lacks a tool or has no allowed tools is a warning, because the bot runs
+    without it.
+    """
+
+    async def offers(_settings: McpServerSettings) -> tuple[str, ...]:
+        return ("read_file", "write_file")
+
+    async def is_away(_settings: McpServerSettings) -> tuple[str, ...]:
+        raise BotError("there is no program 'uvx'")
+
+    server = McpServerSettings(name="files", command="uvx", tools=("read_file",))
+    assert (await check_mcp_server(server, offers)).detail == "1 tool may be called, 1 of them only on request"
+    harmless = server.model_copy(update={"read_only": ("*",)})
+    assert (await check_mcp_server(harmless, offers)).status is Status.OK
+    for changed, detail, remedy in (
+        ({"tools": ()}, "none of its tools may be called", "Name them in `tools`: read_file, write_file."),
+        ({"tools": ("rm",)}, "it has no rm", "It offers: read_file, write_file."),
+    ):
+        finding = await check_mcp_server(server.model_copy(update=changed), offers)
+        assert (finding.status, finding.detail, finding.remedy) == (Status.WARNING, detail, remedy)
+    finding = await check_mcp_server(server, is_away)
+    assert (finding.status, finding.detail) == (Status.WARNING, "it does not answer: there is no program 'uvx'")
+
+
+@pytest.mark.parametrize(
+    ("screen", "url", "installed", "status", "told"),
+    [
+        (ScreenSettings(), "", True, Status.OK, "on this machine alone"),
+        (ScreenSettings(), "https://watch.example.org", True, Status.OK, "pages at https://watch.example.org"),
+        (ScreenSettings(), "http://localhost:8095", True, Status.OK, "embedded reading"),
+        (ScreenSettings(), "http://watch.example.org", True, Status.WARNING, "not https"),
+        (ScreenSettings(), "", False, Status.WARNING, "nothing reads them"),
+        (MODEL, "", False, Status.WARNING, "the vision model alone"),
+        (MODEL, "", True, Status.OK, "the vision model eyes"),
+        (OFF, "", False, Status.OK, "switched off"),
+    ],
+)
+def test_screens(screen: ScreenSettings, url: str, installed: bool, status: Status, told: str) -> None:
+    """A finding about screens is at most a warning, and each warning has a remedy."""
+    finding = check_screens(screen, WebSettings(public_url=url), installed=installed)
+    assert finding.status is status
+    assert told in finding.detail
+    assert bool(finding.remedy) is (status is Status.WARNING)
