@@ -21,6 +21,7 @@ from benchmarks.asr.peers import WHISPER_CPP, PeerRecogniser, open_peer
 from benchmarks.asr.tally import Tally, ratio_at
 from benchmarks.disabled_logging import logging_disabled
 from benchmarks.errors import PeerError
+from benchmarks.figures import number_at
 from benchmarks.measuring import Measuring
 from benchmarks.reply.recordings import load_recordings
 from benchmarks.report import BenchmarkReport, Target, at_most
@@ -194,9 +195,6 @@ class _Measuring(Measuring):
         if defaults in alone:
             more = 100 * (alone[OURS].rate - alone[defaults].rate)
         share = ratio_at(alone[OURS], alone[defaults], *TYPICAL_S) if defaults in alone else None
-        crowd = self.ours.get("4 people")
-        delays = crowd.get("end_certain_to_text_ms") if isinstance(crowd, dict) else None
-        p95 = delays.get("p95") if isinstance(delays, dict) else None
         return (
             at_most("word error rate above faster-whisper's defaults, alone, points", "<= 0", more, 0),
             at_most(
@@ -206,7 +204,7 @@ class _Measuring(Measuring):
             at_most(
                 "end certain to text, four people at once, P95 ms",
                 "<= 600 ms",
-                float(p95) if isinstance(p95, int | float) else None,
+                number_at(self.ours, "4 people", "end_certain_to_text_ms", "p95"),
                 600,
             ),
         )

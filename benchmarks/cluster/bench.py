@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.child_process import child_process, python_module
 from benchmarks.errors import BenchmarkError
+from benchmarks.figures import number_at
 from benchmarks.measuring import Measuring
 from benchmarks.reply.recordings import load_recordings
 from benchmarks.report import Target, at_most
@@ -105,17 +106,14 @@ class _Measuring(Measuring):
 
 def cluster_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
     """Return the targets with their values in `ours`."""
-    calls = ours.get("a call")
-    more = calls.get("more_ms") if isinstance(calls, dict) else None
-    value = more.get("p50") if isinstance(more, dict) else None
-    pairs = calls.get("pairs") if isinstance(calls, dict) else None
+    pairs = number_at(ours, "a call", "pairs")
     return (
         at_most(
             "a call to the pool takes longer than one in process, P50 ms",
             f"<= {_MORE_MS:g} ms",
-            float(value) if isinstance(value, int | float) else None,
+            number_at(ours, "a call", "more_ms", "p50"),
             _MORE_MS,
-            f"{pairs} pairs" if pairs else "",
+            f"{pairs:.0f} pairs" if pairs else "",
         ),
     )
 

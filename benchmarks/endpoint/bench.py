@@ -22,6 +22,7 @@ from benchmarks.endpoint.curve import (
 )
 from benchmarks.endpoint.free_talk import TalkSet, make_free_talk
 from benchmarks.endpoint.observed_pauses import PauseObserver, observe_all
+from benchmarks.figures import number_at
 from benchmarks.measuring import Measuring
 from benchmarks.reply.recordings import load_recordings
 from benchmarks.report import BenchmarkReport, Target, at_most
@@ -134,7 +135,4 @@ def _first(recordings: Sequence[SpeechRecording], options: EndpointBenchOptions)
 
 
 def _of_policy(ours: Mapping[str, Json], *path: str) -> float | None:
-    at: object = ours
-    for name in (path[0], "policy", *path[1:]):
-        at = at.get(name) if isinstance(at, dict) else None
-    return float(at) if isinstance(at, int | float) and not isinstance(at, bool) else None
+    return number_at(ours, path[0], "policy", *path[1:])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.child_process import ChildProcess, child_process, python_module
+from benchmarks.figures import number_at
 from benchmarks.leaks.growth import growth
 from benchmarks.measuring import Measuring
 from benchmarks.report import BenchmarkReport, Target, at_most
@@ -79,15 +80,13 @@ async def _sampled(process: ChildProcess, op: str, total: int, progress: Progres
 def leaks_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
     """Return the targets with their values in `ours`."""
     targets = []
-    for name, figures in ours.items():
-        grown = figures.get("growth") if isinstance(figures, dict) else None
+    for name in ours:
         for what, most, goal in (
             ("rss_mb", _MEMORY_MB, f"<= {_MEMORY_MB:g} MB"),
             ("threads", 0.0, "0"),
             ("files", 0.0, "0"),
             ("tasks", 0.0, "0"),
         ):
-            value = grown.get(what) if isinstance(grown, dict) else None
-            number = float(value) if isinstance(value, int | float) else None
-            targets.append(at_most(f"growth over {name}: {what}", goal, number, most, name))
+            grown = number_at(ours, name, "growth", what)
+            targets.append(at_most(f"growth over {name}: {what}", goal, grown, most, name))
     return tuple(targets)

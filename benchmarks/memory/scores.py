@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from benchmarks.figures import number_at
 from benchmarks.memory.evaluation import sum_tallies
 from benchmarks.memory.fact_retrieval import FoundFacts
 from benchmarks.stats import mean_of_sum, percentile, share_of
@@ -48,10 +49,7 @@ def scores(courses: Sequence[EvaluationRun]) -> dict[str, Json]:
 
 def kept_share(figures: dict[str, Json], folds: int) -> float | None:
     """Return the share of facts in the injected text after `folds` folds, or None if there were fewer folds."""
-    after = figures.get("after_folds")
-    at = after.get(str(folds)) if isinstance(after, dict) else None
-    share = at.get("kept") if isinstance(at, dict) else None
-    return float(share) if isinstance(share, int | float) else None
+    return number_at(figures, "after_folds", str(folds), "kept")
 
 
 def found_scores(found: Iterable[FoundFacts]) -> dict[str, Json]:

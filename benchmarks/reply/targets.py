@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from benchmarks.figures import number_at
 from benchmarks.report import Target, at_least, at_most
 
 if TYPE_CHECKING:
@@ -21,35 +22,35 @@ def reply_targets(ours: Mapping[str, Json], peers: Mapping[str, Json] | None = N
     total = ("answers", "besides_the_model_server_ms")
     deciding = ("deciding", HELD_OUT)
     return (
-        at_most("end of speech to first voiced sound, P50 ms", "<= 800 ms", _number(ours, *total, "p50"), 800),
-        at_most("end of speech to first voiced sound, P95 ms", "<= 1.5 s", _number(ours, *total, "p95"), 1500),
+        at_most("end of speech to first voiced sound, P50 ms", "<= 800 ms", number_at(ours, *total, "p50"), 800),
+        at_most("end of speech to first voiced sound, P95 ms", "<= 1.5 s", number_at(ours, *total, "p95"), 1500),
         at_least(
-            "answers whose text was recognised ahead", ">= 95 %", _number(ours, "answers", "recognised_ahead"), 0.95
+            "answers whose text was recognised ahead", ">= 95 %", number_at(ours, "answers", "recognised_ahead"), 0.95
         ),
-        at_most("pauses inside speech that are cut", "<= 8 %", _number(ours, "pauses", "cut_share"), 0.08),
+        at_most("pauses inside speech that are cut", "<= 8 %", number_at(ours, "pauses", "cut_share"), 0.08),
         at_most(
             "final text after the end was sure, four speakers, P95 ms",
             "<= 600 ms",
-            _number(ours, "four speakers", "final_text_ms", "p95"),
+            number_at(ours, "four speakers", "final_text_ms", "p95"),
             600,
         ),
         at_most(
             "silent after the overlap qualified, P95 ms",
             "<= 250 ms",
-            _number(ours, "interruptions", "silent_after_ms", "p95"),
+            number_at(ours, "interruptions", "silent_after_ms", "p95"),
             250,
         ),
-        at_least("answered of what was for it, held-out talks", ">= 95 %", _number(ours, *deciding, "recall"), 0.95),
+        at_least("answered of what was for it, held-out talks", ">= 95 %", number_at(ours, *deciding, "recall"), 0.95),
         at_most(
             "unwanted answers in 10 minutes of company, held-out talks",
             "< 1",
-            _number(ours, *deciding, "unwanted_in_10_min"),
+            number_at(ours, *deciding, "unwanted_in_10_min"),
             0.999,
         ),
         at_most(
             "deciding with 99 hostile names and 400 words, CPU P95 ms",
             "<= 2 ms",
-            _number(ours, "deciding", "crowd", "worst_p95_ms"),
+            number_at(ours, "deciding", "crowd", "worst_p95_ms"),
             2,
         ),
         _pacing(ours),
@@ -59,11 +60,11 @@ def reply_targets(ours: Mapping[str, Json], peers: Mapping[str, Json] | None = N
 
 def _beside(name: str, ours: Mapping[str, Json], peers: Mapping[str, Json]) -> tuple[Target, ...]:
     """Return the targets of the comparison with a peer: no slower, and no more pauses cut or answers missing."""
-    answers = _number(ours, "answers", "recordings")
+    answers = number_at(ours, "answers", "recordings")
     sample = "" if answers is None else f"{answers:.0f} recordings each"
 
     def target(words: str, *path: str) -> Target:
-        theirs, own = _number(peers, name, *path), _number(ours, "answers", *path)
+        theirs, own = number_at(peers, name, *path), number_at(ours, "answers", *path)
         goal = "not measured" if theirs is None else f"<= {theirs:,.4g} ({name})"
         return at_most(f"{words}, beside {name}", goal, None if theirs is None else own, theirs or 0.0, sample)
 
@@ -81,12 +82,5 @@ def _pacing(ours: Mapping[str, Json]) -> Target:
     pacing = ours.get("pacing")
     rooms = pacing.get("rooms") if isinstance(pacing, dict) else None
     most = max(rooms, key=int) if isinstance(rooms, dict) and rooms else "10"
-    jitter_ms = _number(ours, "pacing", "rooms", most, "jitter_p99_ms")
+    jitter_ms = number_at(ours, "pacing", "rooms", most, "jitter_p99_ms")
     return at_most(f"pacing with {most} rooms, jitter P99 ms", "< 5 ms", jitter_ms, 4.999)
-
-
-def _number(figures: Json | Mapping[str, Json], *path: str) -> float | None:
-    at: object = figures
-    for name in path:
-        at = at.get(name) if isinstance(at, dict) else None
-    return float(at) if isinstance(at, int | float) and not isinstance(at, bool) else None

@@ -5,11 +5,13 @@ hour.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.disabled_logging import logging_disabled
-from benchmarks.machine import busy_sentence, describe_machine
-from benchmarks.report import BenchmarkReport, at_least, at_most
+from benchmarks.figures import number_at
+from benchmarks.measuring import Measuring
+from benchmarks.report import Target, at_least, at_most
 from benchmarks.screen.change_detection import measure_change_detection
 from benchmarks.screen.concurrent_replies import measure_concurrent_replies
 from benchmarks.screen.look_cost import measure_look_cost
@@ -18,71 +20,76 @@ from benchmarks.screen.synthetic_screens import jpeg, own_frame, scene
 from voice.screen.frame_diff import compare_frames
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from benchmarks.progress import Progress
-    from benchmarks.report import Json, Target
+    from benchmarks.report import BenchmarkReport, Json
     from benchmarks.screen.options import ScreenBenchOptions
 
 _MADE_UP = "The screens are made up: a head-up display over scenes of different unrest. Real games are harder to read."
 _SIMULATED = "The hour is simulated by the second; both ways of looking see the same one, and no model is asked."
 
 
-async def run(options: ScreenBenchOptions, progress: Progress) -> BenchmarkReport:
-    """Run every measurement. If the OCR reader is missing, the report shows that no text was read. The measurement of
-    replies needs the bot's other models and raises the bot's own errors if one is missing.
+async def run(
+    options: ScreenBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
+) -> BenchmarkReport:
+    """Run every measurement. `on_part` gets the unfinished report after each part.
+
+    If the OCR reader is missing, the report shows that no text was read. The measurement of replies needs the bot's
+    other models and raises the bot's own errors if one is missing.
     """
-    machine = describe_machine()
-    remarks = [_MADE_UP, _SIMULATED]
-    if (busy := busy_sentence()) is not None:
-        remarks.append(busy)
+    measuring = _Measuring(progress=progress, on_part=on_part, remarks=[_MADE_UP, _SIMULATED])
+    measuring.remark_if_busy()
     with logging_disabled():
-        gate = measure_change_detection(options.scenes, options.seed, progress)
+        await measuring.all_parts(options)
+    return measuring.report()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Measuring(Measuring):
+    """One run and its results so far."""
+
+    bench = "screen"
+
+    async def all_parts(self, options: ScreenBenchOptions) -> None:
+        """Measure the parts one after the other."""
+        seed, progress = options.seed, self.progress
+        gate = measure_change_detection(options.scenes, seed, progress)
         gate["check_and_compare_ms"] = _cost_ms()
-        reading = await measure_ocr_accuracy(options.readings, options.seed, progress)
-        latency = await measure_latency(options.events, options.seed, progress)
-        beside = await measure_concurrent_replies(options.answers, progress) if options.answers else {}
-        looks, peers = measure_look_cost(options.hours, options.seed, progress)
-    ours: dict[str, Json] = {"gate": gate, "reading": reading, "latency": latency, "hour": looks}
-    if beside:
-        ours["answers"] = beside
-    return BenchmarkReport(
-        bench="screen",
-        machine=machine,
-        ours=ours,
-        peers=peers,
-        targets=(*_targets(gate, reading, latency, looks, peers), *_answers(beside)),
-        remarks=tuple(remarks),
+        self._found("gate", gate)
+        self._found("reading", await measure_ocr_accuracy(options.readings, seed, progress))
+        self._found("latency", await measure_latency(options.events, seed, progress))
+        looks, others = measure_look_cost(options.hours, seed, progress)
+        self.peers.update(others)
+        self._found("hour", looks)
+        if options.answers:
+            self._found("answers", await measure_concurrent_replies(options.answers, progress))
+
+    def _found(self, name: str, figures: dict[str, Json]) -> None:
+        self.ours[name] = figures
+        self.part_done()
+
+    def targets(self) -> tuple[Target, ...]:
+        return screen_targets(self.ours, self.peers)
+
+
+def screen_targets(ours: Mapping[str, Json], peers: Mapping[str, Json]) -> tuple[Target, ...]:
+    """Return the targets with their values in `ours`, one beside looking at fixed times (`peers`)."""
+    calls, theirs = (
+        number_at(ours, "hour", "model_calls_per_hour"),
+        number_at(peers, "every 10 s", "model_calls_per_hour"),
     )
-
-
-def _targets(
-    gate: dict[str, Json],
-    reading: dict[str, Json],
-    latency: dict[str, Json],
-    looks: dict[str, Json],
-    peers: dict[str, Json],
-) -> tuple[Target, ...]:
-    ten = peers["every 10 s"]
-    assert isinstance(ten, dict)
-    calls, theirs = _number(looks["model_calls_per_hour"]), _number(ten["model_calls_per_hour"])
     fewer = None if calls is None or not theirs else calls / theirs
+    beside = ("answers", "beside a share")
+    first_sound_p95_ms = number_at(ours, *beside, "besides_the_model_server_ms", "p95")
     return (
-        at_least("transitions judged right", ">= 0.97", _number(gate["right"]), 0.97),
-        at_least("lines of text read", ">= 0.95", _number(reading["lines_read"]), 0.95),
-        at_most("a new line is a note after, P50", "<= 1.3 s", _number(latency["event_to_note_s_p50"]), 1.3),
+        at_least("transitions judged right", ">= 0.97", number_at(ours, "gate", "right"), 0.97),
+        at_least("lines of text read", ">= 0.95", number_at(ours, "reading", "lines_read"), 0.95),
+        at_most("a new line is a note after, P50", "<= 1.3 s", number_at(ours, "latency", "event_to_note_s_p50"), 1.3),
         at_most("model calls, beside looking every 10 s", "<= 0.9", fewer, 0.9),
-        at_most("a change of scene is seen after, P95", "<= 4 s", _number(looks["cut_seen_after_s_p95"]), 4.0),
-    )
-
-
-def _answers(beside: dict[str, Json]) -> tuple[Target, ...]:
-    """Return the targets for replies during a screen share: how late they are, and how many are missing."""
-    figures = beside.get("beside a share")
-    told = figures if isinstance(figures, dict) else {}
-    spread = told.get("besides_the_model_server_ms")
-    p95 = _number(spread.get("p95")) if isinstance(spread, dict) else None
-    return (
-        at_most("beside a share: end of speech to first voiced sound, P95 ms", "<= 1.5 s", p95, 1_500),
-        at_most("beside a share: answers missing", "0", _number(told.get("unanswered")), 0),
+        at_most("a change of scene is seen after, P95", "<= 4 s", number_at(ours, "hour", "cut_seen_after_s_p95"), 4.0),
+        at_most("beside a share: end of speech to first voiced sound, P95 ms", "<= 1.5 s", first_sound_p95_ms, 1_500),
+        at_most("beside a share: answers missing", "0", number_at(ours, *beside, "unanswered"), 0),
     )
 
 
@@ -94,7 +101,3 @@ def _cost_ms() -> float:
     for _ in range(20):
         compare_frames(before, own_frame(data).luma)
     return round(1000 * (time.process_time() - began) / 20, 2)
-
-
-def _number(value: Json) -> float | None:
-    return float(value) if isinstance(value, int | float) else None

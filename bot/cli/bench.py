@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bot.cli.output import open_console, say
+from bot.cli.progress_bar import ProgressBar
 from bot.cli.signals import until_stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-
-    from rich.console import Console
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from benchmarks.progress import Progress
     from benchmarks.report import BenchmarkReport
-
-    OnPart = Callable[[BenchmarkReport], None]
 
 app = typer.Typer(
     name="bench",
@@ -337,7 +333,7 @@ def screen(
     from benchmarks.screen.options import ScreenBenchOptions
 
     options = replace(ScreenBenchOptions.quick() if quick else ScreenBenchOptions(), seed=seed)
-    _measure(lambda progress, _: run(options, progress), json_file)
+    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 def _without_defaults(given: Mapping[str, object]) -> dict[str, Any]:
@@ -356,7 +352,7 @@ def _measure(
     json_file: Path | None,
 ) -> None:
     """Run a benchmark with its progress shown, and show its report. The file has what was measured so far."""
-    with _shown() as progress:
+    with ProgressBar() as progress:
         report = asyncio.run(until_stopped(run(progress, lambda part: _write(part, json_file))))
     _tell(report, json_file)
 
@@ -376,48 +372,3 @@ def _tell(report: BenchmarkReport, json_file: Path | None) -> None:
     _write(report, json_file)
     if json_file is not None:
         say(f"The figures are in {json_file}.")
-
-
-@contextmanager
-def _shown() -> Iterator[Progress]:
-    """Show progress on stderr: a bar on a terminal, otherwise a line for each step."""
-    console = open_console(stderr=True)
-    with _Bar(console) as bar:
-        yield bar
-
-
-class _Bar:
-    """A progress bar for the present step."""
-
-    def __init__(self, console: Console) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        self._console = console
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-        )
-        self._task = self._progress.add_task("starting", total=None)
-
-    def __enter__(self) -> _Bar:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._progress.stop()
-
-    def step(self, name: str, *, total: int) -> None:
-        self._progress.reset(self._task, total=total, description=name)
-        if not self._console.is_terminal:
-            self._console.print(name, markup=False)
-
-    def advance(self, count: int = 1) -> None:
-        self._progress.advance(self._task, count)
-
-    def say(self, line: str) -> None:
-        """Print a line above the bar."""
-        self._console.print(line, markup=False)
