@@ -7,7 +7,6 @@ through the interruptions. Times are taken where packets reach the media server.
 from __future__ import annotations
 
 import asyncio
-import ssl
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -18,14 +17,15 @@ from benchmarks.child_process import ANSWER_TIMEOUT_S, ChildErrors, child_proces
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from rehearsal.people.person import ScriptedPerson
+from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator
 
     from benchmarks.child_process import ChildProcess
     from rehearsal.discord.arrivals import PacketArrival
+    from rehearsal.people.person import ScriptedPerson
 
 _PERSON_ID = 2001
 _FIRST_GUILD_ID, _FIRST_CHANNEL_ID = 5001, 6001
@@ -71,7 +71,7 @@ class ManyRooms:
                 kept.append(arrival)
 
         discord.watch_arrivals(keep)
-        person = await self._stack.enter_async_context(_person(discord))
+        person = await self._stack.enter_async_context(scripted_member(discord, _PERSON_ID))
         where = bot_address(discord)
         if number == 0:
             settings = {**self._settings, "storage.data_dir": str(data_dir)}
@@ -116,18 +116,6 @@ async def open_many_rooms(clip: Path) -> AsyncIterator[tuple[ManyRooms, Path]]:
                 yield rooms, folder
             finally:
                 await rooms.hush()
-
-
-def _person(discord: LocalDiscord) -> ScriptedPerson:
-    async def join() -> Mapping[str, object]:
-        credentials = await discord.join(_PERSON_ID)
-        return {"state": credentials.state, "server": credentials.server}
-
-    async def leave() -> None:
-        await discord.leave(_PERSON_ID)
-
-    trusted = ssl.create_default_context(cafile=str(discord.certificate_path))
-    return ScriptedPerson(user_id=_PERSON_ID, name="Ada", join=join, leave=leave, tls=trusted)
 
 
 def _guild(number: int) -> GuildSpec:

@@ -8,7 +8,6 @@ which then answers everything. The listener receives what another participant wo
 from __future__ import annotations
 
 import asyncio
-import ssl
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -19,17 +18,17 @@ from bot.cli.rehearsal.companion import InProcessCompanion
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from rehearsal.people.person import ScriptedPerson
 from rehearsal.runner.local_environment import discord_addresses
 from rehearsal.runner.ports import BotSetup
 from rehearsal.runner.record import RunRecord
+from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
-    from rehearsal.people.person import ClipPlayback
+    from rehearsal.people.person import ClipPlayback, ScriptedPerson
     from rehearsal.people.received_speech import ReceivedSpeech
 
 _GUILD_ID, _VOICE_ID, _TEXT_ID = 500, 600, 601
@@ -106,19 +105,7 @@ async def open_room(
 
 async def enter_person(stack: AsyncExitStack, discord: LocalDiscord, user_id: int) -> ScriptedPerson:
     """Bring a member of `benchmark_guild` into the voice channel until `stack` is closed."""
-
-    async def join() -> Mapping[str, object]:
-        credentials = await discord.join(user_id, channel_id=_VOICE_ID)
-        return {"state": credentials.state, "server": credentials.server}
-
-    async def leave() -> None:
-        await discord.leave(user_id)
-
-    trusted = ssl.create_default_context(cafile=str(discord.certificate_path))
-    name = discord.guild.member(user_id).name
-    return await stack.enter_async_context(
-        ScriptedPerson(user_id=user_id, name=name, join=join, leave=leave, tls=trusted)
-    )
+    return await stack.enter_async_context(scripted_member(discord, user_id, channel_id=_VOICE_ID))
 
 
 def benchmark_guild(people: int) -> GuildSpec:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ssl
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -15,9 +14,9 @@ from rehearsal.discord.header_replay import HeaderReplay
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
-from rehearsal.people.person import ScriptedPerson
 from rehearsal.people.screen_share import ScreenSharePage
 from rehearsal.runner.ports import DiscordAddresses, SpeechTimes
+from rehearsal.runner.scripted_member import scripted_member
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rehearsal.discord.interactions import InteractionResult
+    from rehearsal.people.person import ScriptedPerson
     from rehearsal.people.received_speech import ReceivedSpeech
     from rehearsal.script.scenario import NetworkSpec, OptionValue, Scenario
 
@@ -59,7 +59,6 @@ class LocalEnvironment:
         self.discord = discord
         self._clips = clips
         self._stack = stack
-        self._tls = ssl.create_default_context(cafile=str(discord.certificate_path))
         self._names = {person.id: person.name for person in scenario.people}
         # A scenario writes names in the options of a command, whereas Discord's client sends ids.
         self._ids_by_name = {person.name: person.id for person in scenario.people} | {
@@ -87,15 +86,7 @@ class LocalEnvironment:
         """Bring a person into the voice channel. Return when the person can speak and hear."""
         if user_id in self._connected:
             return
-
-        async def join() -> Mapping[str, object]:
-            credentials = await self.discord.join(user_id, channel_id=_VOICE_ID)
-            return {"state": credentials.state, "server": credentials.server}
-
-        async def leave() -> None:
-            await self.discord.leave(user_id)
-
-        person = ScriptedPerson(user_id=user_id, name=self._names[user_id], join=join, leave=leave, tls=self._tls)
+        person = scripted_member(self.discord, user_id, channel_id=_VOICE_ID)
         connection = await self._stack.enter_async_context(contextlib.AsyncExitStack())
         await connection.enter_async_context(person)
         self._connected[user_id] = person, connection

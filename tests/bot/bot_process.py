@@ -6,20 +6,20 @@ import asyncio
 import os
 import signal
 import sqlite3
-import ssl
 import sys
 from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING
 
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
-from rehearsal.people.person import ScriptedPerson
+from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from rehearsal.discord.server import LocalDiscord
+    from rehearsal.people.person import ScriptedPerson
 
 ADA = 2001
 # A slow machine loads a model, connects and recognises a sentence within this time.
@@ -114,17 +114,9 @@ async def started(command: list[str], local: LocalDiscord, folder: Path, **own: 
         await process.gone()
 
 
-@asynccontextmanager
-async def ada_in(local: LocalDiscord) -> AsyncIterator[ScriptedPerson]:
-    """Let Ada join the voice channel."""
-
-    async def join() -> Mapping[str, object]:
-        credentials = await local.join(ADA)
-        return {"state": credentials.state, "server": credentials.server}
-
-    tls = ssl.create_default_context(cafile=str(local.certificate_path))
-    async with ScriptedPerson(user_id=ADA, name="Ada", join=join, tls=tls) as person:
-        yield person
+def ada_in(local: LocalDiscord) -> ScriptedPerson:
+    """Return Ada, who is in the voice channel while her context lasts."""
+    return scripted_member(local, ADA)
 
 
 def stored(folder: Path) -> list[tuple[str, int, str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import ssl
 from contextlib import asynccontextmanager, closing
 from dataclasses import fields
 from datetime import UTC
@@ -22,13 +21,13 @@ from config.schema import Settings
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from rehearsal.people.person import ScriptedPerson
+from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
 from tests.bot.discord.test_client import ADA, PATIENCE_S, settings_for, settle
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from bot.app import RunningBot
@@ -92,19 +91,6 @@ async def asking(running: RunningBot) -> AsyncIterator[Readiness]:
         yield Readiness(http)
 
 
-@asynccontextmanager
-async def ada_in(local: LocalDiscord) -> AsyncIterator[ScriptedPerson]:
-    """Let Ada join the voice channel."""
-
-    async def join() -> Mapping[str, object]:
-        credentials = await local.join(ADA)
-        return {"state": credentials.state, "server": credentials.server}
-
-    tls = ssl.create_default_context(cafile=str(local.certificate_path))
-    async with ScriptedPerson(user_id=ADA, name="Ada", join=join, tls=tls) as person:
-        yield person
-
-
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whisper_model_dir: Path) -> None:
@@ -115,7 +101,7 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whispe
     clip = Clip.load(CLIP)
     async with (
         LocalDiscord() as local,
-        ada_in(local) as ada,
+        scripted_member(local, ADA) as ada,
         running_bot(
             settings_in(tmp_path, local, whisper_model_dir, models=MODELS), observe=ignore_event, zone=UTC, rejoin=False
         ) as running,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import ssl
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
@@ -20,10 +19,10 @@ from bot.room import membership
 from config.load import load
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, SPARE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.people.person import ScriptedPerson
 from rehearsal.runner.local_environment import discord_addresses
 from rehearsal.runner.observations import ObservedTurn
 from rehearsal.runner.ports import BotSetup, StoredTurn
+from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 from rehearsal.words import sounds_like
 from tests.browser.chromium import browser
@@ -31,10 +30,11 @@ from tests.browser.evening import PATIENCE_S, until
 from tests.browser.game import GAME
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator
 
     from playwright.async_api import Page
 
+    from rehearsal.people.person import ScriptedPerson
     from rehearsal.runner.observations import Observation
     from rehearsal.servers.chat import ChatCall
 
@@ -139,15 +139,14 @@ async def living_room(*history: str, **settings: object) -> AsyncIterator[Living
                 }
             )
         )
-        trusted = ssl.create_default_context(cafile=str(discord.certificate_path))
-        listener = _person(discord, SPARE_BOT_ID, trusted)
+        listener = scripted_member(discord, SPARE_BOT_ID)
         ear = await stack.enter_async_context(RehearsalRecognizer(load().asr))
         here = LivingRoom(discord, model, listener, ear)
         behaviour.answer = here.answer
         await companion.start(_environment(discord, history), here.seen.append)
         stack.push_async_callback(companion.stop)
         here.stay = await stack.enter_async_context(AsyncExitStack())
-        await here.stay.enter_async_context(_person(discord, ADA_ID, trusted))
+        await here.stay.enter_async_context(scripted_member(discord, ADA_ID))
         await stack.enter_async_context(listener)
         await here.command("join")
         async with asyncio.timeout(PATIENCE_S):
@@ -158,17 +157,6 @@ async def living_room(*history: str, **settings: object) -> AsyncIterator[Living
         here.page.set_default_timeout(1000 * PATIENCE_S)
         await here.game.set_content(GAME)
         yield here
-
-
-def _person(discord: LocalDiscord, user_id: int, trusted: ssl.SSLContext) -> ScriptedPerson:
-    async def join() -> Mapping[str, object]:
-        credentials = await discord.join(user_id)
-        return {"state": credentials.state, "server": credentials.server}
-
-    async def leave() -> None:
-        await discord.leave(user_id)
-
-    return ScriptedPerson(user_id=user_id, name=discord.guild.member(user_id).name, join=join, leave=leave, tls=trusted)
 
 
 def _environment(discord: LocalDiscord, history: tuple[str, ...]) -> BotSetup:

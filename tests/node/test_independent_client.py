@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from rehearsal.discord import LocalDiscord, NetworkConditions
+from rehearsal.runner.scripted_member import scripted_member
 from tests.node.client import node_client
-from tests.rehearsal.discord.people import guest
 from tests.rehearsal.discord.stock import Tone, connect, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 
@@ -45,7 +45,7 @@ def _recorded(path: Path) -> NDArray[np.int16]:
 async def test_it_hears_a_person_and_the_person_hears_it(independent_client: Path, tmp_path: Path) -> None:
     """A person and the client hear each other with padding, at the right pitch, and every frame is decrypted."""
     record = tmp_path / "heard.pcm"
-    async with LocalDiscord(network=NetworkConditions(padding=0.3)) as local, guest(local, ADA) as ada:
+    async with LocalDiscord(network=NetworkConditions(padding=0.3)) as local, scripted_member(local, ADA) as ada:
         async with node_client(local, independent_client, user_id=CHLOE, listen=ADA, record=record) as node:
             ready = await node.event("ready")
             assert len(ready["privacyCode"]) == 30
@@ -73,7 +73,7 @@ async def test_it_hears_the_stock_bot_after_every_fault(independent_client: Path
     async with (
         LocalDiscord() as local,
         stock_bot(local, BOT) as bot,
-        guest(local, ADA) as ada,
+        scripted_member(local, ADA) as ada,
         node_client(local, independent_client, user_id=CHLOE, listen=BOT, record=record) as node,
     ):
         voice = await connect(bot)

@@ -15,7 +15,7 @@ from bot.errors import SetupError
 from bot.settings import DiscordSettings
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.header_replay import HeaderReplay
-from tests.rehearsal.discord.people import guest
+from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import repointed, until
 from tests.rehearsal.people.sounds import clip_of
 
@@ -40,7 +40,7 @@ def settings_of(local: LocalDiscord, *, token: str = f"{BOT}.test") -> DiscordSe
 @pytest.mark.asyncio
 async def test_what_comes_is_noted_and_can_be_replayed(tmp_path: Path) -> None:
     said: list[str] = []
-    async with LocalDiscord() as local, guest(local, ADA) as ada:
+    async with LocalDiscord() as local, scripted_member(local, ADA) as ada:
         with repointed(local):
 
             async def speak() -> None:

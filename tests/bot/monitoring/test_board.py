@@ -17,11 +17,12 @@ from bot.settings import DiscordSettings
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
+from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.servers.chat import LocalChatServer
 from tests.bot.discord.test_client import ADA, PATIENCE_S
 from tests.bot.monitoring.prometheus import REPOSITORY, scraping
 from tests.bot.monitoring.test_metrics import new_metrics, samples
-from tests.bot.test_app_health import CLIP, ada_in, settings_in
+from tests.bot.test_app_health import CLIP, settings_in
 from voice.asr.scheduler import RecognizerFigures
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ async def test_every_query_of_the_board_is_answered(tmp_path: Path, whisper_mode
     and has data; what people wait for has a number.
     """
     clip = Clip.load(CLIP)
-    async with LocalChatServer() as server, LocalDiscord() as local, ada_in(local) as ada:
+    async with LocalChatServer() as server, LocalDiscord() as local, scripted_member(local, ADA) as ada:
         settings = settings_in(
             tmp_path,
             local,

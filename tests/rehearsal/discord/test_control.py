@@ -10,7 +10,7 @@ import discord
 import pytest
 
 from rehearsal.discord import LocalDiscord
-from tests.rehearsal.discord.people import guest
+from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import StockBot, stock_bot
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ async def test_a_member_joins_and_leaves() -> None:
         assert moved["state"]["session_id"] != joined["state"]["session_id"]
         channel = bot.get_channel(602)
         assert isinstance(channel, discord.VoiceChannel)
-        async with guest(local, BEN):
+        async with scripted_member(local, BEN):
             assert {member.display_name for member in channel.members} <= {"Ada"}
         assert await control.post(f"/members/{ADA}/leave") == (200, {"left": True})
         status, answer = await control.post(f"/members/{ADA}/leave")
@@ -93,7 +93,12 @@ async def test_the_network_is_set_and_told() -> None:
 @pytest.mark.asyncio
 async def test_faults_and_their_options() -> None:
     """The answer to a fault names the affected users. `user_id` and the options are given in the body."""
-    async with LocalDiscord() as local, _control(local) as control, guest(local, ADA), guest(local, BEN):
+    async with (
+        LocalDiscord() as local,
+        _control(local) as control,
+        scripted_member(local, ADA),
+        scripted_member(local, BEN),
+    ):
         status, answer = await control.post("/fault/rtcp", {"user_id": str(ADA), "count": 3})
         assert (status, answer) == (200, {"fault": "rtcp", "user_ids": [str(ADA)], "packets": 3})
         status, answer = await control.post("/fault/rtcp")
@@ -202,7 +207,7 @@ async def test_a_message_is_posted() -> None:
 async def test_the_status_tells_everything() -> None:
     """The status has members, voice states, epoch, leaves, packets, network, messages and addresses."""
     async with LocalDiscord() as local, _control(local) as control, stock_bot(local, BOT):
-        async with guest(local, ADA) as ada, guest(local, BEN):
+        async with scripted_member(local, ADA) as ada, scripted_member(local, BEN):
             await ada.meet(BEN)
             status, told = await control.get("/status")
         assert status == 200

@@ -12,7 +12,7 @@ import pytest
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.faults import FAULTS
 from rehearsal.errors import LocalDiscordError
-from tests.rehearsal.discord.people import guest
+from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import Tone, connect, encrypted, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 
@@ -38,7 +38,7 @@ async def _hears(listener: ScriptedPerson, voice: discord.VoiceClient) -> None:
 @pytest.mark.asyncio
 async def test_an_invalid_commit_is_recovered_from() -> None:
     """After an invalid commit, the client sends op 31 and a new key package. It is removed, added again, and heard."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, guest(local, ADA) as ada:
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, scripted_member(local, ADA) as ada:
         voice = await connect(bot)
         await ada.meet(BOT)
         await _hears(ada, voice)
@@ -72,7 +72,7 @@ async def test_everybody_makes_the_group_anew_on_request() -> None:
 @pytest.mark.asyncio
 async def test_encryption_ends_and_begins_again() -> None:
     """A downgrade is announced, made ready and executed. After the upgrade, the bot is heard encrypted again."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, guest(local, ADA) as ada:
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, scripted_member(local, ADA) as ada:
         voice = await connect(bot)
         await ada.meet(BOT)
         await local.fault("downgrade")
@@ -89,12 +89,12 @@ async def test_encryption_ends_and_begins_again() -> None:
 @pytest.mark.asyncio
 async def test_a_broken_voice_websocket_is_resumed_with_what_was_missed() -> None:
     """A person's client resumes (op 7, op 9) with the same keys, and learns who joined while it was disconnected."""
-    async with LocalDiscord() as local, guest(local, ADA) as ada, guest(local, BEN) as ben:
+    async with LocalDiscord() as local, scripted_member(local, ADA) as ada, scripted_member(local, BEN) as ben:
         await ada.meet(BEN)
         for close_code in (0, 4015):
             resumes = ada.resumes
             await local.fault("kill_voice_websocket", user_id=ADA, close_code=close_code)
-            async with guest(local, 2003) as chloe:
+            async with scripted_member(local, 2003) as chloe:
                 await ada.meet(2003)
                 await chloe.meet(ADA)
             assert (ada.resumes, ada.sessions) == (resumes + 1, 1)
@@ -104,7 +104,11 @@ async def test_a_broken_voice_websocket_is_resumed_with_what_was_missed() -> Non
 @pytest.mark.asyncio
 async def test_a_session_that_nobody_resumes_ends() -> None:
     """A session that is not resumed within the time window ends."""
-    async with LocalDiscord(resume_window_s=0.05) as local, guest(local, ADA), guest(local, BEN) as ben:
+    async with (
+        LocalDiscord(resume_window_s=0.05) as local,
+        scripted_member(local, ADA),
+        scripted_member(local, BEN) as ben,
+    ):
         await ben.meet(ADA)
         session = local._voice.session_of(ADA)
         assert session is not None
@@ -116,7 +120,7 @@ async def test_a_session_that_nobody_resumes_ends() -> None:
 @pytest.mark.asyncio
 async def test_stock_discord_py_comes_back_with_a_new_key() -> None:
     """discord.py does not resume. It leaves, joins again, and gets a new key and a new SSRC."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, guest(local, ADA) as ada:
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, scripted_member(local, ADA) as ada:
         voice = await connect(bot)
         await ada.meet(BOT)
         old_key, old_ssrc = list(voice._connection.secret_key), voice._connection.ssrc
@@ -134,7 +138,7 @@ async def test_stock_discord_py_comes_back_with_a_new_key() -> None:
 @pytest.mark.asyncio
 async def test_a_channel_migrates_to_another_endpoint() -> None:
     """After a VOICE_SERVER_UPDATE during a call, discord.py and a person's client change to the new endpoint."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, guest(local, ADA) as ada:
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, scripted_member(local, ADA) as ada:
         voice = await connect(bot)
         await ada.meet(BOT)
         old_endpoint, old_ssrc = local.voice_endpoint, voice._connection.ssrc
@@ -154,7 +158,7 @@ async def test_a_channel_migrates_to_another_endpoint() -> None:
 @pytest.mark.asyncio
 async def test_rtcp_and_video_come_between_and_disturb_nobody(tmp_path: Path) -> None:
     """Injected RTCP and video packets reach the clients, and audio sent at the same time is still heard."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, guest(local, ADA) as ada:
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, scripted_member(local, ADA) as ada:
         voice = await connect(bot)
         await ada.meet(BOT)
         kinds: list[int] = []
@@ -172,7 +176,7 @@ async def test_rtcp_and_video_come_between_and_disturb_nobody(tmp_path: Path) ->
 @pytest.mark.asyncio
 async def test_op_5_comes_late_when_asked() -> None:
     """With the fault `late_speaking`, audio arrives before op 5, until the delay is set back to 0."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, guest(local, ADA) as ada:
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, scripted_member(local, ADA) as ada:
         voice = await connect(bot)
         await ada.meet(BOT)
         order: list[str] = []
@@ -196,7 +200,7 @@ async def test_op_5_comes_late_when_asked() -> None:
 @pytest.mark.asyncio
 async def test_malformed_proposals_reach_the_bot() -> None:
     """Malformed proposals end the reader of unmodified discord.py, while the client still seems connected."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, guest(local, ADA) as ada:
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, scripted_member(local, ADA) as ada:
         voice = await connect(bot)
         await ada.meet(BOT)
         runner = voice._connection._runner
@@ -210,7 +214,7 @@ async def test_malformed_proposals_reach_the_bot() -> None:
 @pytest.mark.asyncio
 async def test_a_person_recovers_from_malformed_proposals() -> None:
     """A person's client reports malformed proposals (op 31), is removed, and is added again."""
-    async with LocalDiscord() as local, guest(local, ADA) as ada, guest(local, BEN) as ben:
+    async with LocalDiscord() as local, scripted_member(local, ADA) as ada, scripted_member(local, BEN) as ben:
         await ada.meet(BEN)
         before = local.status()["epoch"]
         await local.fault("malformed_proposals", user_id=ADA)
@@ -234,7 +238,7 @@ async def test_faults_that_cannot_be_are_plain_sentences() -> None:
             await local.fault("rtcp", speed=1)
         with pytest.raises(LocalDiscordError, match="count of the fault rtcp is a number from 1 to 1000; 0 is not"):
             await local.fault("rtcp", count=0)
-        async with guest(local, ADA):
+        async with scripted_member(local, ADA):
             with pytest.raises(LocalDiscordError, match="close_code is 0"):
                 await local.fault("kill_voice_websocket", close_code=7)
 

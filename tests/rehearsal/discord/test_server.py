@@ -11,7 +11,7 @@ import pytest
 
 from rehearsal.discord import GuildSpec, LocalDiscord, Member
 from rehearsal.errors import LocalDiscordError
-from tests.rehearsal.discord.people import guest
+from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import Tone, connect, encrypted, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 
@@ -56,8 +56,8 @@ async def test_two_stock_bots_and_a_person_hear_each_other(tmp_path: Path) -> No
         LocalDiscord() as local,
         stock_bot(local, BOT) as bot,
         stock_bot(local, SPARE) as spare,
-        guest(local, ADA) as ada,
-        guest(local, BEN) as ben,
+        scripted_member(local, ADA) as ada,
+        scripted_member(local, BEN) as ben,
     ):
         first, second = await connect(bot), await connect(spare)
         await ada.meet(BOT)
@@ -79,7 +79,7 @@ async def test_keys_change_with_everybody_who_comes_or_goes() -> None:
         first, second = await connect(bot), await connect(spare)
         await until(lambda: encrypted(first, second), "the first epoch")
         before = local.status()["epoch"]
-        async with guest(local, ADA) as ada:
+        async with scripted_member(local, ADA) as ada:
             await ada.meet(BOT)
             await until(lambda: local.status()["epoch"] == before + 1 and encrypted(first, second), "her epoch")
             assert set(local.status()["leaves"]) == {str(BOT), str(SPARE), str(ADA)}

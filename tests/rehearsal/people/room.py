@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import ssl
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rehearsal.people.person import ScriptedPerson
+from rehearsal.runner.scripted_member import scripted_member
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator
 
     from rehearsal.discord.server import LocalDiscord
     from rehearsal.people.clip import Clip
+    from rehearsal.people.person import ScriptedPerson
 
 ADA, BEN, CLEO = 41_001, 41_002, 41_003
 NAMES = {ADA: "Ada", BEN: "Ben", CLEO: "Cleo"}
@@ -28,14 +29,7 @@ class Room:
 
     def person(self, user_id: int) -> ScriptedPerson:
         """Return a person who has not joined yet."""
-
-        async def join() -> Mapping[str, Any]:
-            return (await self.discord.join(user_id)).as_dict()
-
-        async def leave() -> None:
-            await self.discord.leave(user_id)
-
-        return ScriptedPerson(user_id=user_id, name=NAMES[user_id], join=join, leave=leave, tls=self.tls)
+        return scripted_member(self.discord, user_id)
 
     @contextlib.asynccontextmanager
     async def two(self) -> AsyncIterator[tuple[ScriptedPerson, ScriptedPerson]]:

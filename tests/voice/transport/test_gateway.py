@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from rehearsal.discord import LocalDiscord
-from tests.rehearsal.discord.people import guest
+from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 from tests.voice.transport.link_scene import ADA, BOT, CHANNEL, Listener, Scene, no_voice_threads, voice_channel
@@ -115,7 +115,7 @@ async def test_a_connection_needs_no_main_client(tmp_path: Path) -> None:
     another voice server's word, and leaves.
     """
     listener = Listener()
-    async with LocalDiscord() as local, stock_bot(local, BOT) as client, guest(local, ADA) as ada:
+    async with LocalDiscord() as local, stock_bot(local, BOT) as client, scripted_member(local, ADA) as ada:
         tls = ssl.create_default_context(cafile=str(local.certificate_path))
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls)) as session:
             gateway = DistantGateway(DiscordMainGateway(client, voice_channel(client)), session)
@@ -147,7 +147,7 @@ async def test_a_stale_process_leaves_the_channel_to_its_owner(tmp_path: Path) -
     ):
         await stale.enter_async_context(linked(local, one, first, tmp_path))
         first.owns = False
-        async with linked(local, other, second, tmp_path) as room, guest(local, ADA) as ada:
+        async with linked(local, other, second, tmp_path) as room, scripted_member(local, ADA) as ada:
             await ada.meet(BOT)
             await room.hears(ada)
             await stale.aclose()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from discord.voice_state import ConnectionFlowState
 
-from tests.rehearsal.discord.people import guest
+from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import until
 from tests.rehearsal.people.sounds import clip_of
 from tests.voice.transport.link_scene import ADA, BEN, BOT, CHANNEL, SIDE_ROOM, ask_nobody, scene, voice_channel
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 async def test_a_person_is_heard(tmp_path: Path) -> None:
     """A person who joins, speaks and leaves is heard with the right length and tone, and nothing fails."""
     async with scene(tmp_path) as room:
-        async with guest(room.local, ADA) as ada:
+        async with scripted_member(room.local, ADA) as ada:
             await ada.meet(BOT)
             await room.hears(ada)
             await room.hears(ada)
@@ -56,7 +56,7 @@ async def test_a_person_is_heard(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 async def test_bursts_of_padding_are_no_loss(tmp_path: Path) -> None:
     """Fifty padded packets at once at each silence, half of them nothing but padding, cost no frame and no wait."""
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.local.fault("padding_bursts", count=50)
         for _ in range(3):
@@ -72,7 +72,7 @@ async def test_frames_in_the_clear_are_not_heard_and_recover_nothing(tmp_path: P
     """Frames that come in the clear though the call is encrypted are not heard. The rest of the talkspurt is, and the
     group is left alone.
     """
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.local.fault("clear_frames", share=0.1)
         for _ in range(3):
@@ -93,7 +93,11 @@ async def test_padding_loss_and_reordering_lose_no_talkspurt(tmp_path: Path) -> 
     """With 5 % padding, loss and reordering, every talkspurt has its full length. Missing frames are recovered or
     concealed.
     """
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada, guest(room.local, BEN) as ben:
+    async with (
+        scene(tmp_path) as room,
+        scripted_member(room.local, ADA) as ada,
+        scripted_member(room.local, BEN) as ben,
+    ):
         await ada.meet(BOT)
         await ben.meet(BOT)
         await ada.meet(BEN)
@@ -110,7 +114,7 @@ async def test_padding_loss_and_reordering_lose_no_talkspurt(tmp_path: Path) -> 
 @pytest.mark.parametrize("fault", ["malformed_proposals", "invalid_commit"])
 async def test_bad_mls_messages_are_survived(tmp_path: Path, fault: str) -> None:
     """After garbage as op 27 or op 29 the bot joins the MLS group again and hears on the same connection."""
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.hears(ada)
         epoch = room.local.status()["epoch"]
@@ -130,7 +134,7 @@ async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: i
     If the session still exists it is resumed: the SSRC and the group stay the same, and nobody sees the bot leave and
     join.
     """
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.hears(ada)
         ssrc, epoch = room.ssrc(), room.local.status()["epoch"]
@@ -153,7 +157,7 @@ async def test_a_disconnection_without_a_reason_is_told_at_once_and_mended(
     once, asks Discord whether the bot is still in the channel, and joins again.
     """
     monkeypatch.setattr(connection_state, "_WORD_S", 0.1)
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=close_code)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Recovering, Connected], "coming back")
@@ -178,7 +182,7 @@ async def test_being_taken_out_without_a_word_is_final(tmp_path: Path, monkeypat
 @pytest.mark.asyncio
 async def test_a_voice_websocket_that_goes_silent_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A voice server that answers nothing any more, not even heartbeats, is noticed by its silence."""
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         monkeypatch.setattr(websocket, "_SILENCE_S", 0.01)
         await until(lambda: Lost in room.listener.kinds(), "noticing")
@@ -193,7 +197,7 @@ async def test_a_nat_that_forgets_does_not_deafen(tmp_path: Path, monkeypatch: p
     first frame on, because keepalives leave meanwhile. Their round trip is measured.
     """
     monkeypatch.setattr(keepalive, "KEEPALIVE_EVERY_S", 0.5)
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.local.fault("forgetful_nat", user_id=BOT, idle_s=2)
         since = time.monotonic()
@@ -220,7 +224,7 @@ async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Pat
     """The link follows a move to another voice server twice in a call. discord.py alone takes the second move for the
     end.
     """
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         for times in (1, 2):
             await room.hears(ada)
@@ -237,7 +241,7 @@ async def test_a_new_main_session_is_followed(tmp_path: Path, stays_in_voice: in
     """After a new main session, for which discord.py forgets its voice clients, the link joins again, hears, and gets
     later events.
     """
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.hears(ada)
         before = voice_channel(room.client)
@@ -258,7 +262,7 @@ async def test_a_new_main_session_is_followed(tmp_path: Path, stays_in_voice: in
 @pytest.mark.asyncio
 async def test_the_privacy_code_is_that_of_the_others(tmp_path: Path) -> None:
     """In an encrypted call the link has the privacy code that everybody else has; after a downgrade it has none."""
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.hears(ada)
         assert room.link.end_to_end
@@ -271,7 +275,7 @@ async def test_the_privacy_code_is_that_of_the_others(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 async def test_a_downgrade_is_refused_where_encryption_is_required(tmp_path: Path) -> None:
     """With `require_e2ee`, nothing is heard or sent after a downgrade, and the link ends with the reason."""
-    async with scene(tmp_path, require_e2ee=True) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path, require_e2ee=True) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.hears(ada)
         client = room.link._connector.client
@@ -290,7 +294,7 @@ async def test_a_downgrade_is_refused_where_encryption_is_required(tmp_path: Pat
 @pytest.mark.asyncio
 async def test_downgrade_and_upgrade_are_heard(tmp_path: Path) -> None:
     """People are heard after encryption goes down to version 0 and after it goes up again."""
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.hears(ada)
         await room.local.fault("downgrade")
@@ -306,7 +310,7 @@ async def test_downgrade_and_upgrade_are_heard(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 async def test_a_session_that_began_without_encryption_hears_after_an_upgrade(tmp_path: Path) -> None:
     """The bot joins an unencrypted call, which becomes encrypted then: it hears before and after, on one connection."""
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.local.fault("downgrade")
         await until(lambda: ada.dave_version == 0, "the downgrade")
@@ -326,7 +330,7 @@ async def test_a_session_that_began_without_encryption_hears_after_an_upgrade(tm
 
 @pytest.mark.asyncio
 async def test_speech_before_op_5_is_heard_from_its_start(tmp_path: Path) -> None:
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.local.fault("late_speaking", delay_s=0.3)
         await room.hears(ada)
@@ -335,7 +339,7 @@ async def test_speech_before_op_5_is_heard_from_its_start(tmp_path: Path) -> Non
 
 @pytest.mark.asyncio
 async def test_rtcp_and_video_are_counted_and_ignored(tmp_path: Path) -> None:
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.local.fault("rtcp", count=7)
         await room.local.fault("video", count=9)
@@ -347,7 +351,11 @@ async def test_rtcp_and_video_are_counted_and_ignored(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_excluded_people_are_not_heard(tmp_path: Path) -> None:
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada, guest(room.local, BEN) as ben:
+    async with (
+        scene(tmp_path) as room,
+        scripted_member(room.local, ADA) as ada,
+        scripted_member(room.local, BEN) as ben,
+    ):
         room.listener.excluded.add(BEN)
         await ada.meet(BOT)
         await ben.meet(BOT)
@@ -378,7 +386,7 @@ async def test_the_bot_is_heard_and_stops(tmp_path: Path) -> None:
     """Half a second of tone reaches the other participant. Then the thread keeps asking the source and
     sends nothing.
     """
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         source = Tone(25)
         room.link.play(source)
@@ -398,7 +406,7 @@ async def test_the_bot_is_heard_and_stops(tmp_path: Path) -> None:
 async def test_the_bot_is_heard_through_the_metronome_on_each_connection(tmp_path: Path) -> None:
     """Speech that the metronome process sends is heard at an even pace, also over the socket of a new connection."""
     with running_metronome() as metronome:
-        async with scene(tmp_path, metronome=metronome) as room, guest(room.local, ADA) as ada:
+        async with scene(tmp_path, metronome=metronome) as room, scripted_member(room.local, ADA) as ada:
             arrivals: list[PacketArrival] = []
             room.local.watch_arrivals(arrivals.append)
             for endpoint in (1, 2):
@@ -426,7 +434,7 @@ async def test_the_bot_is_heard_on_when_the_metronome_ends_in_mid_sentence(tmp_p
     """
     with running_metronome() as metronome:
         assert metronome is not None
-        async with scene(tmp_path, metronome=metronome) as room, guest(room.local, ADA) as ada:
+        async with scene(tmp_path, metronome=metronome) as room, scripted_member(room.local, ADA) as ada:
             arrivals: list[PacketArrival] = []
             room.local.watch_arrivals(arrivals.append)
             await ada.meet(BOT)
@@ -468,8 +476,8 @@ async def test_being_dragged_into_another_channel_is_final(tmp_path: Path) -> No
     """A bot that is moved to another channel leaves it and hears nobody there, and the link ends for good."""
     async with (
         scene(tmp_path) as room,
-        guest(room.local, ADA, channel_id=SIDE_ROOM) as ada,
-        guest(room.local, BEN, channel_id=SIDE_ROOM),
+        scripted_member(room.local, ADA, channel_id=SIDE_ROOM) as ada,
+        scripted_member(room.local, BEN, channel_id=SIDE_ROOM),
     ):
         await ada.meet(BEN)
         await room.local.join(BOT, channel_id=SIDE_ROOM)
@@ -484,7 +492,7 @@ async def test_being_dragged_into_another_channel_is_final(tmp_path: Path) -> No
 @pytest.mark.asyncio
 async def test_dead_runner_is_noticed_and_replaced(tmp_path: Path) -> None:
     """When discord.py's websocket task dies, a new client replaces the old one."""
-    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         first = room.link._connector.client
         assert first is not None
