@@ -7,17 +7,13 @@ may not grow by a page.
 from __future__ import annotations
 
 import random
-import sqlite3
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from sqlalchemy import event
-
 from bot.store.database import Database, open_database
-from bot.store.dialects.sqlite import SqliteDialect
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.folding.window import RECENT_WINDOW
@@ -25,14 +21,11 @@ from compaction.model import Mode, Seq, SessionId, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from tests.bot.store.outages import full, locked
 from tests.endurance.promises import parts_of
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy.engine.interfaces import DBAPIConnection
-
     from benchmarks.report import Json
 
 HOUR_S = 3600.0
@@ -42,39 +35,8 @@ TURN_S = 4.0
 # Before and after the hour people talk too.
 BEFORE, AFTER = 80, 40
 
-# More pages than any file has: SQLite's own limit.
-_NO_LIMIT = 4_294_967_294
-
 Outage = Callable[[Path, Database], AbstractContextManager[None]]
-
-
-@contextmanager
-def held_database(path: Path, database: Database) -> Iterator[None]:
-    """Another program writes to the database and does not end."""
-    del database
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        yield
-        other.execute("ROLLBACK")
-
-
-@contextmanager
-def full_disk(path: Path, database: Database) -> Iterator[None]:
-    """The file may not grow by a page."""
-    with closing(sqlite3.connect(path)) as connection:
-        (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    assert isinstance(database.dialect, SqliteDialect)
-    pool, limit = database.dialect.readers.sync_engine.pool, pages
-
-    def restrict(connection: DBAPIConnection, *_: object) -> None:
-        connection.cursor().execute(f"PRAGMA max_page_count = {limit}")
-
-    event.listen(pool, "checkout", restrict)
-    yield
-    limit = _NO_LIMIT
-
-
-OUTAGES: dict[str, Outage] = {"database away": held_database, "disk full": full_disk}
+OUTAGES: dict[str, Outage] = {"database away": locked, "disk full": full}
 
 
 async def measure_outage(outage: Outage, *, seconds: float = HOUR_S) -> dict[str, Json]:
