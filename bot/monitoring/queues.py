@@ -27,7 +27,7 @@ QUEUES: Final[Mapping[str, str]] = {
     "realtime_notices": "bot.realtime.bridge.RealtimeBridge._notices",
     "realtime_events": "voice.realtime.connection.RealtimeConnection._outgoing",
     "realtime_reply": "voice.realtime.reply_queue.ReplyQueue._waiting",
-    "screen_page": "bot.screen.room.Sharer.outbox",
+    "screen_page": "bot.screen.sharer.Sharer.outbox",
     # Of the process.
     "recogniser": "voice.asr.scheduler.QueuedRecognizer._queue",
     "embedding": "bot.embedding.worker.ThreadedEmbedder._jobs",

@@ -7,7 +7,6 @@ last share ends, live notes are retired to be folded; no way of ending loses a n
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from bot.screen.messages import (
     format_share_start,
 )
 from bot.screen.share import MisbehavedError, Share
+from bot.screen.sharer import PAGE_MESSAGES, Sharer
 from bot.texts.text import Text, counted, joined
 from compaction.errors import CompactionError
 from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, TurnPart
@@ -46,44 +46,6 @@ log = structlog.get_logger()
 
 # Time between checks that sharers are still in the channel and connected.
 CHECK_INTERVAL_S = 2.0
-# Seconds for which a share waits for a page whose connection broke.
-RESUME_WITHIN_S = 45.0
-# Longer than a reconnect of the Discord client takes.
-ABSENT_S = 6.0
-# A recap quotes the last notes.
-_RECAP_NOTES = 6
-# Messages kept for a page that is not connected.
-_MAX_OUTBOX = 32
-
-
-class Sharer:
-    """One person who may share in this room, since they opened their link. Made by `RoomScreens.welcome`.
-
-    `nonce`: identifies the link. `share`: None until they share.
-    """
-
-    def __init__(self, person: Person, nonce: str, memory_changes: int = 0) -> None:
-        self.person = person
-        # `SessionMemory.external_changes` when `seen` began.
-        self.memory_changes = memory_changes
-        self.nonce = nonce
-        self.share: Share | None = None
-        self.task: asyncio.Task[None] | None = None
-        self.ended: ShareEnd | None = None
-        self.seen: deque[str] = deque(maxlen=_RECAP_NOTES)
-        self.notes = 0
-        self.absent_since: float | None = None
-        self.disconnected_since: float | None = None
-        # Messages for the page. The oldest is dropped if too many wait.
-        self.outbox: deque[dict[str, object]] = deque(maxlen=_MAX_OUTBOX)
-        self.dropped = 0
-        self.changed = asyncio.Event()
-
-    def tell(self, **message: object) -> None:
-        """Queue a message for the page. `message`: as in the protocol (`bot.web.socket`)."""
-        self.dropped += len(self.outbox) == _MAX_OUTBOX
-        self.outbox.append(message)
-        self.changed.set()
 
 
 class RoomScreens:
@@ -130,7 +92,7 @@ class RoomScreens:
         """Return how many messages wait for the pages that share screens here."""
         sharers = self._sharers.values()
         waiting, dropped = sum(len(each.outbox) for each in sharers), sum(each.dropped for each in sharers)
-        return QueueFigures("screen_page", waiting, _MAX_OUTBOX * len(sharers), {"full": dropped})
+        return QueueFigures("screen_page", waiting, PAGE_MESSAGES * len(sharers), {"full": dropped})
 
     # -- tasks ------------------------------------------------------------------------------------------------
 
@@ -177,16 +139,11 @@ class RoomScreens:
             now = self._clock.monotonic()
             here = {person.id for person in self.place.members()}
             for sharer in list(self._sharers.values()):
-                if sharer.person.id in here:
-                    sharer.absent_since = None
-                elif sharer.absent_since is None:
-                    sharer.absent_since = now
-                if self._excludes(sharer.person.id):
-                    await self.end(sharer, ShareEnd.OPTED_OUT)
-                elif sharer.absent_since is not None and now - sharer.absent_since >= ABSENT_S:
-                    await self.end(sharer, ShareEnd.LEFT)
-                elif sharer.disconnected_since is not None and now - sharer.disconnected_since >= RESUME_WITHIN_S:
-                    await self.end(sharer, ShareEnd.LOST)
+                ending = sharer.due_end(
+                    now, present=sharer.person.id in here, excluded=self._excludes(sharer.person.id)
+                )
+                if ending is not None:
+                    await self.end(sharer, ending)
 
     # -- sharers ---------------------------------------------------------------------------------------------
 

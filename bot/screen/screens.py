@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.screen.readers import ScreenReaders
-    from bot.screen.room import Sharer
+    from bot.screen.sharer import Sharer
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
     from voice.screen.settings import ScreenSettings

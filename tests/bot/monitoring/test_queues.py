@@ -33,7 +33,7 @@ NO_METRIC = {
     "bot.realtime.inputs.Inputs._sent": "the latest inputs, to match transcripts",
     "bot.room.speech_ahead._Begun.sound": "the sound of one sentence",
     "bot.screen.readers.ModelWithOcrFallback._looked_at": "when pictures were read",
-    "bot.screen.room.Sharer.seen": "the latest notes, for the recap",
+    "bot.screen.sharer.Sharer.seen": "the latest notes, for the recap",
     "compaction.budget.estimator.Estimator._bills": "the latest bills",
     "voice.listening.speaker.SpeakerListener._kept": "windows that an utterance may still need",
     "voice.listening.speaker.SpeakerListener._undecided": "windows of one pause, decided within a second",

@@ -9,7 +9,8 @@ import pytest
 
 from bot.brain.tools.tool import ToolError
 from bot.screen.messages import ScreenError, ShareEnd
-from bot.screen.room import ABSENT_S, CHECK_INTERVAL_S, RESUME_WITHIN_S
+from bot.screen.room import CHECK_INTERVAL_S
+from bot.screen.sharer import ABSENT_S, RESUME_WITHIN_S
 from compaction.model import NoteReason, NoteSource, TurnKind
 from compaction.notes import LIVE_NOTES
 from compaction.session import SessionMemory
@@ -20,7 +21,8 @@ from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from bot.channel.port import Person
-    from bot.screen.room import RoomScreens, Sharer
+    from bot.screen.room import RoomScreens
+    from bot.screen.sharer import Sharer
 
 
 async def share(room: RoomScreens, person: Person = ADA, *, nonce: str = "n1") -> Sharer:
