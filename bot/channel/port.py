@@ -65,6 +65,10 @@ class ChatError(BotError):
     """The chat could not be read or written. The message is a plain sentence with the remedy."""
 
 
+class ChannelNotAllowedError(BotError):
+    """The bot cannot or may not come into that voice channel. The message says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class DroppedFile:
     """A file that somebody posted in the chat. `at`: UTC epoch seconds. `content_type`: Discord's guess."""
@@ -245,6 +249,7 @@ class Place(Protocol):
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
+        claim: int = 0,
     ) -> AbstractAsyncContextManager[Link]:
         """Join the channel, pass received audio to `sink`, and send the frames of `source`. Raises `LinkError`.
 
@@ -252,5 +257,6 @@ class Place(Protocol):
         user's packets without decrypting them (packets of bots are always dropped); called from the connection's thread
         for every packet. `on_change` is called on the event loop at once when the connection breaks or comes back.
         `is_owner`: asked before Discord is asked to let the bot in or out; if it returns False, Discord is not asked.
-        None: nobody else could run the room.
+        None: nobody else could run the room. `claim`: the number of the room's claim, for the process that asks
+        Discord if it is another one: it asks for no older claim than it has seen.
         """

@@ -18,6 +18,7 @@ from discord import app_commands
 from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
+from bot.discord.changes import change_in
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.catch_up import CatchUpButton
 from bot.discord.commands.room import Rooms, add_room_commands
@@ -29,15 +30,19 @@ from bot.discord.stage import take_the_stage
 from bot.errors import SetupError
 from bot.server_settings import no_server_settings
 from bot.texts.catalogue import ENGLISH, languages
+from voice.errors import LinkError
+from voice.transport.discord_gateway import DiscordMainGateway
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from bot.channel.port import Person, Place
+    from bot.discord.changes import Change
     from bot.discord.commands.catch_up import CatchUp
     from bot.discord.consent_buttons import Consents
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
+    from voice.transport.gateway import MainGateway
     from voice.transport.metronome import Metronome
 
     AddCommands = Callable[[CheckedCommandTree], None]
@@ -109,6 +114,8 @@ class RoomtoneClient(discord.Client):
         self.tree.error(_command_failed)
         self.settled = asyncio.Event()
         self.running: asyncio.Task[None] | None = None
+        # Called with each change of discord.py's memory, before anybody is told of it.
+        self.on_change: Callable[[Change], None] = lambda _: None
         # Since when Discord's gateway is away, in monotonic seconds; None: it is there.
         self.away_since: float | None = None
 
@@ -156,6 +163,9 @@ class RoomtoneClient(discord.Client):
         discord.py runs listeners later, each in a task, and reuses the state object. After two quick moves, both
         listeners would see the second move.
         """
+        change = change_in(event, args)
+        if change is not None:
+            self.on_change(change)
         if event == "voice_state_update":
             self._moved(*args)
         super().dispatch(event, *args, **kwargs)
@@ -215,6 +225,15 @@ class RoomtoneClient(discord.Client):
                 require_e2ee=self._settings.require_e2ee,
             )
         return None
+
+    def main_gateway(self, place: Place) -> MainGateway:
+        """Return a place's channel at the main gateway, for a voice connection of another process. Raises `LinkError`
+        if the channel is gone.
+        """
+        channel = self.get_channel(place.channel_id)
+        if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
+            return DiscordMainGateway(self, channel)
+        raise LinkError("The voice channel {channel} is gone.", channel=place.name, retryable=False)
 
 
 def _in(views: Mapping[str, View], language: str) -> View:

@@ -11,30 +11,26 @@ from typing import TYPE_CHECKING
 import discord
 import structlog
 
-from bot.channel.port import ChatError, Person
+from bot.channel.port import ChannelNotAllowedError, ChatError, Person
+from bot.channel.voice_connection import voice_connection
 from bot.discord.answers import MESSAGE_CHARS, Field, embed_in, escaped
 from bot.discord.audience import may_enter
 from bot.discord.chat import DiscordChat
 from bot.discord.digest_embed import RECAP, digest_embed
 from bot.discord.entry import entry_refusal, look_at
 from bot.discord.listening_mark import ListeningMark
-from bot.errors import BotError
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
 from voice.transport.discord_gateway import DiscordMainGateway
-from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 
     from bot.channel.port import Card, Link
     from bot.server_settings import ServerSettingsBook
     from compaction.memory.digest import Digest
-    from voice.errors import LinkError
-    from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
     from voice.transport.discord_gateway import VoiceChannel
-    from voice.transport.link import LinkEvent
     from voice.transport.metronome import Metronome
     from voice.transport.outgoing import FrameSource
 
@@ -56,10 +52,6 @@ MEMBER_TIMEOUT_S = 10.0
 # Events that go on or come, and how many of them are of use to the recogniser.
 _EVENTS_AHEAD = (discord.EventStatus.active, discord.EventStatus.scheduled)
 MOST_EVENTS = 2
-
-
-class ChannelNotAllowedError(BotError):
-    """The bot cannot or may not come into that voice channel. The message says why."""
 
 
 class DiscordPlace:
@@ -302,26 +294,24 @@ class DiscordPlace:
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
+        claim: int = 0,
     ) -> AsyncIterator[Link]:
+        del claim  # `is_owner` compares it in the database; nobody else in this process has one.
         # Here, because the bot also comes by being moved, and by itself after a crash.
         refused = self.refusal()
         if refused is not None:
             raise ChannelNotAllowedError(refused)
 
-        def changed(event: LinkEvent) -> None:
-            _log_event(event)
-            on_change()
-
-        async with VoiceLink.open(
+        async with voice_connection(
             DiscordMainGateway(self._client, self._channel, is_owner=is_owner),
-            sink=sink,
+            source,
+            sink,
             is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),
-            on_event=changed,
+            on_change=on_change,
             metronome=self._metronome,
             require_e2ee=self._require_e2ee,
         ) as link:
-            link.play(source)
-            yield _DiscordLink(link)
+            yield link
 
     def _is_bot(self, user_id: int) -> bool:
         """Return whether a member is a bot; audio of bots is never decrypted. Called from the reader's thread."""
@@ -342,59 +332,6 @@ class DiscordThread:
                 await self._thread.send(text[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
         except (discord.DiscordException, OSError, TimeoutError) as error:
             raise ChatError(NO_THREAD.fill(channel=self._thread.name)) from error
-
-
-class _DiscordLink:
-    """Implements `bot.channel.port.Link` on a `VoiceLink`."""
-
-    def __init__(self, link: VoiceLink) -> None:
-        self._link = link
-
-    async def lost(self) -> LinkError:
-        return await self._link.lost()
-
-    @property
-    def removed(self) -> bool:
-        return self._link.removed
-
-    @property
-    def state(self) -> str:
-        return "connected" if self._link.connected else "disconnected"
-
-    @property
-    def down_since(self) -> float | None:
-        return self._link.down_since
-
-    @property
-    def unheard(self) -> bool:
-        return self._link.unheard
-
-    @property
-    def end_to_end(self) -> bool:
-        return self._link.end_to_end
-
-    @property
-    def privacy_code(self) -> str:
-        return self._link.privacy_code
-
-    @property
-    def round_trip_s(self) -> float | None:
-        return self._link.round_trip_s
-
-    @property
-    def queue(self) -> QueueFigures:
-        return self._link.queue
-
-    @property
-    def counters(self) -> Mapping[str, int]:
-        return self._link.counters().as_dict()
-
-
-def _log_event(event: LinkEvent) -> None:
-    """Log an event of the voice connection. Its fields never contain speech."""
-    fields = {field.name: getattr(event, field.name) for field in dataclasses.fields(event) if field.name != "at"}
-    name = f"link_{type(event).__name__.lower()}"
-    log.info(name, **fields)
 
 
 def person_of(member: discord.Member) -> Person:

@@ -54,7 +54,7 @@ MOST_ANSWERING = 100
 # Frames that were refused. A side of the same version sends none, so the link ends.
 MOST_REFUSED = 20
 
-AWAY = Text("The process that runs my connection to Discord, or my room, is not there at the moment.")
+AWAY = Text("The process that has my connection to Discord, or my room, is not there at the moment.")
 NO_ANSWER = Text("Another process of this bot did not answer within {seconds} s.")
 BUSY = Text("Another process of this bot is too busy to answer.")
 NOT_UNDERSTOOD = Text("Another process of this bot did not understand me; its log says why.")

@@ -232,6 +232,7 @@ class Room:
             excludes=self._excludes_sound,
             on_change=self._on_link_change,
             is_owner=lambda: self._is_owner(opened.claim),
+            claim=opened.claim.number,
         )
         notice = self._services.notice.for_room(self._settings.notice, listen=self._listen)
         announcer = self._announcer = Announcer(

@@ -204,8 +204,10 @@ class FakePlace:
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
+        claim: int = 0,
     ) -> AsyncIterator[FakeLink]:
         """Open a fake connection."""
+        self.claim = claim
         self.is_owner = is_owner
         self.excludes = excludes
         self.link_changed = on_change

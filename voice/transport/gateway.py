@@ -9,8 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from voice.errors import LinkError
+
 if TYPE_CHECKING:
     from aiohttp import ClientWebSocketResponse
+
+
+TAKEN_OVER = "Another process of this bot has my voice connection on this server now."
+
+
+def taken_over() -> LinkError:
+    """Return why the bot does not join a channel whose server another process has now."""
+    return LinkError(TAKEN_OVER, retryable=False)
 
 
 class VoiceUpdates(Protocol):

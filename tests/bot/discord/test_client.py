@@ -12,6 +12,7 @@ from discord.gateway import DiscordWebSocket
 from pydantic import SecretStr
 
 from bot.discord.answers import answer
+from bot.discord.changes import Change
 from bot.discord.client import RoomtoneClient, connected, translated
 from bot.discord.commands import room as room_commands
 from bot.discord.commands.room import ELSEWHERE
@@ -328,6 +329,18 @@ class Visit:
 
 
 @pytest.mark.asyncio
+async def test_a_change_is_told_before_the_supervisor_hears_of_it() -> None:
+    """Whoever tells rooms in other processes what has changed has told it when the room learns who came."""
+    told: list[object] = []
+    async with online() as (local, client, household):
+        client.on_change = lambda change: told.append((change, len(household.movements)))
+        await local.join(ADA)
+        async with asyncio.timeout(PATIENCE_S):
+            await household.told.wait()
+        assert (Change(local.guild.id, moves=True), 0) in told
+
+
+@pytest.mark.asyncio
 async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() -> None:
     """If a moderator moves the bot, its room closes, and a new one opens in the new channel and writes its notice
     there.
@@ -367,7 +380,7 @@ async def test_the_voice_connection_demands_encryption_as_the_settings_do(
         given.append(options["require_e2ee"])
         raise LinkError("This test opens no connection.")
 
-    monkeypatch.setattr("bot.discord.place.VoiceLink.open", refuse)
+    monkeypatch.setattr("bot.channel.voice_connection.VoiceLink.open", refuse)
     async with LocalDiscord() as local:
         settings = settings_for(local).model_copy(update={"require_e2ee": require_e2ee})
         async with connected(settings, FakeHousehold()) as client:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 import discord
 import pytest
 
-from bot.channel.port import Card
-from bot.discord.place import ChannelNotAllowedError, DiscordPlace
+from bot.channel.port import Card, ChannelNotAllowedError
+from bot.discord.place import DiscordPlace
 from bot.server_settings import ServerSettings
 from bot.texts.text import Text
 from tests.bot.discord.test_client import online
@@ -46,7 +46,7 @@ async def test_what_is_said_goes_by_the_process_that_sends(
         links.append(Opened(**given))
         yield links[-1]
 
-    monkeypatch.setattr("bot.discord.place.VoiceLink.open", opened)
+    monkeypatch.setattr("bot.channel.voice_connection.VoiceLink.open", opened)
     metronome, source = cast("Any", object()), cast("Any", object())
     channel = a_channel()
     client: Any = SimpleNamespace(get_guild=lambda _: None)

@@ -18,8 +18,8 @@ from tests.rehearsal.people.sounds import clip_of
 from tests.voice.transport.link_scene import ADA, BOT, CHANNEL, Listener, Scene, no_voice_threads, voice_channel
 from voice.errors import LinkError
 from voice.transport.discord_gateway import DiscordMainGateway
+from voice.transport.gateway import TAKEN_OVER
 from voice.transport.link import Connected, VoiceLink
-from voice.transport.private.stand_ins import TAKEN_OVER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

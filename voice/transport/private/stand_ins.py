@@ -10,12 +10,10 @@ import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from voice.errors import LinkError
+from voice.transport.gateway import taken_over
 
 if TYPE_CHECKING:
     from voice.transport.gateway import MainGateway
-
-TAKEN_OVER = "Another process of this bot has my voice connection on this server now."
 
 
 class ClientStandIn:
@@ -54,7 +52,7 @@ class GuildStandIn:
             return
         self.refused = True
         if channel_id is not None:
-            raise LinkError(TAKEN_OVER, retryable=False)
+            raise taken_over()
 
 
 class ChannelStandIn:

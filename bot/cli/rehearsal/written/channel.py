@@ -155,6 +155,7 @@ class WrittenChannel:
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
+        claim: int = 0,
     ) -> AsyncIterator[ManualLink]:
         """Open the connection. Nobody has opted out, and it never changes."""
         self.link = ManualLink(source, sink)

@@ -1,0 +1,107 @@
+"""A room's voice connection over any `MainGateway`: that of this process, or of another one."""
+
+from __future__ import annotations
+
+import dataclasses
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from voice.transport.link import VoiceLink
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from bot.channel.port import Link
+    from voice.errors import LinkError
+    from voice.queue_figures import QueueFigures
+    from voice.transport.audio_events import AudioEvent
+    from voice.transport.gateway import MainGateway
+    from voice.transport.link import LinkEvent
+    from voice.transport.metronome import Metronome
+    from voice.transport.outgoing import FrameSource
+
+log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def voice_connection(
+    gateway: MainGateway,
+    source: FrameSource,
+    sink: Callable[[Sequence[AudioEvent]], None],
+    *,
+    is_excluded: Callable[[int], bool],
+    on_change: Callable[[], None],
+    metronome: Metronome | None,
+    require_e2ee: bool,
+) -> AsyncIterator[Link]:
+    """Join the channel of `gateway` as `bot.channel.port.Place.connect` does. Raises `LinkError`."""
+
+    def changed(event: LinkEvent) -> None:
+        _log_event(event)
+        on_change()
+
+    async with VoiceLink.open(
+        gateway,
+        sink=sink,
+        is_excluded=is_excluded,
+        on_event=changed,
+        metronome=metronome,
+        require_e2ee=require_e2ee,
+    ) as link:
+        link.play(source)
+        yield _RoomLink(link)
+
+
+class _RoomLink:
+    """Implements `bot.channel.port.Link` on a `VoiceLink`."""
+
+    def __init__(self, link: VoiceLink) -> None:
+        self._link = link
+
+    async def lost(self) -> LinkError:
+        return await self._link.lost()
+
+    @property
+    def removed(self) -> bool:
+        return self._link.removed
+
+    @property
+    def state(self) -> str:
+        return "connected" if self._link.connected else "disconnected"
+
+    @property
+    def down_since(self) -> float | None:
+        return self._link.down_since
+
+    @property
+    def unheard(self) -> bool:
+        return self._link.unheard
+
+    @property
+    def end_to_end(self) -> bool:
+        return self._link.end_to_end
+
+    @property
+    def privacy_code(self) -> str:
+        return self._link.privacy_code
+
+    @property
+    def round_trip_s(self) -> float | None:
+        return self._link.round_trip_s
+
+    @property
+    def queue(self) -> QueueFigures:
+        return self._link.queue
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        return self._link.counters().as_dict()
+
+
+def _log_event(event: LinkEvent) -> None:
+    """Log an event of the voice connection. Its fields never contain speech."""
+    fields = {field.name: getattr(event, field.name) for field in dataclasses.fields(event) if field.name != "at"}
+    name = f"link_{type(event).__name__.lower()}"
+    log.info(name, **fields)

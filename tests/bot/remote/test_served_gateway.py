@@ -1,0 +1,295 @@
+"""Discord's answers for rooms in other processes: who is told them, who may ask, and what a room is told late."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bot.remote.remote_place import RemotePlace
+from bot.remote.served_place import ServedPlaces
+from bot.texts.text import in_language, sentence_of
+from tests.bot.remote.peers import linked, until
+from tests.bot.remote.test_remote_place import FakeMainGateway
+from tests.fakes.clock import FakeClock
+from tests.fakes.place import FakePlace
+from voice.errors import LinkError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.remote.link import MessageLink
+    from bot.remote.remote_gateway import RemoteMainGateway
+    from tests.bot.remote.peers import Ends
+
+STATE = {"channel_id": "20", "session_id": "s", "user_id": "99"}
+SERVER = {"guild_id": "10", "token": "t", "endpoint": "voice.example:443"}
+# Nobody opens a websocket to a voice server here.
+SESSION: Any = object()
+
+
+class Told:
+    """A voice connection that records Discord's answers."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, Any]] = []
+
+    async def on_voice_state_update(self, data: Any, /) -> None:
+        """Record it."""
+        self.told.append(("state", data))
+
+    async def on_voice_server_update(self, data: Any, /) -> None:
+        """Record it."""
+        self.told.append(("server", data))
+
+
+class Process:
+    """The gateway process, with one channel of Discord."""
+
+    def __init__(self) -> None:
+        self.discord = FakeMainGateway()
+        self.places = ServedPlaces(lambda _: self.discord, clock=FakeClock())
+
+    async def answers(self, kind: str, data: Any) -> None:
+        """Let Discord answer."""
+        assert self.discord.updates is not None
+        if kind == "state":
+            await self.discord.updates.on_voice_state_update(data)
+        else:
+            await self.discord.updates.on_voice_server_update(data)
+
+
+class Room:
+    """A room's end."""
+
+    def __init__(self, ends: Ends, place: RemotePlace) -> None:
+        self.ends = ends
+        self.place = place
+        self.connection = Told()
+
+    @property
+    def gateway(self) -> RemoteMainGateway:
+        """Return the room's gateway."""
+        return self.place._gateway
+
+
+@asynccontextmanager
+async def room(process: Process, *, claim: int) -> AsyncIterator[Room]:
+    """Yield a room's process whose voice connection is served."""
+    made: list[RemotePlace] = []
+    fake = FakePlace()
+
+    def serve(link: MessageLink) -> None:
+        block = ExitStack()
+        block.enter_context(process.places.serve(fake, link))
+        link.on_closed(block.close)
+
+    async with linked(gateway=serve, room=lambda link: made.append(RemotePlace(link))) as ends:
+        (place,) = made
+        await place.begin(10, 20)
+        async with place._gateway.serving(SESSION, claim=claim, is_owner=None):
+            yield Room(ends, place)
+
+
+async def joined(process: Process, here: Room) -> None:
+    """Let the room come in as the first one does."""
+    await here.gateway.attach(here.connection)
+    assert here.gateway.attached
+    assert await here.gateway.request(20)
+    await process.answers("state", STATE)
+    await process.answers("server", SERVER)
+    await until(lambda: len(here.connection.told) == 2)
+    assert here.connection.told == [("state", STATE), ("server", SERVER)]
+
+
+@pytest.mark.asyncio
+async def test_the_next_process_gets_the_credentials() -> None:
+    """It asks Discord nothing, once. The bot is in the channel, and its connection was not said goodbye to."""
+    process = Process()
+    async with room(process, claim=1) as first:
+        await joined(process, first)
+    async with room(process, claim=2) as second:
+        await second.gateway.attach(second.connection)
+        assert await second.gateway.request(20)
+        assert second.connection.told == [("state", STATE), ("server", SERVER)]
+        assert process.discord.asked == [20]
+        assert second.gateway.took_over
+        assert await second.gateway.request(20)
+        assert process.discord.asked == [20, 20]
+        assert not second.gateway.took_over
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("state", {**STATE, "channel_id": None}),
+        ("state", {**STATE, "channel_id": "21"}),
+        ("server", {**SERVER, "endpoint": None}),
+    ],
+)
+@pytest.mark.asyncio
+async def test_credentials_that_let_nobody_in_are_not_given(kind: str, data: Any) -> None:
+    """Somebody took the bot out of the channel or moved it, or its voice server is gone."""
+    process = Process()
+    async with room(process, claim=1) as first:
+        await joined(process, first)
+        await process.answers(kind, data)
+    async with room(process, claim=2) as second:
+        await second.gateway.attach(second.connection)
+        assert await second.gateway.request(20)
+        assert process.discord.asked == [20, 20]
+        assert second.connection.told == []
+
+
+@pytest.mark.asyncio
+async def test_nothing_is_left_of_a_room_that_has_left() -> None:
+    """Its credentials are forgotten, and the next room comes in the usual way."""
+    process = Process()
+    async with room(process, claim=1) as first:
+        await joined(process, first)
+        assert await first.gateway.request(None)
+        first.gateway.detach()
+        await until(lambda: not process.discord.attached)
+    async with room(process, claim=2) as second:
+        await second.gateway.attach(second.connection)
+        assert await second.gateway.request(20)
+        assert process.discord.asked == [20, None, 20]
+    await process.places.left_behind(10)
+    assert process.discord.asked[3:] == [None]
+    assert not process.discord.attached
+    await process.places.left_behind(10)
+    assert len(process.discord.asked) == 4
+
+
+@pytest.mark.asyncio
+async def test_a_new_main_session_makes_credentials_void() -> None:
+    """Discord has dropped the connection, so its answers are of no use to the next process."""
+    process = Process()
+    async with room(process, claim=1) as first:
+        await joined(process, first)
+    process.discord.detach()
+    async with room(process, claim=2) as second:
+        await second.gateway.attach(second.connection)
+        assert process.discord.attached
+        assert await second.gateway.request(20)
+        assert process.discord.asked == [20, 20]
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_was_cut_off_is_told_what_it_missed() -> None:
+    """Only that, and once. Its connection has gone on meanwhile."""
+    process = Process()
+    moved = {**SERVER, "endpoint": "other.example:443"}
+    async with room(process, claim=1) as here:
+        await joined(process, here)
+        here.ends.gateway.close()
+        await until(lambda: not here.ends.room.is_open)
+        assert not here.gateway.is_open
+        assert not here.gateway.attached
+        assert not here.gateway.forgotten
+        await process.answers("server", moved)
+        await until(lambda: here.gateway.attached)
+        await until(lambda: len(here.connection.told) > 2)
+        assert here.connection.told[2:] == [("server", moved)]
+        await here.ends.drop()
+        await until(lambda: here.gateway.attached)
+        await process.answers("state", STATE)
+        await until(lambda: len(here.connection.told) > 3)
+        assert here.connection.told[3:] == [("state", STATE)]
+        assert process.discord.asked == [20]
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_cannot_attach_again_makes_its_connection_anew() -> None:
+    """Somebody has its server now, so the connection is told nothing any more and counts as forgotten."""
+    process = Process()
+    async with room(process, claim=1) as here:
+        await joined(process, here)
+        process.places._gateways.of(10)._claim = 9
+        await here.ends.drop()
+        await until(lambda: here.gateway.forgotten)
+        with pytest.raises(LinkError, match="Another process of this bot") as refused:
+            await here.gateway.attach(here.connection)
+        assert in_language(sentence_of(refused.value), "de").startswith("Ein anderer Prozess")
+
+
+@pytest.mark.asyncio
+async def test_an_older_claim_asks_nothing() -> None:
+    """Neither to come in, nor to leave."""
+    process = Process()
+    async with room(process, claim=5) as newer, room(process, claim=4) as older:
+        await joined(process, newer)
+        with pytest.raises(LinkError, match="Another process of this bot"):
+            await older.gateway.attach(older.connection)
+        assert await older.gateway.request(None) is False
+        assert await older.gateway.request(20) is False
+        older.gateway.detach()
+        await process.answers("state", STATE)
+        await until(lambda: len(newer.connection.told) == 3)
+        assert process.discord.asked == [20]
+
+
+@pytest.mark.asyncio
+async def test_a_room_whose_claim_is_stale_asks_nobody() -> None:
+    """What its own process knows comes first."""
+    process = Process()
+
+    async def stale() -> bool:
+        return False
+
+    async with room(process, claim=1) as here:
+        await joined(process, here)
+        here.gateway._is_owner = stale
+        assert await here.gateway.request(None) is False
+        assert process.discord.asked == [20]
+
+
+@pytest.mark.asyncio
+async def test_without_a_link_nothing_can_be_asked() -> None:
+    """Joining fails with a sentence, leaving asks nobody, and an unknown answer counts as being in the channel."""
+    process = Process()
+    async with room(process, claim=1) as here:
+        await joined(process, here)
+    with pytest.raises(LinkError, match="not there at the moment") as failed:
+        await here.gateway.request(20)
+    assert failed.value.retryable
+    assert await here.gateway.request(None) is False
+    process.discord.inside = False
+    assert await here.gateway.is_in_channel()
+
+
+@pytest.mark.asyncio
+async def test_a_broken_main_gateway_is_told() -> None:
+    """Discord's connection may break while it is asked."""
+    process = Process()
+
+    async def broken(*_: Any, **__: Any) -> bool:
+        raise ConnectionResetError
+
+    async with room(process, claim=1) as here:
+        await here.gateway.attach(here.connection)
+        process.discord.request = broken  # type: ignore[method-assign]
+        with pytest.raises(LinkError, match="Discord cannot be reached"):
+            await here.gateway.request(20)
+
+
+@pytest.mark.asyncio
+async def test_the_facts_of_a_connection_are_told() -> None:
+    """Whether the bot may enter, and whether Discord is there; a question is answered by Discord."""
+    process = Process()
+    async with room(process, claim=1) as here:
+        gateway = here.gateway
+        assert (gateway.user_id, gateway.channel_name, gateway.guild_name) == (99, "Lounge", "The Lantern Society")
+        assert (gateway.bitrate_bps, gateway.is_open, gateway.guild_id, gateway.channel_id) == (64_000, True, 10, 20)
+        gateway.check_entry()
+        process.discord.refused = LinkError("The voice channel {channel} is gone.", channel="Lounge", retryable=False)
+        process.discord.is_open = process.discord.inside = False
+        process.places.on_change(10, at_once=True)
+        assert not await gateway.is_in_channel()
+        assert not gateway.is_open
+        with pytest.raises(LinkError, match="Lounge is gone") as refused:
+            gateway.check_entry()
+        assert not refused.value.retryable
+        with pytest.raises(LinkError, match="Lounge is gone"):
+            await gateway.attach(here.connection)
