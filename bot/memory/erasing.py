@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from bot.store.forgetting import ForgetReport, StoredSpeaker
+    from bot.store.forgetting import ForgetReport
+    from bot.store.speakers import StoredSpeaker
     from compaction.model import SessionId
 
 

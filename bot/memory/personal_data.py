@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.store.forgetting import StoredSpeaker
 from bot.store.personal_data import PersonalDataStore
+from bot.store.speakers import StoredSpeaker
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -9,7 +9,6 @@ session is one transaction; an open room then takes over the change. Raises `Sto
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from bot.store.indexing import index_source
 from bot.store.prompts import forget_sent_texts
 from bot.store.remaking import remake_segments
 from bot.store.servers import drop_person, servers_that_name
+from bot.store.speakers import StoredSpeaker, read_speakers
 from bot.store.tables import (
     chapters,
     execute_for_each,
@@ -37,12 +37,11 @@ from bot.store.tables import (
 from bot.store.wiping import wipe_deleted
 from compaction.language.terms import terms
 from compaction.language.text import plain
-from compaction.memory.quotations import names_any
+from compaction.memory.forgotten_turns import answers_to_forget, has_part_of, without_part_of, words_in_session
 from compaction.memory.restating import ForgottenWords, forgotten_words
-from compaction.model import Seq, SessionId, Turn, TurnKind
+from compaction.model import SessionId, Turn, TurnKind
 from compaction.sentence_cache import clear_sentence_caches
 from compaction.speaker_names import is_called
-from compaction.summary.port import REACH_TURNS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -55,26 +54,6 @@ if TYPE_CHECKING:
 
 # The kinds of the bot's own turns.
 _OF_BOT = (TurnKind.ASSISTANT, TurnKind.EFFECT)
-# The bot's speaker id in turns; people have Discord's numbers.
-_BOT_ID = "assistant"
-
-
-@dataclass(frozen=True, slots=True)
-class StoredSpeaker:
-    """A person with stored turns, or whom a server's settings name. `names`: latest first. `last_at`: when they last
-    spoke, UTC epoch seconds.
-    """
-
-    id: str
-    names: tuple[str, ...]
-    last_at: float
-    turn_count: int
-    sessions: tuple[SessionId, ...]
-
-    @property
-    def label(self) -> str:
-        """Return their latest name, or their id if they never spoke."""
-        return self.names[0] if self.names else self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +84,7 @@ class SpeechForgetter:
         if (known := await self.find_by_id(wanted, session_id=session_id)) is not None:
             return (known,)
         async with self._database.reading() as connection:
-            everybody = await _people(connection, _select_turns(session_id))
+            everybody = await read_speakers(connection, _select_turns(session_id))
         named = [each for each in everybody.values() if any(is_called(name, wanted) for name in each.names)]
         return tuple(sorted(named, key=lambda each: -each.last_at))
 
@@ -113,7 +92,7 @@ class SpeechForgetter:
         """Return the speaker with that id, or who has it in a server's settings, or None."""
         theirs = _select_turns(session_id).where(turns.c.parts.contains(f'"{person_id}"', autoescape=True))
         async with self._database.reading() as connection:
-            known = (await _people(connection, theirs)).get(person_id)
+            known = (await read_speakers(connection, theirs)).get(person_id)
             if known is None and session_id is None and (number := _discord_id(person_id)) is not None:
                 named = await servers_that_name(connection, number)
                 known = StoredSpeaker(person_id, (), 0.0, 0, ()) if named else None
@@ -195,12 +174,12 @@ class SpeechForgetter:
     ) -> ForgetReport:
         now = self._clock.now()
         before = await _turns(connection, _select_turns(session_id))
-        theirs = [turn for turn in before if (seq is None or turn.seq == seq) and _has_part_of(turn, person.id)]
+        theirs = [turn for turn in before if (seq is None or turn.seq == seq) and has_part_of(turn, person.id)]
         own_names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person.id}
-        words = _words_here(words, before, person.id, spoke=bool(theirs))
-        answers = await asyncio.to_thread(_answers_to_forget, before, theirs, person.id, words)
-        blanked = [_without_part_of(turn, person.id) for turn in theirs]
-        blanked += [_without_part_of(turn, turn.parts[0].speaker_id) for turn in answers]
+        words = words_in_session(words, before, person.id, spoke=bool(theirs))
+        answers = await asyncio.to_thread(answers_to_forget, before, theirs, person.id, words)
+        blanked = [without_part_of(turn, person.id) for turn in theirs]
+        blanked += [without_part_of(turn, turn.parts[0].speaker_id) for turn in answers]
         await _blank_turns(connection, session_id, blanked)
         gone = await _delete_notes(connection, session_id, own_names) if seq is None else frozenset()
         seqs = frozenset(turn.seq for turn in (*theirs, *answers))
@@ -247,59 +226,8 @@ async def _turns_of_speaker(
     return [
         turn
         for turn in await _turns(connection, _select_turns(session_id))
-        if (seq is None or turn.seq == seq) and _has_part_of(turn, person.id)
+        if (seq is None or turn.seq == seq) and has_part_of(turn, person.id)
     ]
-
-
-def _words_here(words: ForgottenWords, said: Sequence[Turn], person_id: str, *, spoke: bool) -> ForgottenWords:
-    """Return the words without the names that mean somebody else in this session.
-
-    `spoke`: the person spoke in it. Otherwise a name that somebody else says there may be anybody's.
-    """
-    others = [part for turn in said if not _is_of_bot(turn) for part in turn.parts if part.speaker_id != person_id]
-    taken = {plain(part.speaker).casefold() for part in others}
-    names = {name for name in words.names if plain(name).casefold() not in taken}
-    if not spoke:
-        names = {name for name in names if not any(names_any(part.text, {name}) for part in others)}
-    return ForgottenWords(words.runs, frozenset(names), words.turns)
-
-
-def _answers_to_forget(
-    said: Sequence[Turn], theirs: Sequence[Turn], person_id: str, words: ForgottenWords
-) -> list[Turn]:
-    """Return the bot's turns that answer one of these turns, name the person, or say the words again.
-
-    `said`: all turns of the session, in order.
-    """
-    seqs = {turn.seq for turn in theirs}
-    first = min(seqs, default=None)
-    # What other people have said so far. The bot may have taken a word from there.
-    explained: set[str] = set()
-    unanswered: Seq | None = None
-    found: list[Turn] = []
-    for turn in said:
-        if not _is_of_bot(turn):
-            left = [part.text for part in turn.parts if turn.seq not in seqs or part.speaker_id != person_id]
-            explained.update(term for text in left for term in terms(text))
-            if turn.seq in seqs and turn.kind is TurnKind.SPEECH:
-                unanswered = turn.seq
-            continue
-        if turn.seq in seqs:
-            continue
-        # Earlier versions did not store which turn a reply answers.
-        replies = turn.answers in seqs or (
-            turn.answers is None and unanswered is not None and turn.seq - unanswered <= REACH_TURNS
-        )
-        unanswered = None
-        text = " ".join(part.text for part in turn.parts)
-        later = first is not None and turn.seq > first
-        if (
-            (replies and turn.kind is TurnKind.ASSISTANT)
-            or words.quoted_or_named_in(text)
-            or (later and words.restated_in(text, explained))
-        ):
-            found.append(turn)
-    return found
 
 
 async def _sessions_that_tell(
@@ -331,43 +259,8 @@ def _of_bot(wanted: Select[Any]) -> Select[Any]:
     return wanted.where(turns.c.kind.in_([kind.value for kind in _OF_BOT]))
 
 
-def _is_of_bot(turn: Turn) -> bool:
-    """Return whether the bot said or did it. Some effects are sounds that people made."""
-    return turn.kind is TurnKind.ASSISTANT or (
-        turn.kind is TurnKind.EFFECT and any(part.speaker_id == _BOT_ID for part in turn.parts)
-    )
-
-
-def _has_part_of(turn: Turn, person_id: str) -> bool:
-    return any(part.speaker_id == person_id for part in turn.parts)
-
-
-async def _people(connection: AsyncConnection, wanted: Select[Any]) -> dict[str, StoredSpeaker]:
-    return await asyncio.to_thread(_people_of, (await connection.execute(wanted)).all())
-
-
-def _people_of(stored: Iterable[Any]) -> dict[str, StoredSpeaker]:
-    found: dict[str, StoredSpeaker] = {}
-    for row in stored:
-        for speaker_id, speaker, _ in json.loads(row.parts):
-            before = found.get(speaker_id) or StoredSpeaker(speaker_id, (), 0.0, 0, ())
-            found[speaker_id] = StoredSpeaker(
-                speaker_id,
-                tuple(dict.fromkeys((speaker, *before.names))),
-                max(before.last_at, row.started_at),
-                before.turn_count + 1,
-                tuple(dict.fromkeys((*before.sessions, SessionId(row.session_id)))),
-            )
-    return found
-
-
 def _same_name(name: str, wanted: str) -> bool:
     return plain(name).casefold() == plain(wanted).casefold()
-
-
-def _without_part_of(turn: Turn, person_id: str) -> Turn:
-    left = tuple(part for part in turn.parts if part.speaker_id != person_id)
-    return replace(turn, parts=left, tombstone=not left)
 
 
 async def _blank_turns(connection: AsyncConnection, session_id: SessionId, blanked: Sequence[Turn]) -> None:

@@ -12,7 +12,7 @@ from bot.cli.output import count, say
 if TYPE_CHECKING:
     from bot.memory.erasing import ErasureReport, PersonEraser
     from bot.store.database import Database
-    from bot.store.forgetting import StoredSpeaker
+    from bot.store.speakers import StoredSpeaker
     from config.schema import Settings
 
 

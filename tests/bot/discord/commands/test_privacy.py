@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from bot.discord.commands.privacy import PersonalRecords
     from bot.memory.personal_data import DataFile
-    from bot.store.forgetting import StoredSpeaker
+    from bot.store.speakers import StoredSpeaker
     from compaction.model import SessionId, Turn
 
 FACTS = PrivacyFacts(

@@ -1,0 +1,78 @@
+"""Which turns go when Ada is forgotten: her parts, and what the bot answered her, said of her, or said again."""
+
+from __future__ import annotations
+
+from compaction.memory.forgotten_turns import answers_to_forget, has_part_of, without_part_of, words_in_session
+from compaction.memory.restating import forgotten_words
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.summary.port import REACH_TURNS
+
+ADA, BO, BOT = "1", "2", "assistant"
+SECRET = "My sister Marta keeps the spare key under the blue flowerpot by the gate."
+WORDS = forgotten_words([SECRET], {"Ada"})
+
+
+def said(seq: int, speaker: str, text: str, *, kind: TurnKind = TurnKind.SPEECH, answers: int | None = None) -> Turn:
+    name = {ADA: "Ada", BO: "Bo", BOT: "Roomtone"}[speaker]
+    to = None if answers is None else Seq(answers)
+    return Turn(Seq(seq), kind, 10.0 * seq, 10.0 * seq + 1, (TurnPart(speaker, name, text),), answers=to)
+
+
+def replied(seq: int, text: str, *, answers: int | None = None) -> Turn:
+    return said(seq, BOT, text, kind=TurnKind.ASSISTANT, answers=answers)
+
+
+def forgotten_of(turns: list[Turn]) -> list[int]:
+    """Return the numbers of the bot's turns that go with all of Ada's."""
+    theirs = [turn for turn in turns if has_part_of(turn, ADA)]
+    return [turn.seq for turn in answers_to_forget(turns, theirs, ADA, WORDS)]
+
+
+def test_an_answer_to_them_goes_and_one_to_another_stays() -> None:
+    turns = [
+        said(0, ADA, SECRET),
+        replied(1, "I have noted that.", answers=0),
+        said(2, BO, "What is for dinner?"),
+        replied(3, "There is soup.", answers=2),
+    ]
+    assert forgotten_of(turns) == [1]
+
+
+def test_an_old_answer_counts_by_its_distance() -> None:
+    """Turns of earlier versions do not say what they answer: the next one soon after does."""
+    near, far = Seq(REACH_TURNS), Seq(REACH_TURNS + 1)
+    assert forgotten_of([said(0, ADA, SECRET), replied(near, "I have noted that.")]) == [near]
+    assert forgotten_of([said(0, ADA, SECRET), replied(far, "I have noted that.")]) == []
+
+
+def test_naming_them_or_quoting_them_goes() -> None:
+    turns = [
+        said(0, ADA, SECRET),
+        said(1, BO, "Who has a key?"),
+        replied(2, "You could ask Ada.", answers=1),
+        replied(3, "The spare key is under the blue flowerpot by the gate.", answers=1),
+        replied(4, "Nobody that I know of.", answers=1),
+    ]
+    assert forgotten_of(turns) == [2, 3]
+
+
+def test_a_name_of_somebody_else_is_no_reason() -> None:
+    """Where two people are called Ada, her name alone means nobody in particular."""
+    other = Turn(Seq(0), TurnKind.SPEECH, 0.0, 1.0, (TurnPart(BO, "Ada", "Hello."),))
+    assert "Ada" in WORDS.names
+    assert words_in_session(WORDS, [other], ADA, spoke=True).names == frozenset()
+    asked = said(0, BO, "Has anybody seen Ada?")
+    assert words_in_session(WORDS, [asked], ADA, spoke=False).names == frozenset()
+    assert words_in_session(WORDS, [asked], ADA, spoke=True).names == {"Ada"}
+
+
+def test_words_of_others_in_the_same_turn_stay() -> None:
+    """A turn of two people loses one part; a turn of nobody else keeps its number as a tombstone."""
+    both = Turn(
+        Seq(4), TurnKind.SPEECH, 0.0, 1.0, (TurnPart(ADA, "Ada", SECRET), TurnPart(BO, "Bo", "Pass the bread."))
+    )
+    left = without_part_of(both, ADA)
+    assert [part.text for part in left.parts] == ["Pass the bread."]
+    assert not left.tombstone
+    alone = without_part_of(said(5, ADA, SECRET), ADA)
+    assert (alone.seq, alone.parts, alone.tombstone) == (5, (), True)
