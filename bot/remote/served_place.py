@@ -145,8 +145,10 @@ class ServedPlace:
 
 
 class ServedPlaces:
-    """The places that rooms in other processes have now. `gateway_of`: returns a place's channel at the main gateway,
-    or raises `LinkError`.
+    """The places that rooms in other processes have now. Whoever makes it calls `on_change` with the client's changes
+    (`RoomtoneClient.on_change`).
+
+    `gateway_of`: returns a place's channel at the main gateway, or raises `LinkError`.
     """
 
     def __init__(self, gateway_of: Callable[[Place], MainGateway], *, clock: Clock) -> None:

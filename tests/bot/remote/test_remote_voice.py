@@ -197,6 +197,33 @@ async def test_a_room_hears_on_while_its_link_is_lost(tmp_path: Path) -> None:
         await room.hears(ada)
 
 
+@pytest.mark.asyncio
+async def test_a_room_outlives_the_gateway_process(tmp_path: Path) -> None:
+    """The process with the token is gone, and another one logs in: the room has heard without a gap, and is told by the
+    new one where Discord sends it.
+    """
+    async with (
+        gateway_process(tmp_path) as gateway,
+        scripted_member(gateway.local, ADA) as ada,
+        room_process(gateway) as room,
+    ):
+        await ada.meet(BOT)
+        await room.hears(ada)
+        async with stock_bot(gateway.local, BOT) as client:
+            successor = Gateway(gateway.local, client, gateway.clip)
+            async with successor.listener:
+                room.end._url = successor.listener.url
+                gateway.links[-1].close()
+                await room.hears(ada)
+                await until(lambda: room.end.is_open and room.place._gateway.attached, "the successor")
+                assert (successor.asked, room.link.state, room.link.down_since) == ([], "connected", None)
+                await gateway.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
+                await until(lambda: len(successor.asked) == 2 and room.link.state == "connected", "anew")
+                await ada.meet(BOT)
+                await room.hears(ada)
+                room.end._url = gateway.listener.url
+
+
 @asynccontextmanager
 async def killed_room(gateway: Gateway, ada: ScriptedPerson) -> AsyncIterator[None]:
     """Yield after the process of a room that has heard Ada was killed."""
