@@ -57,6 +57,7 @@ MOST_REFUSED = 20
 AWAY = Text("The process that has my connection to Discord, or my room, is not there at the moment.")
 NO_ANSWER = Text("Another process of this bot did not answer within {seconds} s.")
 BUSY = Text("Another process of this bot is too busy to answer.")
+NOT_SENT = Text("What I wanted to send to another process of this bot cannot be sent; the log says what.")
 NOT_UNDERSTOOD = Text("Another process of this bot did not understand me; its log says why.")
 
 
@@ -156,7 +157,7 @@ class MessageLink:
             raise OtherProcessError(AWAY)
         number = next(self._numbers)
         answer: asyncio.Future[AnswerT] = asyncio.get_running_loop().create_future()
-        frame = frame_of(Head("ask", number, type(request).__name__), request, type(request))
+        frame = self._frame(Head("ask", number, type(request).__name__), request, type(request))
         self._asked[number] = (answer_type(type(request)), answer)
         try:
             self._put(frame)
@@ -168,8 +169,22 @@ class MessageLink:
             del self._asked[number]
 
     def tell(self, notice: Notice) -> None:
-        if self.is_open:
-            self._put(frame_of(Head("tell", 0, type(notice).__name__), notice, type(notice)))
+        """See `Peer.tell`. A notice that cannot be written as text is logged and lost."""
+        if not self.is_open:
+            return
+        with contextlib.suppress(OtherProcessError):
+            self._put(self._frame(Head("tell", 0, type(notice).__name__), notice, type(notice)))
+
+    def _frame(self, head: Head, content: object, kind: Any) -> str:
+        """Return a frame. Raises `OtherProcessError`: half of a character, for example, is in no text."""
+        try:
+            return frame_of(head, content, kind)
+        except MalformedError as error:
+            log.error("message_not_sent", link=self._name, problem=str(error))  # noqa: TRY400 - it quotes the content
+            raise OtherProcessError(NOT_SENT) from error
+        except OtherProcessError as error:
+            log.warning("message_not_sent", link=self._name, message_name=head.name, problem=error)
+            raise
 
     def _put(self, frame: str) -> None:
         try:
@@ -229,7 +244,7 @@ class MessageLink:
         async def answer() -> None:
             try:
                 answered = await handler(asked)
-                reply = frame_of(Head("answer", head.number), answered, answer_type(request))
+                reply = self._frame(Head("answer", head.number, head.name), answered, answer_type(request))
             except (BotError, CompactionError, VoiceError) as error:
                 self._refuse(head, error)
             except Exception as error:

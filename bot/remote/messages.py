@@ -64,8 +64,9 @@ def frame_of(head: Head, content: object, kind: Any) -> str:
     """
     try:
         body = adapter_of(kind).dump_json(content, warnings="error")
-    except PydanticSerializationError as error:
-        raise MalformedError(f"{head.name or head.kind} is not of its own type") from error
+    except PydanticSerializationError:
+        # The library's message quotes the content.
+        raise MalformedError(f"{head.name} cannot be written as its type") from None
     if len(body) > MOST_BYTES - _HEAD_CHARS:
         raise OtherProcessError(TOO_LARGE.fill(size=len(body) >> 20, most=MOST_BYTES >> 20))
     return f"{adapter_of(Head).dump_json(head).decode()}\n{body.decode()}"

@@ -80,7 +80,7 @@ class ServedPlace:
         answer(PostInChat, lambda asked: place.chat_for(asked.asker_id).post(asked.text))
 
     def tell(self) -> None:
-        """Tell the room the facts if they have changed."""
+        """Tell the room the facts if they have changed. Never raises: discord.py's client calls this."""
         try:
             facts = self._facts()
         except Exception:
@@ -88,8 +88,8 @@ class ServedPlace:
             log.exception("facts_not_told", guild_id=self._place.guild_id)
             return
         if facts != self._told:
-            self._told = facts
             self._link.tell(facts)
+            self._told = facts
 
     def tell_soon(self) -> None:
         """Tell the facts once Discord has told the rest of what has changed."""

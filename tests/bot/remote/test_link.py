@@ -294,6 +294,29 @@ async def test_what_is_too_large_is_not_sent() -> None:
         assert await ends.room.ask(Greet("Bar"), within_s=10)
 
 
+@pytest.mark.asyncio
+async def test_what_is_no_text_is_not_sent() -> None:
+    """Half of a character, as a hostile name may have it, costs one message and neither the link nor who asked."""
+    half = "secret \ud800"
+
+    async def broken(asked: Greet) -> Text:
+        return Text("I am in {channel} already. Use /leave first.", channel=half if asked.name == "half" else "Bar")
+
+    def room(end: GatewayLink) -> None:
+        end.handlers.answer(Greet, broken)
+
+    async with linked(gateway=lambda end: end.handlers.answer(Greet, broken), room=room) as ends:
+        with capture_logs() as logs:
+            with pytest.raises(OtherProcessError, match="cannot be sent"):
+                await ends.room.ask(Greet(half), within_s=10)
+            with pytest.raises(OtherProcessError, match="cannot be sent"):
+                await ends.room.ask(Greet("half"), within_s=10)
+            ends.gateway.tell(Waved(("x",)))  # type: ignore[arg-type]
+        assert [each["event"] for each in logs] == ["message_not_sent"] * 3
+        assert "secret" not in str(logs)
+        assert "Bar" in await ends.room.ask(Greet("whole"), within_s=10)
+
+
 @asynccontextmanager
 async def raw(url: str, *, token: str = TOKEN, autoping: bool = True) -> AsyncIterator[RawEnd]:
     """Yield a process that speaks as it likes."""

@@ -225,8 +225,8 @@ async def test_a_room_outlives_the_gateway_process(tmp_path: Path) -> None:
 
 
 @asynccontextmanager
-async def killed_room(gateway: Gateway, ada: ScriptedPerson) -> AsyncIterator[None]:
-    """Yield after the process of a room that has heard Ada was killed."""
+async def killed_room(gateway: Gateway, ada: ScriptedPerson, *, speaking: Clip | None = None) -> AsyncIterator[None]:
+    """Yield after the process of a room that has heard Ada was killed. `speaking`: what she is in the middle of."""
     channel = voice_channel(gateway.client)
     child = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -247,14 +247,17 @@ async def killed_room(gateway: Gateway, ada: ScriptedPerson) -> AsyncIterator[No
             while b"joined" not in await child.stdout.readline():
                 pass
             await ada.meet(BOT)
-            await ada.say(gateway.clip)
+            saying = asyncio.create_task(ada.say(speaking or gateway.clip), name="ada")
             while b"heard 0.6" not in await child.stdout.readline():
                 pass
     finally:
         child.kill()
         await child.wait()
     await until(lambda: not gateway.links[-1].is_open, "the loss of the link")
-    yield
+    try:
+        yield
+    finally:
+        await saying
 
 
 @pytest.mark.asyncio
@@ -273,6 +276,20 @@ async def test_a_room_takes_over_from_one_that_was_killed(tmp_path: Path) -> Non
             assert gateway.asked == asked
             assert inside(gateway.local) == [state]
         await until(lambda: not inside(gateway.local), "leaving")
+
+
+@pytest.mark.asyncio
+async def test_the_rest_of_a_sentence_is_heard_by_the_next_process(tmp_path: Path) -> None:
+    """Nobody tells the new process who speaks already, so it finds out whose key fits."""
+    sentence = clip_of(tmp_path, lead_s=0.1, voice_s=12.0, tail_s=0.1)
+    async with (
+        gateway_process(tmp_path) as gateway,
+        scripted_member(gateway.local, ADA) as ada,
+        killed_room(gateway, ada, speaking=sentence),
+        room_process(gateway, claim=2) as room,
+    ):
+        await until(lambda: room.listener.seconds_of(ADA) > 1.0, "the rest")
+        assert gateway.asked == [room.place.channel_id]
 
 
 @pytest.mark.asyncio
