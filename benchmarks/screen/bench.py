@@ -15,7 +15,8 @@ from benchmarks.report import Target, at_least, at_most
 from benchmarks.screen.change_detection import measure_change_detection
 from benchmarks.screen.concurrent_replies import measure_concurrent_replies
 from benchmarks.screen.look_cost import measure_look_cost
-from benchmarks.screen.ocr_accuracy import measure_latency, measure_ocr_accuracy
+from benchmarks.screen.note_latency import measure_note_latency
+from benchmarks.screen.ocr_accuracy import measure_ocr_accuracy
 from benchmarks.screen.synthetic_screens import jpeg, own_frame, scene
 from voice.screen.frame_diff import compare_frames
 
@@ -58,7 +59,7 @@ class _Measuring(Measuring):
         gate["check_and_compare_ms"] = _cost_ms()
         self._found("gate", gate)
         self._found("reading", await measure_ocr_accuracy(options.readings, seed, progress))
-        self._found("latency", await measure_latency(options.events, seed, progress))
+        self._found("latency", await measure_note_latency(options.events, seed, progress))
         looks, others = measure_look_cost(options.hours, seed, progress)
         self.peers.update(others)
         self._found("hour", looks)

@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING
 from benchmarks.reply.latency import measure_latency
 from benchmarks.reply.pauses import PauseListener
 from benchmarks.reply.recordings import load_recordings
+from benchmarks.screen.measured_share import FRAME_S, measured_share
 from benchmarks.screen.synthetic_screens import ScreenText, jpeg, scene, written
-from bot.clock import SystemClock
-from bot.screen.readers import OcrOnlyReaders
-from bot.screen.share import Share
 from config.load import load
-from voice.screen.frame_decoder import FrameDecoder
-from voice.screen.ocr import OcrReader
-from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,7 +20,6 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
     from voice.screen.notes import ScreenNote
 
-_FRAME_S = 0.5
 _PICTURES = 8
 
 
@@ -61,31 +55,18 @@ async def _sharing(progress: Progress, *, wanted: bool) -> AsyncIterator[None]:
         jpeg(written(scene(number), [ScreenText(60 + 70 * number, 40 + 60 * number, 28, f"Wave {number * 37}")]))
         for number in range(_PICTURES)
     ]
-    async with OcrReader() as reader, FrameDecoder() as decoder:
-        share = Share(
-            "Ada",
-            "a window",
-            readers=OcrOnlyReaders(reader, decoder),
-            settings=ScreenSettings(),
-            clock=SystemClock(),
-            on_note=note,
-            on_trouble=progress.say,
-        )
+    async with measured_share(note, progress) as share:
 
         async def show() -> None:
             number = 0
             while True:
                 await share.offer(pictures[number % _PICTURES])
                 number += 1
-                await asyncio.sleep(_FRAME_S)
+                await asyncio.sleep(FRAME_S)
 
-        tasks = [
-            asyncio.create_task(share.run(), name="share-beside"),
-            asyncio.create_task(show(), name="screen-beside"),
-        ]
+        showing = asyncio.create_task(show(), name="screen-beside")
         try:
             yield
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+            showing.cancel()
+            await asyncio.wait({showing})
