@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rehearsal.discord import payloads
 from rehearsal.discord.commands import build_invocation, build_suggestion
 from rehearsal.discord.guild_state import BUTTON, buttons_of
-from rehearsal.discord.message_limits import RefusedError, check_choices, check_content, check_embeds
+from rehearsal.discord.message_limits import RefusedError, check_choices, check_message, new_message_fields
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -336,8 +336,7 @@ class Interactions:
         return message
 
     def _change(self, interaction: _Interaction, message: Json, data: Json) -> None:
-        check_content(data.get("content"))
-        check_embeds(data.get("embeds"))
+        check_message(data)
         for key in ("content", "embeds", "components", "attachments"):
             if data.get(key) is not None:
                 message[key] = data[key]
@@ -368,11 +367,7 @@ class Interactions:
         return interaction
 
     def _write(self, interaction: _Interaction, data: Json, kind: Literal["initial", "followup"]) -> Json:
-        check_content(data.get("content"))
-        check_embeds(data.get("embeds"))
-        extra = {key: data[key] for key in ("embeds", "components", "attachments", "flags") if data.get(key)}
-        if not data.get("content") and not extra.keys() - {"flags"}:
-            raise RefusedError(400, 50006, "Cannot send an empty message")
+        extra = new_message_fields(data)
         message = payloads.message(
             self._state.guild,
             message_id=self._state.snowflake(),

@@ -22,6 +22,21 @@ class RefusedError(LocalDiscordError):
 _MAX_CHARACTERS = 2000
 
 
+def new_message_fields(data: Json) -> Json:
+    """Return what a new message has besides its text. Raises `RefusedError` for one that Discord would refuse."""
+    check_message(data)
+    fields = {key: data[key] for key in ("embeds", "components", "attachments", "flags") if data.get(key)}
+    if not data.get("content") and not fields.keys() - {"flags"}:
+        raise RefusedError(400, 50006, "Cannot send an empty message")
+    return fields
+
+
+def check_message(data: Json) -> None:
+    """Raise `RefusedError` if Discord would refuse the text or the embeds of a new or edited message."""
+    check_content(data.get("content"))
+    check_embeds(data.get("embeds"))
+
+
 def check_content(content: object) -> None:
     """Raise `RefusedError` for a text that Discord would refuse."""
     if content is None:

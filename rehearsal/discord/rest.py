@@ -13,7 +13,7 @@ from aiohttp import BodyPartReader, web
 
 from rehearsal.discord import payloads
 from rehearsal.discord.gateway import bot_of_token
-from rehearsal.discord.message_limits import RefusedError, check_content, check_embeds
+from rehearsal.discord.message_limits import RefusedError, check_message, new_message_fields
 from rehearsal.discord.permissions import DiscordPermission
 
 if TYPE_CHECKING:
@@ -245,11 +245,7 @@ class RestApi:
     async def _post_message(self, request: web.Request, bot_id: int) -> web.Response:
         channel_id = self._channel(request)
         data = await _message_body(request)
-        check_content(data.get("content"))
-        check_embeds(data.get("embeds"))
-        extra = {key: data[key] for key in ("embeds", "components", "attachments", "flags") if data.get(key)}
-        if not data.get("content") and not extra.keys() - {"flags"}:
-            raise RefusedError(400, 50006, "Cannot send an empty message")
+        extra = new_message_fields(data)
         message = payloads.message(
             self._state.guild,
             message_id=self._state.snowflake(),
@@ -279,8 +275,7 @@ class RestApi:
     async def _patch_message(self, request: web.Request, bot_id: int) -> web.Response:
         message = self._own_message(request, bot_id)
         data = await _message_body(request)
-        check_content(data.get("content"))
-        check_embeds(data.get("embeds"))
+        check_message(data)
         for key in ("content", "embeds", "components", "attachments", "flags"):
             if data.get(key) is not None:
                 message[key] = data[key]
