@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from bot.models.catalogue import ModelEntry
+    from bot.models.entry import ModelEntry
     from bot.models.sources import ModelSource
     from bot.settings import ModelsSettings
 

@@ -23,7 +23,7 @@ from bot.private_files import make_private_folder
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bot.models.catalogue import ModelEntry
+    from bot.models.entry import ModelEntry
     from bot.models.sources import ModelSource
 
 _HASH_BLOCK_BYTES = 1 << 20

@@ -17,8 +17,8 @@ from bot.texts.text import Text, verbatim
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from bot.models.catalogue import ModelEntry
     from bot.models.directory import ModelDirectory
+    from bot.models.entry import ModelEntry
 
 log = structlog.get_logger()
 

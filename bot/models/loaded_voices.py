@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection
     from types import TracebackType
 
-    from bot.models.catalogue import ModelEntry
     from bot.models.directory import ModelDirectory
+    from bot.models.entry import ModelEntry
     from bot.models.voices import EmbeddedVoice
     from voice.speaking.port import Synthesizer
 

@@ -23,7 +23,7 @@ from bot.errors import ModelSourceError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bot.models.catalogue import ModelEntry, ModelFile
+    from bot.models.entry import ModelEntry, ModelFile
 
 # Time for one download: enough for a gigabyte on a slow line, and it ends a dead connection.
 TRANSFER_TIMEOUT_S = 3600

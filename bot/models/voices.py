@@ -12,7 +12,7 @@ from voice.speaking.kokoro import KokoroStyle
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bot.models.catalogue import ModelEntry
+    from bot.models.entry import ModelEntry
 
 # What a person hears of a voice before they choose it.
 SAMPLES: Final[Mapping[str, str]] = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from bot.models.catalogue import ModelEntry
+    from bot.models.entry import ModelEntry
     from voice.asr.settings import AsrSettings
     from voice.listening.settings import ListeningSettings
 

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from bot.errors import ModelUnknownError
-from bot.models.catalogue import ALIASES, CATALOGUE, RECOMMENDED, REQUIRED, ModelKind, find_model
+from bot.models.catalogue import ALIASES, CATALOGUE, RECOMMENDED, REQUIRED, find_model
+from bot.models.entry import ModelKind
 
 
 def test_every_bundled_file_has_members() -> None:

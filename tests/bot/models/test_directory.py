@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.errors import ModelError, ModelSourceError
-from bot.models.catalogue import ModelEntry, ModelFile, ModelKind
 from bot.models.directory import BY_HAND, ModelDirectory
+from bot.models.entry import ModelEntry, ModelFile, ModelKind
 from bot.models.sources import BundleSource, DirectorySource, NpmSource
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
-    from bot.models.catalogue import ModelEntry
+    from bot.models.entry import ModelEntry
 
 
 def voice(name: str) -> EmbeddedVoice:

@@ -18,7 +18,7 @@ from voice.listening.vad import SileroVad, StackedSileroVad
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bot.models.catalogue import ModelEntry
+    from bot.models.entry import ModelEntry
 
 
 def _shelf(folder: Path, entry: ModelEntry, model: Path | None) -> ModelsSettings:

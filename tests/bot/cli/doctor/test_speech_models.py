@@ -19,6 +19,7 @@ from bot.cli.doctor.speech_models import (
     check_voice,
 )
 from bot.models import catalogue
+from bot.models.entry import ModelFile
 from tests.bot.cli.doctor.findings import is_missing
 from voice.asr.placement import choose_placement
 from voice.asr.settings import AsrSettings
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsrSettings:
     """Replace the catalogue's Whisper base by a model of a few bytes and install it."""
-    file = catalogue.ModelFile("model.bin", hashlib.sha256(b"weights").hexdigest())
+    file = ModelFile("model.bin", hashlib.sha256(b"weights").hexdigest())
     entry = replace(catalogue.WHISPER_BASE, files=(file,))
     monkeypatch.setattr("bot.cli.doctor.speech_models.CATALOGUE", (entry,))
     folder = tmp_path / entry.name
