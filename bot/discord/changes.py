@@ -34,10 +34,14 @@ _CHANGES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of discord.py's memory. `guild_id`: of which server; None: of any. `moves`: somebody came or went."""
+    """A change of discord.py's memory. `guild_id`: of which server; None: of any. `moves`: somebody came or went.
+
+    `channels`: the only voice channels that it is about; None: it may be about all.
+    """
 
     guild_id: int | None
     moves: bool
+    channels: frozenset[int] | None = None
 
 
 def change_in(event: str, args: Sequence[Any]) -> Change | None:
@@ -46,7 +50,8 @@ def change_in(event: str, args: Sequence[Any]) -> Change | None:
         return None
     if event == "voice_state_update":
         member, before, after = args
-        return Change(member.guild.id, before.channel != after.channel)
+        channels = frozenset(state.channel.id for state in (before, after) if state.channel is not None)
+        return Change(member.guild.id, before.channel != after.channel, channels)
     # A server, or what belongs to one: a channel, a role, a member before its change, an event.
     about = args[0] if args else None
     return Change(getattr(getattr(about, "guild", about), "id", None), moves=False)

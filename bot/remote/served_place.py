@@ -60,6 +60,8 @@ class ServedPlace:
         self._served = served
         self._gateway = gateway
         self._told: PlaceFacts | None = None
+        # Worked out from the rights of everybody present in every channel of the server, so not each second.
+        self._shared: frozenset[int] | None = None
         self._threads: dict[int, Thread] = {}
         self._due: asyncio.TimerHandle | None = None
         served.serve(link, gateway, on_change=self.tell)
@@ -91,8 +93,14 @@ class ServedPlace:
             self._link.tell(facts)
             self._told = facts
 
+    def tell_changed(self) -> None:
+        """Tell the facts, after a change that may be about rights."""
+        self._shared = None
+        self.tell()
+
     def tell_soon(self) -> None:
         """Tell the facts once Discord has told the rest of what has changed."""
+        self._shared = None
         if self._due is None:
             self._due = asyncio.get_running_loop().call_later(SOON_S, self._tell_due)
 
@@ -107,13 +115,15 @@ class ServedPlace:
 
     def _facts(self) -> PlaceFacts:
         place = self._place
+        if self._shared is None:
+            self._shared = place.shared_channels()
         return PlaceFacts(
             name=place.name,
             guild_name=place.guild_name,
             occasions=tuple(place.occasions),
             language=place.language,
             members=tuple(place.members()),
-            shared_channels=place.shared_channels(),
+            shared_channels=self._shared,
             audible=place.audible,
             refusal=place.refusal(),
             voice=self._served.facts(self._link, self._gateway),
@@ -121,7 +131,7 @@ class ServedPlace:
 
     async def _refresh_rights(self, asked: RefreshRights) -> None:
         await self._place.refresh_rights(newcomers_only=asked.newcomers_only)
-        self.tell()
+        self.tell_changed()
 
     async def _show_card(self, asked: ShowCard) -> int | None:
         return await self._place.show_card(Card(asked.title, asked.text, asked.fields), edits=asked.edits)
@@ -155,7 +165,7 @@ class ServedPlaces:
         self._gateway_of = gateway_of
         self._clock = clock
         self._gateways = ServedGateways()
-        self._served: dict[ServedPlace, int] = {}
+        self._served: dict[ServedPlace, Place] = {}
 
     @contextmanager
     def serve(self, place: Place, link: MessageLink) -> Iterator[None]:
@@ -165,7 +175,7 @@ class ServedPlaces:
         """
         gateway = self._gateway_of(place)
         served = ServedPlace(place, link, self._gateways.of(place.guild_id), gateway)
-        self._served[served] = place.guild_id
+        self._served[served] = place
         looking = asyncio.create_task(self._look(served), name=f"place-{place.guild_id}")
         served.tell()
         try:
@@ -179,14 +189,17 @@ class ServedPlaces:
         """Take the bot out of a server's channel whose room will not be started again."""
         await self._gateways.of(guild_id).leave()
 
-    def on_change(self, guild_id: int | None, *, at_once: bool) -> None:
-        """Tell what Discord has changed in a server, or in any (None). `at_once`: before anything else is handled."""
-        for served, its_guild in self._served.items():
-            if guild_id in (None, its_guild):
-                if at_once:
-                    served.tell()
-                else:
-                    served.tell_soon()
+    def on_change(self, guild_id: int | None, *, at_once: bool, channels: frozenset[int] | None = None) -> None:
+        """Tell what Discord has changed in a server, or in any (None). `at_once`: before anything else is handled.
+        `channels`: the only voice channels that it is about.
+        """
+        for served, place in self._served.items():
+            if guild_id not in (None, place.guild_id) or (channels is not None and place.channel_id not in channels):
+                continue
+            if at_once:
+                served.tell_changed()
+            else:
+                served.tell_soon()
 
     async def _look(self, served: ServedPlace) -> None:
         while True:

@@ -12,15 +12,17 @@ from bot.discord.changes import Change, change_in
 GUILD = SimpleNamespace(id=500)
 CHANNEL = SimpleNamespace(id=600, guild=GUILD)
 MEMBER = SimpleNamespace(id=1, guild=GUILD)
-HERE, MUTED, GONE = (SimpleNamespace(channel=channel) for channel in (CHANNEL, CHANNEL, None))
+SIDE = SimpleNamespace(id=601, guild=GUILD)
+HERE, MUTED, OTHER, GONE = (SimpleNamespace(channel=channel) for channel in (CHANNEL, CHANNEL, SIDE, None))
 
 
 @pytest.mark.parametrize(
     ("event", "args", "change"),
     [
-        ("voice_state_update", (MEMBER, GONE, HERE), Change(500, moves=True)),
-        ("voice_state_update", (MEMBER, HERE, GONE), Change(500, moves=True)),
-        ("voice_state_update", (MEMBER, HERE, MUTED), Change(500, moves=False)),
+        ("voice_state_update", (MEMBER, GONE, HERE), Change(500, True, frozenset({600}))),
+        ("voice_state_update", (MEMBER, HERE, GONE), Change(500, True, frozenset({600}))),
+        ("voice_state_update", (MEMBER, HERE, MUTED), Change(500, False, frozenset({600}))),
+        ("voice_state_update", (MEMBER, HERE, OTHER), Change(500, True, frozenset({600, 601}))),
         ("guild_channel_update", (CHANNEL, CHANNEL), Change(500, moves=False)),
         ("guild_role_delete", (SimpleNamespace(id=9, guild=GUILD),), Change(500, moves=False)),
         ("member_update", (MEMBER, MEMBER), Change(500, moves=False)),

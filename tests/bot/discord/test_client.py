@@ -337,7 +337,7 @@ async def test_a_change_is_told_before_the_supervisor_hears_of_it() -> None:
         await local.join(ADA)
         async with asyncio.timeout(PATIENCE_S):
             await household.told.wait()
-        assert (Change(local.guild.id, moves=True), 0) in told
+        assert (Change(local.guild.id, True, frozenset({600})), 0) in told
 
 
 @pytest.mark.asyncio

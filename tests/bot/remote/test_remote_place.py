@@ -234,6 +234,7 @@ async def test_what_changes_is_told() -> None:
         await until(lambda: wire.remote.name == "Hall")
         wire.fake.name = "Cellar"
         wire.places.on_change(11, at_once=True)
+        wire.places.on_change(10, at_once=True, channels=frozenset({21, 22}))
         await wire.remote.refresh_rights()
         assert wire.remote.name == "Cellar", "a refresh tells what it finds"
 
