@@ -1,7 +1,6 @@
 """Benchmarks: `roomtone bench NAME`.
 
-Subpackages: `memory` (what summaries keep), `reply` (latency, interruptions, pacing), `screen` (reading shared
-screens), `peers` (other libraries in their own environments). Start at `registry`. Each benchmark has
-`bench.run(options, progress)`, which returns a `report.BenchmarkReport`. `document` writes stored results into the
-docs.
+Start at `registry`, which lists the benchmarks. Each is a folder with `bench.run(options, progress)`, a `Measuring` of
+`measuring`, which returns a `report.BenchmarkReport`. `peers` runs other libraries in their own environments.
+`document` writes stored results into the docs, and `headlines` those of the README.
 """

@@ -1,6 +1,10 @@
 """Memory beyond a room's window: search, upkeep and administration, based on the store.
 
-`recall` searches, `indexer` keeps the index complete, `access_log` counts what was found, `upkeep` runs a session's
-background memory work, `people` keeps facts about people, `admin` serves `roomtone memory`, `explain` rebuilds the
-prompt of a reply, `transcript` and `replay` run a transcript through the memory.
+- Search: `recall`, for one person `personal_recall`; `indexer` keeps the index complete, `access_log` counts what was
+  found.
+- Upkeep: `upkeep` does a session's background work, `people` keeps facts about people, `retention` deletes what is old.
+- For people: `session_reader` and `readable_memory` say who may read what, `digests`, `absence` and `transcript_files`
+  what of it, `personal_data` and `erasing` show and forget what is kept of somebody.
+- For operators: `admin` serves `roomtone memory`; `explain`, with `prompt_records`, rebuilds the prompt of a reply;
+  `transcript` and `replay` run a transcript through the memory.
 """

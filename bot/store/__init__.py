@@ -1,7 +1,12 @@
 """The database: sessions, turns, notes, segments, search, people and guild settings.
 
 Start with `database.open_database`; the store classes take the open `Database`. `tables` and `migrations` hold the
-schema. `turns`, `sessions`, `history`, `tiers`, `people`, `prompts` and `guilds` store; `indexing`, `search` and
-`vector_store` make it searchable, and `vector_search` finds embeddings, in memory or with pgvector; `forgetting`
-removes what a person said. `dialects` has what differs between SQLite and PostgreSQL.
+schema, `dialects` what differs between SQLite and PostgreSQL, `rows` how values become columns.
+
+- Stored: `turns`, `sessions`, `history`, `tiers`, `people`, `prompts`, `guilds` and `servers`. `claims` keeps an older
+  room from writing.
+- Search: `indexing` and `vector_store` make things findable, `search` and `vector_search` find them.
+- Removed: `forgetting` what a person said (`speakers` finds them, `remaking` makes anew what was made of it,
+  `forgotten` keeps it from coming back), `ageing` what is old; `wiping` its last bytes.
+- Whole files: `backup`, `restore` and `carrying_over`; `segment_import`; `write_check`.
 """

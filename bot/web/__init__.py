@@ -1,5 +1,6 @@
-"""The bot's web server and the page on which people share a screen.
+"""The bot's web server: the page on which people share a screen, the dashboard, and what monitoring asks.
 
-`server` serves the files in `static` and the web socket, `socket` speaks its protocol, `security` has the checks and
-headers, `port` is what `bot.screen` implements.
+`server` serves the files in `static`, `dashboard_routes`, `probes` and the web socket, whose protocol is `socket`.
+`security`, `open_pages`, `refusals` and `viewer` decide who may do what. `port` and `dashboard_port` are what
+`bot.screen` and `bot.dashboard` implement.
 """

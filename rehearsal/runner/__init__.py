@@ -5,7 +5,7 @@
 - `observations` are the reports of the bot and the model servers.
 - `record` holds everything that was observed.
 - `bot_lifecycle` starts and stops the bot.
-- `local_environment` is the local Discord with people.
+- `local_environment` is the local Discord with people; each is a `scripted_member`.
 - `local_servers` and `scripted_answers` are the model servers.
 - `evening_record` is the record of a written evening.
 """

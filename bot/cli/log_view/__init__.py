@@ -1,4 +1,4 @@
 """`roomtone tail`: shows the log. The entry point is `tail.command`.
 
-`reader` reads lines from a rotating log, `events` formats one event, `session_summary` sums up each session.
+`bot.log_reader` reads lines from a rotating log, `events` formats one event, `session_summary` sums up each session.
 """
