@@ -1,7 +1,8 @@
 """The main gateway. Bots identify here, receive the guild and its events, and ask for voice (op 4).
 
-The gateway sends an event for each change in `GuildState`. A session whose websocket broke can be resumed for a while
-(op 6). A session that was closed on purpose ends, and its bot leaves voice.
+The gateway sends an event for each change in `GuildState`. A session of one shard gets those of its guilds only. A
+session whose websocket broke can be resumed for a while (op 6). A session that was closed on purpose ends, and its bot
+leaves voice.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ _REPLAYED_EVENTS = 500
 RESUME_WINDOW_S = 10.0
 _LEAVING_CODES = frozenset({1000, 1001})
 _INTENT_MESSAGE_CONTENT = 1 << 15
+# A guild's id holds its time of creation above these bits (Discord's reference, "Sharding").
+_SHARD_SHIFT = 22
+# How many sessions a bot may start in a day, and how many of them in five seconds.
+SESSION_STARTS, START_CONCURRENCY = 1000, 1
 
 
 class GatewayCloseCode(IntEnum):
@@ -48,6 +53,7 @@ class GatewayCloseCode(IntEnum):
     NOT_AUTHENTICATED = 4003
     AUTHENTICATION_FAILED = 4004
     ALREADY_AUTHENTICATED = 4005
+    INVALID_SHARD = 4010
 
 
 @dataclass(slots=True, eq=False)
@@ -57,10 +63,16 @@ class GatewaySession:
     user_id: int
     intents: int
     connection: GatewayConnection | None
+    shard: tuple[int, int] = (0, 1)
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     sequence: int = 0
     expiry: asyncio.TimerHandle | None = None
     _replay: deque[Json] = field(default_factory=lambda: deque(maxlen=_REPLAYED_EVENTS))
+
+    def sees(self, guild_id: int) -> bool:
+        """Return whether the guild belongs to the session's shard."""
+        number, count = self.shard
+        return (guild_id >> _SHARD_SHIFT) % count == number
 
     def dispatch(self, event: str, data: object) -> None:
         """Send an event, and keep it so that it can be sent again after a RESUME."""
@@ -79,7 +91,11 @@ class GatewaySession:
 
 
 class Gateway:
-    """All gateway sessions. Every change of a voice state goes through this class."""
+    """One guild's gateway. Every change of a voice state goes through this class.
+
+    `beside`: the gateway of another guild of the same Discord. The two share their sessions; only the first of them
+    gets messages from bots.
+    """
 
     def __init__(
         self,
@@ -89,22 +105,38 @@ class Gateway:
         voice_endpoint: Callable[[], str],
         disconnect_voice: Callable[[int], None],
         resume_window_s: float = RESUME_WINDOW_S,
+        beside: Gateway | None = None,
     ) -> None:
         self._state = state
         self._url = url
         self._voice_endpoint = voice_endpoint
         self._disconnect_voice = disconnect_voice
         self._resume_window_s = resume_window_s
-        self._sessions: dict[str, GatewaySession] = {}
-        self._by_connection: dict[GatewayConnection, GatewaySession] = {}
+        self._sessions: dict[str, GatewaySession] = {} if beside is None else beside._sessions
+        self._by_connection: dict[GatewayConnection, GatewaySession] = {} if beside is None else beside._by_connection
+        self._guilds: list[Gateway] = [] if beside is None else beside._guilds
+        self._guilds.append(self)
+        self._starts: dict[int, int] = {} if beside is None else beside._starts
+        # What GET /gateway/bot says.
+        self.recommended_shards = 1
 
     def close(self) -> None:
         for session in self._sessions.values():
             _stop_expiry(session)
 
     def online(self, user_id: int) -> bool:
-        """Return whether the bot has a session with a websocket."""
-        return any(each.user_id == user_id and each.connection for each in self._sessions.values())
+        """Return whether the bot has a session with a websocket that sees the guild."""
+        return any(each.user_id == user_id and each.connection for each in self._seeing())
+
+    def session_start_limit(self, user_id: int) -> Json:
+        """Return how often the bot may still connect, as GET /gateway/bot has it."""
+        left = max(0, SESSION_STARTS - self._starts.get(user_id, 0))
+        return {
+            "total": SESSION_STARTS,
+            "remaining": left,
+            "reset_after": 86_400_000,
+            "max_concurrency": START_CONCURRENCY,
+        }
 
     # --- voice -------------------------------------------------------------------------------------------------
 
@@ -149,12 +181,16 @@ class Gateway:
 
     # --- events ------------------------------------------------------------------------------------------------
 
+    def _seeing(self) -> list[GatewaySession]:
+        """Return the sessions that get the events of the guild."""
+        return [each for each in self._sessions.values() if each.sees(self._state.guild.id)]
+
     def broadcast(self, event: str, data: object) -> None:
-        for session in self._sessions.values():
+        for session in self._seeing():
             session.dispatch(event, data)
 
     def send_to(self, user_id: int, event: str, data: object) -> None:
-        for session in self._sessions.values():
+        for session in self._seeing():
             if session.user_id == user_id:
                 session.dispatch(event, data)
 
@@ -164,7 +200,7 @@ class Gateway:
         As on Discord, a bot without the message content intent gets other authors' messages without their text, unless
         the message mentions the bot.
         """
-        for session in self._sessions.values():
+        for session in self._seeing():
             own = message["author"]["id"] == str(session.user_id)
             mentioned = f"<@{session.user_id}>" in message["content"]
             if own or mentioned or session.intents & _INTENT_MESSAGE_CONTENT:
@@ -196,9 +232,11 @@ class Gateway:
         elif opcode in (_IDENTIFY, _RESUME):
             connection.close(GatewayCloseCode.ALREADY_AUTHENTICATED, "Already authenticated.")
         elif opcode == _VOICE_STATE:
-            self._change_voice_state(session, fields)
+            for guild in self._asked_for(session, fields):
+                guild._change_voice_state(session, fields)
         elif opcode == _REQUEST_MEMBERS:
-            self._send_members(session, fields)
+            for guild in self._asked_for(session, fields):
+                guild._send_members(session, fields)
         elif opcode != _PRESENCE:
             _log.info("gateway_opcode_ignored", opcode=opcode)
 
@@ -224,31 +262,37 @@ class Gateway:
         if bot_id is None:
             connection.close(GatewayCloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
             return
+        shard = _shard(data.get("shard"))
+        if shard is None:
+            connection.close(GatewayCloseCode.INVALID_SHARD, "Invalid shard.")
+            return
+        self._starts[bot_id] = self._starts.get(bot_id, 0) + 1
         # The bot's process may have died and started again, so its old sessions without a websocket end first.
-        for former in [each for each in self._sessions.values() if each.user_id == bot_id]:
+        for former in [each for each in self._sessions.values() if (each.user_id, each.shard) == (bot_id, shard)]:
             if former.connection is None:
                 self._end(former)
         intents = data.get("intents")
         session = GatewaySession(
-            user_id=bot_id, intents=intents if isinstance(intents, int) else 0, connection=connection
+            user_id=bot_id, intents=intents if isinstance(intents, int) else 0, connection=connection, shard=shard
         )
         self._sessions[session.id] = session
         self._by_connection[connection] = session
-        guild = self._state.guild
+        seen = [each._state for each in self._guilds if session.sees(each._state.guild.id)]
         ready = {
             "v": 10,
-            "user": payloads.guild_user(guild, bot_id),
-            "guilds": [{"id": str(guild.id), "unavailable": True}],
+            "user": payloads.guild_user(self._state.guild, bot_id),
+            "guilds": [{"id": str(state.guild.id), "unavailable": True} for state in seen],
             "session_id": session.id,
             "session_type": "normal",
             "resume_gateway_url": self._url(),
             "application": {"id": str(bot_id), "flags": 0},
-            "shard": data.get("shard") or [0, 1],
+            "shard": list(shard),
         }
         session.dispatch("READY", ready)
-        members = [self._state.member(member.id) for member in guild.members]
-        session.dispatch("GUILD_CREATE", payloads.guild_create(guild, members, self._state.voice_states()))
-        _log.info("bot_identified", user_id=bot_id)
+        for state in seen:
+            members = [state.member(member.id) for member in state.guild.members]
+            session.dispatch("GUILD_CREATE", payloads.guild_create(state.guild, members, state.voice_states()))
+        _log.info("bot_identified", user_id=bot_id, shard=shard[0], shard_count=shard[1])
 
     def _resume(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
         session = self._sessions.get(str(data.get("session_id")))
@@ -268,6 +312,13 @@ class Gateway:
         after = data.get("seq")
         session.resume(connection, after if isinstance(after, int) else 0)
         session.dispatch("RESUMED", {})
+
+    def _asked_for(self, session: GatewaySession, data: dict[str, Any]) -> list[Gateway]:
+        """Return the guild that a bot's message is about, if its session sees it."""
+        asked = str(data.get("guild_id"))
+        return [
+            each for each in self._guilds if str(each._state.guild.id) == asked and session.sees(each._state.guild.id)
+        ]
 
     def _change_voice_state(self, session: GatewaySession, data: dict[str, Any]) -> None:
         wanted = data.get("channel_id")
@@ -314,8 +365,11 @@ class Gateway:
     def _end(self, session: GatewaySession) -> None:
         _stop_expiry(session)
         self._sessions.pop(session.id, None)
-        if not any(each.user_id == session.user_id for each in self._sessions.values()):
-            self.leave(session.user_id)
+        for guild in self._guilds:
+            if session.sees(guild._state.guild.id) and not any(
+                each.user_id == session.user_id for each in guild._seeing()
+            ):
+                guild.leave(session.user_id)
 
 
 def bot_of_token(state: GuildState, token: object) -> int | None:
@@ -326,6 +380,16 @@ def bot_of_token(state: GuildState, token: object) -> int | None:
     if not text.isascii() or not text.isdigit() or "." not in token or len(text) > 20:
         return None
     return int(text) if state.guild.is_bot(int(text)) else None
+
+
+def _shard(asked: object) -> tuple[int, int] | None:
+    """Return the shard that a bot identifies as; None if there is no such shard."""
+    if asked is None:
+        return 0, 1
+    if not isinstance(asked, list) or len(asked) != 2 or not all(type(each) is int for each in asked):
+        return None
+    number, count = asked
+    return (number, count) if 0 <= number < count else None
 
 
 def _stop_expiry(session: GatewaySession) -> None:

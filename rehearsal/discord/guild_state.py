@@ -78,9 +78,12 @@ def buttons_of(message: Json) -> list[Json]:
 
 
 class GuildState:
-    """The guild's state. Use it only from the event loop's thread."""
+    """The guild's state. Use it only from the event loop's thread.
 
-    def __init__(self, guild: GuildSpec) -> None:
+    `beside`: another guild of the same Discord, with the same applications and so the same commands.
+    """
+
+    def __init__(self, guild: GuildSpec, *, beside: GuildState | None = None) -> None:
         self.guild = guild
         self._voice_states: dict[int, Json] = {}
         self._tokens: dict[int, str] = {}  # user id -> voice token in force
@@ -88,7 +91,7 @@ class GuildState:
         # The names of the threads, by their id.
         self.threads: dict[int, str] = {}
         self._message_order: deque[int] = deque()
-        self._commands: dict[int, list[Json]] = {}
+        self._commands: dict[int, list[Json]] = {} if beside is None else beside._commands
         self._nicknames: dict[int, str | None] = {}
         self._counter = itertools.count(1)
 

@@ -141,6 +141,10 @@ class Interactions:
         self._response_timeout_s = response_timeout_s
         self._by_token: dict[str, _Interaction] = {}
 
+    def knows(self, token: str) -> bool:
+        """Return whether the token is that of an interaction here."""
+        return token in self._by_token
+
     async def invoke(
         self,
         user_id: int,

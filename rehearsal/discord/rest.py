@@ -17,12 +17,14 @@ from rehearsal.discord.message_limits import RefusedError, check_message, new_me
 from rehearsal.discord.permissions import DiscordPermission
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from rehearsal.discord.gateway import Gateway
     from rehearsal.discord.guild_state import GuildState
     from rehearsal.discord.interactions import Interactions
     from rehearsal.discord.payloads import Json
+
+    Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 _log = structlog.get_logger()
 
@@ -54,13 +56,22 @@ class RestApi:
         self._interactions = interactions
         self._gateway_url = gateway_url
 
-    def routes(self) -> list[web.RouteDef]:
-        """Return the routes. The catch-all route comes last."""
+    def owns(self, path: Mapping[str, str]) -> bool:
+        """Return whether a request is about this guild. `path`: the parts of its path that have a name."""
+        number = path.get("channel", "")
+        return (
+            path.get("guild") == str(self._state.guild.id)
+            or (number.isdecimal() and self._state.has_channel(int(number)))
+            or self._interactions.knows(path.get("token", ""))
+        )
+
+    def handlers(self) -> list[tuple[str, str, Handler]]:
+        """Return method, path and handler of each route. The catch-all route comes last."""
         commands = "/applications/{application}/commands"
         guild_commands = "/applications/{application}/guilds/{guild}/commands"
         message = "/channels/{channel}/messages/{message}"
         hook = "/webhooks/{application}/{token}"
-        table: list[tuple[str, str, Callable[[web.Request], Awaitable[web.Response]]]] = [
+        table: list[tuple[str, str, Handler]] = [
             ("GET", "/gateway", self._get_gateway),
             ("GET", "/gateway/bot", self._for_bot(self._get_gateway_bot)),
             ("GET", "/users/@me", self._for_bot(self._get_me)),
@@ -98,8 +109,8 @@ class RestApi:
             ("PATCH", hook + "/messages/{message}", self._patch_reply),
             ("DELETE", hook + "/messages/{message}", self._delete_reply),
         ]
-        routes = [web.route(method, PREFIX + path, _translated(handler)) for method, path, handler in table]
-        return [*routes, web.route("*", PREFIX + "/{path:.*}", _translated(self._unknown))]
+        table.append(("*", "/{path:.*}", self._unknown))
+        return [(method, PREFIX + path, _translated(handler)) for method, path, handler in table]
 
     def _for_bot(
         self, handler: Callable[[web.Request, int], Awaitable[web.Response]]
@@ -119,8 +130,10 @@ class RestApi:
         return json_response({"url": self._gateway_url()})
 
     async def _get_gateway_bot(self, request: web.Request, bot_id: int) -> web.Response:
-        limit = {"total": 1000, "remaining": 999, "reset_after": 1, "max_concurrency": 1}
-        return json_response({"url": self._gateway_url(), "shards": 1, "session_start_limit": limit})
+        limit = self._gateway.session_start_limit(bot_id)
+        return json_response(
+            {"url": self._gateway_url(), "shards": self._gateway.recommended_shards, "session_start_limit": limit}
+        )
 
     async def _get_me(self, request: web.Request, bot_id: int) -> web.Response:
         return json_response(payloads.guild_user(self._state.guild, bot_id))
@@ -351,6 +364,23 @@ class RestApi:
         if message["author"]["id"] != str(bot_id):
             raise RefusedError(403, 50005, "Cannot edit a message authored by another user")
         return message
+
+
+def routes(guilds: Sequence[RestApi]) -> list[web.RouteDef]:
+    """Return the routes of a Discord with these guilds, which may become more. What is about none is the first's."""
+    return [
+        web.route(method, path, _of_guild(guilds, number))
+        for number, (method, path, _) in enumerate(guilds[0].handlers())
+    ]
+
+
+def _of_guild(guilds: Sequence[RestApi], number: int) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
+        guild = next((each for each in guilds if each.owns(request.match_info)), guilds[0])
+        _, _, handler = guild.handlers()[number]
+        return await handler(request)
+
+    return handle
 
 
 def _translated(

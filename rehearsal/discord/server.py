@@ -49,7 +49,8 @@ class LocalDiscord:
     `http_port` is for REST, the gateway and the control API, `voice_port` for the voice websocket (TLS), `media_port`
     for UDP; 0 takes a free port. `network` may be changed at any time, and `seed` makes its effects repeatable.
     `response_timeout_s`: how long a bot may take to answer a command. `resume_window_s`: how long a voice session can
-    be resumed after its websocket broke. Raises `LocalDiscordError` when a port is taken.
+    be resumed after its websocket broke. `beside`: another guild, which has started already; the two are one Discord,
+    with the REST API, gateway and certificate of the first. Raises `LocalDiscordError` when a port is taken.
 
     *Ownership*: sockets, timers and the certificate's directory (unless one is given) belong to this object.
     """
@@ -66,20 +67,23 @@ class LocalDiscord:
         seed: int = 0,
         response_timeout_s: float = RESPONSE_TIMEOUT_S,
         resume_window_s: float = RESUME_WINDOW_S,
+        beside: LocalDiscord | None = None,
     ) -> None:
+        self._beside = beside
         self.guild = guild or GuildSpec()
         self.network = network or NetworkConditions()
         self._ports = (http_port, voice_port, media_port)
         self._certificate_directory = certificate_directory
         self._certificate: Certificate | None = None
-        self._state = GuildState(self.guild)
+        self._state: GuildState = GuildState(self.guild, beside=None if beside is None else beside._state)
         self._forwarder = Forwarder(self.network, seed=seed)
         self._voice = VoiceGateway(self._state, self._forwarder, resume_window_s=resume_window_s)
-        self._gateway = Gateway(
+        self._gateway: Gateway = Gateway(
             self._state,
             url=lambda: self.gateway_url,
             voice_endpoint=lambda: self.voice_endpoint,
             disconnect_voice=self._voice.disconnect,
+            beside=None if beside is None else beside._gateway,
         )
         self._interactions = Interactions(self._state, self._gateway, response_timeout_s=response_timeout_s)
         self._faults = FaultInjector(
@@ -88,6 +92,7 @@ class LocalDiscord:
         self._websockets = WebsocketServer()
         self._control_token = secrets.token_urlsafe(_CONTROL_TOKEN_BYTES)
         self._http_port = 0
+        self._rest: list[rest.RestApi] = [] if beside is None else beside._rest
         self._voice_ports: list[int] = []
         self._voice_port_in_use = 0
         self._stack = contextlib.AsyncExitStack()
@@ -95,9 +100,13 @@ class LocalDiscord:
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as stack:
             directory = self._certificate_directory
-            if directory is None:
-                directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="local-discord-")))
-            self._certificate = write_certificate(directory)
+            if self._beside is not None:
+                self._certificate = self._beside._certificate
+            else:
+                if directory is None:
+                    directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="local-discord-")))
+                self._certificate = write_certificate(directory)
+            assert self._certificate is not None, "the guild beside this one has started"
             await self._open(stack, self._certificate.server_context())
             self._stack = stack.pop_all()
         _log.info("local_discord_started", api_base=self.api_base, voice_endpoint=self.voice_endpoint)
@@ -272,6 +281,10 @@ class LocalDiscord:
             "pending_transitions": list(delivery.pending_transitions),
         }
 
+    def recommend_shards(self, count: int) -> None:
+        """Let GET /gateway/bot recommend so many shards."""
+        self._gateway.recommended_shards = count
+
     def _switch_endpoint(self) -> None:
         self._voice_port_in_use = 1 - self._voice_port_in_use
 
@@ -286,12 +299,19 @@ class LocalDiscord:
         stack.callback(self._forwarder.close)
         stack.callback(self._voice.close)
         stack.callback(self._gateway.close)
-        api = rest.RestApi(self._state, self._gateway, self._interactions, gateway_url=lambda: self.gateway_url)
-        application = web.Application(middlewares=[refuse_foreign_requests])
-        application.router.add_routes([*api.routes(), *ControlApi(self, token=self._control_token).routes()])
-        application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
-        application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
-        self._http_port = await self._listen(stack, application, "http_port", http_port, None)
+        self._rest.append(
+            rest.RestApi(self._state, self._gateway, self._interactions, gateway_url=lambda: self.gateway_url)
+        )
+        if self._beside is not None:
+            self._http_port = self._beside._http_port
+        else:
+            application = web.Application(middlewares=[refuse_foreign_requests])
+            application.router.add_routes(
+                [*rest.routes(self._rest), *ControlApi(self, token=self._control_token).routes()]
+            )
+            application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
+            application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
+            self._http_port = await self._listen(stack, application, "http_port", http_port, None)
         voice = web.Application(middlewares=[refuse_foreign_requests])
         voice.router.add_get("/", self._serve_voice)
         # There are two endpoints, so that the fault "migrate" can move clients from one to the other.
