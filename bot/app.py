@@ -45,6 +45,7 @@ from bot.room.room import Room
 from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.runtime_tuning import low_latency_interpreter
 from bot.settings import RESUME_WITHIN_S
+from bot.shards import ONLY_SHARD
 from bot.store.restore import remove_leftovers
 from bot.texts.text import Text, sentence_of
 from bot.wiring.dashboard import open_dashboard
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from bot.discord.client import AddCommands, RoomtoneClient
     from bot.memory.readable_memory import ReadableMemory
     from bot.settings import StorageSettings
+    from bot.shards import Shards
     from bot.store.guilds import GuildStore
     from bot.store.sessions import Sessions
     from bot.web.server import WebServer
@@ -115,11 +117,12 @@ async def running_bot(
     zone: tzinfo,
     clock: Clock | None = None,
     pool: Endpoint | None = None,
+    shards: Shards = ONLY_SHARD,
 ) -> AsyncIterator[RunningBot]:
     """Start the bot and yield it. On exit the rooms end first and store their sessions; then the other parts close.
 
     `rejoin`: resume the sessions that a crashed process left open. `zone`: the time zone of times shown to people.
-    `pool`: recognisers of the operator's cluster, asked before the bot's own.
+    `pool`: recognisers of the operator's cluster, asked before the bot's own. `shards`: those that this process serves.
 
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
     """
@@ -131,10 +134,10 @@ async def running_bot(
             log.warning("restore_was_killed", remedy=RESTORE_AGAIN)
         metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(clock))
         stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
-        await stack.enter_async_context(stores.database.held_by_bot())
+        await stack.enter_async_context(stores.database.held_by_bot(shards))
         monitoring = await open_monitoring(stack, stores.database, settings.storage, clock, metrics)
         health = monitoring.health
-        await stack.enter_async_context(_retention(settings, stores, clock).running())
+        await stack.enter_async_context(_retention(settings, stores, clock, shards).running())
         participation = GuildParticipations(
             stores.guilds,
             stores.opt_outs,
@@ -143,8 +146,9 @@ async def running_bot(
             clock=clock,
             # A server may be stricter than the operator, never laxer.
             asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
+            serves=shards.serves,
         )
-        dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock)
+        dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
         voices = await stack.enter_async_context(open_voices(settings.speaking, settings.models, stores.servers))
         screens, desk, web = await open_screens(
             stack, settings, participation, clock, dashboard=dashboard, probes=monitoring.probes
@@ -201,15 +205,19 @@ async def running_bot(
             *_memory_commands(services.readable, catch_up, zone, clock.now),
         ]
         client = await stack.enter_async_context(
-            connected(settings.discord, supervisor, commands, metronome, participation, stores.servers, catch_up)
+            connected(
+                settings.discord, supervisor, commands, metronome, participation, stores.servers, catch_up, shards
+            )
         )
-        monitoring.checks.gateway = client
+        monitoring.checks.gateway = client.shard_losses
+        metrics.add_shards(client.shard_losses)
+        health.add_check(client.shard_losses.degraded_parts)
         dashboard.directory = DiscordDirectory(client, settings.discord, stores.servers)
         await stack.enter_async_context(recaps.running(client.place))
         # Entered after the client, so that rooms end while the client is still connected.
         await stack.enter_async_context(supervisor)
         if rejoin:
-            await _rejoin(client, supervisor, stores.sessions)
+            await _rejoin(client, supervisor, stores.sessions, shards)
         stack.enter_context(low_latency_interpreter())
         monitoring.started()
         yield RunningBot(client, supervisor, metronome, web.login_link if web.is_listening else None, web)
@@ -237,7 +245,7 @@ def _operator(settings: BotSettings) -> OperatorSettings:
     )
 
 
-def _retention(settings: BotSettings, stores: Stores, clock: Clock) -> Retention:
+def _retention(settings: BotSettings, stores: Stores, clock: Clock, shards: Shards) -> Retention:
     return Retention(
         stores.database,
         settings.tiers,
@@ -246,6 +254,7 @@ def _retention(settings: BotSettings, stores: Stores, clock: Clock) -> Retention
         people=stores.people,
         in_use=stores.in_use,
         servers=stores.servers,
+        shards=shards,
     )
 
 
@@ -299,10 +308,13 @@ def _metronome_problems(metronome: Metronome) -> list[DegradedPart]:
     return [] if metronome.outage is None else [DegradedPart(what, instead, metronome.outage)]
 
 
-async def _rejoin(client: RoomtoneClient, supervisor: RoomSupervisor, sessions: Sessions) -> None:
-    """Rejoin the channels of sessions that a crashed process left open, if people are still there."""
+async def _rejoin(client: RoomtoneClient, supervisor: RoomSupervisor, sessions: Sessions, shards: Shards) -> None:
+    """Rejoin the channels of sessions that a crashed process left open, if people are still there.
+
+    Those of other shards belong to other processes, in which they may go on.
+    """
     for session in await sessions.unfinished(resume_within_s=RESUME_WITHIN_S):
-        if session.guild_id is None or session.channel_id is None:
+        if session.guild_id is None or session.channel_id is None or not shards.serves(session.guild_id):
             continue
         if not await client.admission.serves(session.guild_id):
             log.info("session_not_resumed", session_id=session.id, reason="guild_not_served")
@@ -311,7 +323,8 @@ async def _rejoin(client: RoomtoneClient, supervisor: RoomSupervisor, sessions: 
         if place is None or all(person.is_bot for person in place.members()):
             log.info("session_not_resumed", session_id=session.id, reason="nobody_there")
             continue
-        await _rejoin_one(place, supervisor, session.id)
+        with client.logged_shard(session.guild_id):
+            await _rejoin_one(place, supervisor, session.id)
 
 
 async def _rejoin_one(place: Place, supervisor: RoomSupervisor, session_id: SessionId) -> None:

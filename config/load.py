@@ -92,6 +92,17 @@ def load(
     return _with_local_recogniser(_assemble(sources), location.base if location.base != working else Path())
 
 
+def option(name: str, *, directory: Path | None = None, environ: Mapping[str, str] | None = None) -> str | None:
+    """Return what a variable of a command's option says, in the environment or in `.env`; None: nothing."""
+    working = directory if directory is not None else Path.cwd()
+    environ = environ if environ is not None else os.environ
+    location = _location(working, environ, only=directory is not None)
+    from_file, _ = read_env_file(location.folder / ENV_FILE)
+    given, _ = without_quotes([*from_file, *(Variable(each, value, ENVIRONMENT) for each, value in environ.items())])
+    found = [each.value.strip() for each in given if each.name == name and each.value.strip()]
+    return found[-1] if found else None
+
+
 def _location(working: Path, environ: Mapping[str, str], *, only: bool) -> SettingsLocation:
     if only and not environ.get(CONFIG_VARIABLE, "").strip():
         return location_in(working)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 # The path of the operator's file, or of its folder. It is not a setting.
 CONFIG_VARIABLE = "ROOMTONE_CONFIG"
+# The shards of `roomtone run --shards`: each process has its own, so it is no setting either.
+SHARDS_VARIABLE = "ROOMTONE_SHARDS"
+OPTION_VARIABLES = (CONFIG_VARIABLE, SHARDS_VARIABLE)
 FILE_NAME = "roomtone.toml"
 ENV_FILE = ".env"
 # A bot that is configured by the environment alone has neither file, but it has its memory.

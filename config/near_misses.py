@@ -10,7 +10,7 @@ import difflib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from config.location import CONFIG_VARIABLE, ENV_FILE
+from config.location import ENV_FILE, OPTION_VARIABLES
 from config.problems import VARIABLE_PREFIX
 from config.schema import SETTINGS, WELL_KNOWN_VARIABLES, variable_of
 
@@ -86,7 +86,7 @@ def _meant(name: str) -> str | None:
     known = OTHER_NAMES.get(name.upper())
     if known is not None:
         return known
-    candidates = [*WELL_KNOWN_VARIABLES, CONFIG_VARIABLE]
+    candidates = [*WELL_KNOWN_VARIABLES, *OPTION_VARIABLES]
     if "__" in name:
         candidates += [variable_of(key) for key in SETTINGS]
     close = difflib.get_close_matches(name.upper(), candidates, n=1, cutoff=_ALIKE)
@@ -94,7 +94,7 @@ def _meant(name: str) -> str | None:
 
 
 def _is_ours(name: str) -> bool:
-    if name in WELL_KNOWN_VARIABLES or name == CONFIG_VARIABLE:
+    if name in WELL_KNOWN_VARIABLES or name in OPTION_VARIABLES:
         return True
     # A list may begin and end with quotes that belong to its entries.
     setting = next((each for each in SETTINGS.values() if each.variable == name), None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dotenv.parser import parse_stream
 
-from config.location import CONFIG_VARIABLE
+from config.location import CONFIG_VARIABLE, OPTION_VARIABLES
 from config.problems import VARIABLE_PREFIX, SettingOrigin, not_a_section, unknown_key, unknown_variable
 from config.retired import RETIRED, RETIRED_SECTIONS, describe_retired, successor_value
 from config.schema import INTERNAL, SETTINGS, WELL_KNOWN_VARIABLES, is_section, variable_of
@@ -151,7 +151,7 @@ def read_variables(variables: Iterable[Variable]) -> SourceReading:
     retired = {variable_of(key): key for key in RETIRED}
     for name in sorted(by_name):
         variable = by_name[name]
-        if not name.startswith(VARIABLE_PREFIX) or name == CONFIG_VARIABLE or name in WELL_KNOWN_VARIABLES:
+        if not name.startswith(VARIABLE_PREFIX) or name in OPTION_VARIABLES or name in WELL_KNOWN_VARIABLES:
             continue
         setting = settings.get(name)
         if name in retired:

@@ -48,7 +48,13 @@ MARKER_BY_FIXTURE = {
 # A test that takes longer and has none of the markers in `MAY_TAKE_LONG` is listed.
 SLOW_S = 1.0
 # The folders and files in which `make test` looks for whole runs.
-WHOLE_RUN_PLACES = ("tests/scenarios/", "tests/browser/", "tests/bot/test_main.py", "tests/bot/test_takeover.py")
+WHOLE_RUN_PLACES = (
+    "tests/scenarios/",
+    "tests/browser/",
+    "tests/bot/test_main.py",
+    "tests/bot/test_takeover.py",
+    "tests/bot/test_two_machines.py",
+)
 # Files whose whole runs take one to two minutes each.
 LONG_RUNS = {"test_evenings.py", "test_bench_reply.py", "test_watched_evening.py"}
 MAY_TAKE_LONG = {"slow", "rehearsal", *MARKER_BY_IMPORT.values(), *MARKER_BY_FIXTURE.values()}

@@ -68,6 +68,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "runtime_tuning",
             "server_settings",
             "settings",
+            "shards",
         ),
         ("channel", "folder_lock", "health", "log_redaction", "models", "store", "time_phrases", "web"),
         ("logs", "log_reader"),

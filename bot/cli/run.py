@@ -11,6 +11,7 @@ import typer
 from bot.cli.output import say
 
 if TYPE_CHECKING:
+    from bot.shards import Shards
     from config.schema import Settings
     from voice.endpoint import Endpoint
 
@@ -33,6 +34,15 @@ def command(
             "up`), or HOST:PORT. While they are away, the bot recognises it itself.",
         ),
     ] = None,
+    shards: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIRST-LAST/TOTAL",
+            help="Serve only these shards of the bot, for example 0-3/16; other processes on the same PostgreSQL "
+            "database serve the others. auto: all that Discord recommends, in this process. Default: ROOMTONE_SHARDS, "
+            "else one shard for everything.",
+        ),
+    ] = None,
 ) -> None:
     """Run the bot on Discord until Ctrl-C. Without DISCORD_TOKEN, play the rehearsal on this machine, and keep it.
 
@@ -49,7 +59,7 @@ def command(
 
         say(WITHOUT_DISCORD)
         raise typer.Exit(0 if rehearse(RehearsalOptions(keep=settings.storage.data_dir / TRIAL_FOLDER)) else 1)
-    asyncio.run(_run(settings, cluster))
+    asyncio.run(_run(settings, cluster, _shards(shards)))
 
 
 def next_step(application_id: int | None, *, is_in_a_server: bool) -> str:
@@ -77,12 +87,29 @@ def _pool(settings: Settings, cluster: str | None) -> Endpoint | None:
     return pool_endpoint(cluster, cluster_folder(settings))
 
 
-async def _run(settings: Settings, cluster: str | None) -> None:
+def _shards(given: str | None) -> Shards | None:
+    """Return the operator's choice; None: Discord's. Raises `SetupError`."""
+    from bot.errors import SetupError
+    from bot.shards import AUTO, ONLY_SHARD, parse_shards
+    from config.load import option
+    from config.location import SHARDS_VARIABLE
+
+    text = given or option(SHARDS_VARIABLE)
+    if text is None:
+        return ONLY_SHARD
+    try:
+        return None if text.strip().lower() == AUTO else parse_shards(text)
+    except ValueError as error:
+        raise SetupError(str(error)) from error
+
+
+async def _run(settings: Settings, cluster: str | None, choice: Shards | None) -> None:
     import structlog
 
     from bot.app import running_bot
     from bot.cli.environment import local_zone, logging_from_settings
     from bot.cli.signals import stop_on_signals
+    from bot.discord.shard_choice import chosen_shards
     from bot.events import ignore_event
     from bot.private_files import runs_as_root
     from bot.wiring.settings import BotSettings
@@ -94,10 +121,15 @@ async def _run(settings: Settings, cluster: str | None) -> None:
             structlog.get_logger().warning("started_as_root", remedy=AS_ROOT)
         say("Starting: loading the recogniser and the voice, then connecting to Discord …")
         pool = _pool(settings, cluster)
-        async with running_bot(parts, observe=ignore_event, zone=local_zone(), pool=pool) as running:
+        shards = await chosen_shards(settings.discord, choice)
+        running_parts = running_bot(parts, observe=ignore_event, zone=local_zone(), pool=pool, shards=shards)
+        async with running_parts as running:
             guilds = ", ".join(guild.name for guild in running.client.guilds)
             say(f"{running.client.user} is on Discord, in {guilds or 'no server yet'}. Log: {logs.path}")
-            say(next_step(running.client.application_id, is_in_a_server=bool(guilds)))
+            if shards.is_divided:
+                say(f"This process serves shards {shards}.")
+            if not shards.is_divided or guilds:
+                say(next_step(running.client.application_id, is_in_a_server=bool(guilds)))
             if running.dashboard_link is not None:
                 say(f"Dashboard: {running.dashboard_link}")
             await running.run_until(stop)

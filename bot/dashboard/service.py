@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bot.dashboard.access import EVERYTHING, NOTHING, Access, Directory
 from bot.dashboard.history import HITS, hit_json
 from bot.dashboard.messages import turn_json
+from bot.shards import ONLY_SHARD
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 from bot.web.dashboard_port import LoginRefusedError, LoginStart, NotShownError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from bot.dashboard.live import LiveRooms
     from bot.dashboard.visible import SpeechFilter
     from bot.participation.guild_participation import GuildParticipations
+    from bot.shards import Shards
     from bot.store.sessions import Sessions, StoredSession
     from bot.web.dashboard_port import Json, LiveFeed
     from bot.web.viewer import Viewer
@@ -42,7 +44,7 @@ NO_SESSION: Final = Text("There is no such session, or you may not see it.")
 class DashboardService:
     """The dashboard of one process. `history` and `directory` come later: before, only open rooms are shown.
 
-    `discord_login`: logs people in with Discord; None: only login links work.
+    `discord_login`: logs people in with Discord; None: only login links work. `shards`: those that this process serves.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class DashboardService:
         *,
         clock: Clock,
         discord_login: DiscordLogin | None = None,
+        shards: Shards = ONLY_SHARD,
     ) -> None:
         self.live = live
         self.history: StoredHistory | None = None
@@ -61,7 +64,13 @@ class DashboardService:
         self._participation = participation
         self._clock = clock
         self._discord_login = discord_login
+        self._shards = shards
         self._known: dict[int, tuple[float, Access]] = {}
+
+    @property
+    def shards(self) -> str:
+        """See `Dashboard.shards`."""
+        return str(self._shards) if self._shards.is_divided else ""
 
     # -- login ------------------------------------------------------------------------------------------------------
 
@@ -224,7 +233,7 @@ class DashboardService:
     async def _withheld(self, guild_id: int | None) -> frozenset[str]:
         if guild_id is None:
             return frozenset()
-        return (await self._participation.of_guild(guild_id)).opted_out_ids()
+        return await self._participation.withheld_on(guild_id)
 
     async def _visible(self, stored: StoredSession) -> SpeechFilter:
         return await self._history().filter_of(stored.id, await self._withheld(stored.guild_id))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import aiohttp
@@ -26,15 +26,17 @@ from bot.discord.consent_buttons import ConsentButtons
 from bot.discord.endpoint import connector, point_at
 from bot.discord.listening_mark import remove_leftover
 from bot.discord.place import DiscordPlace, person_of
+from bot.discord.shard_losses import ShardLosses
 from bot.discord.stage import take_the_stage
 from bot.errors import SetupError
 from bot.server_settings import no_server_settings
+from bot.shards import ONLY_SHARD, ranges
 from bot.texts.catalogue import ENGLISH, languages
 from voice.errors import LinkError
 from voice.transport.discord_gateway import DiscordMainGateway
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from bot.channel.port import Person, Place
     from bot.discord.changes import Change
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from bot.discord.consent_buttons import Consents
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
+    from bot.shards import Shards
     from voice.transport.gateway import MainGateway
     from voice.transport.metronome import Metronome
 
@@ -55,6 +58,8 @@ log = structlog.get_logger()
 CLOSE_TIMEOUT_S = 10.0
 # Seconds to wait for Discord's READY at start. Includes discord.py's own reconnects.
 CONNECT_TIMEOUT_S = 30.0
+# Discord lets one shard in every five seconds, and discord.py waits for the servers of each.
+SHARD_TIMEOUT_S = 8.0
 
 
 class VoiceEvents(Rooms, Protocol):
@@ -85,6 +90,9 @@ class RoomtoneClient(discord.Client):
         consents: Consents | None = None,
         servers: ServerSettingsBook | None = None,
         catch_up: CatchUp | None = None,
+        *,
+        shards: Shards = ONLY_SHARD,
+        **sharding: Any,
     ) -> None:
         # Only reading messages needs a privileged intent, and it is optional.
         intents = discord.Intents(
@@ -94,7 +102,7 @@ class RoomtoneClient(discord.Client):
             guild_scheduled_events=True,
             message_content=settings.message_content,
         )
-        super().__init__(intents=intents, connector=connector(settings))
+        super().__init__(intents=intents, connector=connector(settings), **sharding)
         self._settings = settings
         self._supervisor = supervisor
         self._metronome = metronome
@@ -105,7 +113,12 @@ class RoomtoneClient(discord.Client):
         self._catch_up_buttons: dict[str, CatchUpButton] = {}
         self.admission = GuildAdmission(self, settings)
         self.tree = CheckedCommandTree(
-            self, settings, admission=self.admission, whereabouts=supervisor, servers=self.servers
+            self,
+            settings,
+            admission=self.admission,
+            whereabouts=supervisor,
+            servers=self.servers,
+            shards=shards,
         )
         add_room_commands(self.tree, supervisor, self.place)
         for add in more_commands:
@@ -116,8 +129,9 @@ class RoomtoneClient(discord.Client):
         self.running: asyncio.Task[None] | None = None
         # Called with each change of discord.py's memory, before anybody is told of it.
         self.on_change: Callable[[Change], None] = lambda _: None
-        # Since when Discord's gateway is away, in monotonic seconds; None: it is there.
-        self.away_since: float | None = None
+        # Not `shards`, which discord.py has already.
+        self.own_shards = shards
+        self.shard_losses = ShardLosses(shards, monotonic=time.monotonic)
 
     async def setup_hook(self) -> None:
         if self._consents is not None:
@@ -130,18 +144,22 @@ class RoomtoneClient(discord.Client):
                 self._catch_up_buttons[language] = CatchUpButton(self._catch_up, language)
             self.add_view(self._catch_up_buttons[ENGLISH])
         await self.tree.set_translator(CommandTranslator())
-        await self.tree.sync()
+        if self.own_shards.leads:
+            # The commands are the same in all servers; during an upgrade an older process must not undo them.
+            await self.tree.sync()
 
     async def on_disconnect(self) -> None:
-        if self.away_since is None:
-            self.away_since = time.monotonic()
+        self.shard_losses.lost(self.own_shards.ids[0])
 
     async def on_resumed(self) -> None:
-        self.away_since = None
+        self.shard_losses.back(self.own_shards.ids[0])
 
     async def on_ready(self) -> None:
-        self.away_since = None
-        log.info("discord_connected", guild_count=len(self.guilds))
+        self.shard_losses.back(self.own_shards.ids[0])
+        await self._on_guilds_known()
+
+    async def _on_guilds_known(self) -> None:
+        log.info("discord_connected", guild_count=len(self.guilds), shards=list(self.own_shards.ids))
         self.settled.set()
         for guild in self.guilds:
             if self._supervisor.place_of(guild.id) is None:
@@ -164,11 +182,21 @@ class RoomtoneClient(discord.Client):
         listeners would see the second move.
         """
         change = change_in(event, args)
-        if change is not None:
-            self.on_change(change)
-        if event == "voice_state_update":
-            self._moved(*args)
-        super().dispatch(event, *args, **kwargs)
+        with self.logged_shard(_guild_id(args)):
+            if change is not None:
+                self.on_change(change)
+            if event == "voice_state_update":
+                self._moved(*args)
+            super().dispatch(event, *args, **kwargs)
+
+    @contextmanager
+    def logged_shard(self, guild_id: int | None) -> Iterator[None]:
+        """Name the shard of a server in the log lines of the block, and of the tasks that it starts."""
+        if guild_id is None or not self.own_shards.is_divided:
+            yield
+            return
+        with structlog.contextvars.bound_contextvars(shard=self.own_shards.of(guild_id)):
+            yield
 
     def _moved(self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState) -> None:
         """Forward joins and leaves of voice channels; ignore mutes and other changes.
@@ -236,6 +264,43 @@ class RoomtoneClient(discord.Client):
         raise LinkError("The voice channel {channel} is gone.", channel=place.name, retryable=False)
 
 
+class ShardedRoomtoneClient(RoomtoneClient, discord.AutoShardedClient):
+    """The client with a connection for each of its shards.
+
+    With one shard it is not used: after a long loss it identifies anew, where a plain client still resumes.
+    """
+
+    def __init__(self, *args: Any, shards: Shards, **kwargs: Any) -> None:
+        super().__init__(*args, shards=shards, shard_ids=list(shards.ids), shard_count=shards.total, **kwargs)
+
+    # discord.py tells of each loss twice: these say nothing of the shard.
+
+    async def on_disconnect(self) -> None:
+        pass
+
+    async def on_resumed(self) -> None:
+        pass
+
+    async def on_ready(self) -> None:
+        await self._on_guilds_known()
+
+    async def on_shard_disconnect(self, shard_id: int) -> None:
+        self.shard_losses.lost(shard_id)
+
+    async def on_shard_resumed(self, shard_id: int) -> None:
+        self.shard_losses.back(shard_id)
+
+    async def on_shard_ready(self, shard_id: int) -> None:
+        self.shard_losses.back(shard_id)
+
+
+def _guild_id(arguments: Sequence[object]) -> int | None:
+    """Return the server that an event of discord.py is about, if it is about one."""
+    about = arguments[0] if arguments else None
+    guild = about if isinstance(about, discord.Guild) else getattr(about, "guild", None)
+    return guild.id if isinstance(guild, discord.Guild) else None
+
+
 def _in(views: Mapping[str, View], language: str) -> View:
     """Return the view in a language, or in English."""
     known = (views.get(code) for code in (language, language.partition("-")[0]))
@@ -251,12 +316,13 @@ async def connected(
     consents: Consents | None = None,
     servers: ServerSettingsBook | None = None,
     catch_up: CatchUp | None = None,
+    shards: Shards = ONLY_SHARD,
 ) -> AsyncIterator[RoomtoneClient]:
     """Connect to Discord and yield the client once its guilds are known.
 
     `more_commands`: functions that add further commands to the command tree. `metronome` sends the bot's audio.
     `consents` keeps who agreed to be heard, `servers` what each server has chosen.
-    `catch_up` tells people who come back what they missed.
+    `catch_up` tells people who come back what they missed. `shards`: the servers that it is connected for.
 
     Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. discord.py repairs later
     losses itself. If it gives up, `client.running` ends; the body must watch it, and `translated` gives the reason.
@@ -265,10 +331,11 @@ async def connected(
     if settings.token is None or not settings.token.get_secret_value().strip():
         raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
     point_at(settings)
-    client = RoomtoneClient(settings, supervisor, more_commands, metronome, consents, servers, catch_up)
+    kind = ShardedRoomtoneClient if shards.is_divided else RoomtoneClient
+    client = kind(settings, supervisor, more_commands, metronome, consents, servers, catch_up, shards=shards)
     running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
     try:
-        await _until_settled(client, running, CONNECT_TIMEOUT_S)
+        await _until_settled(client, running, CONNECT_TIMEOUT_S + SHARD_TIMEOUT_S * (len(shards.ids) - 1))
         yield client
     finally:
         try:
@@ -294,8 +361,13 @@ async def _until_settled(client: RoomtoneClient, running: asyncio.Task[None], ti
     if running.done():
         raise translated(running.exception())
     if not client.settled.is_set():
+        about = (
+            f", shards {ranges(client.own_shards.ids)} of {client.own_shards.total},"
+            if client.own_shards.is_divided
+            else ""
+        )
         raise SetupError(
-            f"Discord did not let the bot in within {timeout_s:g} s. Check the network and status.discord.com."
+            f"Discord did not let the bot{about} in within {timeout_s:g} s. Check the network and status.discord.com."
         )
 
 
@@ -311,6 +383,12 @@ def translated(error: BaseException | None) -> SetupError:
             sentence = (
                 "Discord refused the bot's intents. Allow Message Content on the Bot page of the developer portal, or "
                 "set discord.message_content = false."
+            )
+        case discord.ConnectionClosed(code=4010 | 4011):
+            # "Invalid shard" and "sharding required" (Discord's reference, "Gateway close event codes").
+            sentence = (
+                "Discord refused the bot's shards: there are too few for the servers that it is on. Start all "
+                "processes with a higher total (`roomtone run --shards`), or with auto."
             )
         case discord.HTTPException():
             sentence = f"Discord answered with an error ({error.status}). Try again; see status.discord.com."

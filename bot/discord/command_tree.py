@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bot.discord.admission import GuildAdmission
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
+    from bot.shards import Shards
     from bot.texts.text import Text
 
 log = structlog.get_logger()
@@ -48,6 +49,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         admission: GuildAdmission,
         whereabouts: BotWhereabouts,
         servers: ServerSettingsBook,
+        shards: Shards,
     ) -> None:
         super().__init__(
             client,
@@ -58,6 +60,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         self._admission = admission
         self._whereabouts = whereabouts
         self._servers = servers
+        self._shards = shards
         self._cooldowns = Cooldowns()
 
     def apply_rules(self) -> None:
@@ -71,6 +74,9 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
 
     async def interaction_check(self, interaction: discord.Interaction, /) -> bool:
         """Return whether the command may run. If not, answer with the reason, which only that person sees."""
+        if self._shards.is_divided and interaction.guild_id is not None:
+            # Each use of a command is a task of its own, which the room that it opens inherits this from.
+            structlog.contextvars.bind_contextvars(shard=self._shards.of(interaction.guild_id))
         command = interaction.command
         if command is None:
             # discord.py reports the unknown command.

@@ -1,8 +1,8 @@
 """Keeps memory search complete in the background: indexes old rows, makes embeddings, wipes forgotten text.
 
-One task for the process. New turns are searchable by their words at once. Their embeddings are made here, newest first,
-so that after a restart or a change of model the current session comes before old ones. Nothing waits for this task, and
-urgent embedding requests go first.
+One task for the process; of several processes on one database one works, and another takes over when it ends. New turns
+are searchable by their words at once. Their embeddings are made here, newest first, so that after a restart or a change
+of model the current session comes before old ones. Nothing waits for this task, and urgent embedding requests go first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.clock import Clock
-    from bot.store.database import Database
+    from bot.store.database import Database, DatabaseWorkLock
     from bot.store.vector_store import VectorStore
     from compaction.ports import Embedder
 
@@ -37,6 +37,8 @@ IDLE_S = 2.0
 # The timeout of one step at an endpoint; the local model takes a tenth of a second.
 EMBED_TIMEOUT_S = 60.0
 FIRST_RETRY_S = 2.0
+# How often a process asks whether the one that works has ended.
+LOCKED_S = 10.0
 LONGEST_RETRY_S = 300.0
 
 
@@ -61,10 +63,18 @@ class Indexer:
 
     async def run(self) -> None:
         """Work until cancelled. A failure is logged once and retried with growing delays."""
+        async with self._database.work_lock("recall-indexer") as lock:
+            await self._run(lock)
+
+    async def _run(self, lock: DatabaseWorkLock) -> None:
         failures = 0
         prepared = False
         while True:
             try:
+                if not await lock.taken():
+                    prepared = False
+                    await self._clock.sleep(LOCKED_S)
+                    continue
                 if not prepared:
                     await self._prepare()
                     prepared = True

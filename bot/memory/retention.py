@@ -1,8 +1,9 @@
 """Deletes what is older than its retention time: sessions, old words in sessions that go on, log lines, and details of
 archived segments.
 
-One task for the process. It works at the start and then once a day, for the sessions of all servers, whether they ended
-or were left open by a crash, and whether tiers are on or off. Afterwards the bytes of what was deleted are wiped.
+One task for the process. It works at the start and then once a day, whether tiers are on or off, and never while
+another process does. It deletes the ended sessions of all servers, and those that a crash left open on its own servers:
+the others know whether theirs go on. Afterwards the bytes of what was deleted are wiped.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import structlog
 from bot.background_task import background_task
 from bot.log_files import drop_lines_before
 from bot.server_settings import no_server_settings
+from bot.shards import ONLY_SHARD
 from bot.store.ageing import delete_aged
 from bot.store.tiers import TierStore
 from bot.store.wiping import wipe_deleted
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.memory.people import PeopleBook
     from bot.server_settings import ServerSettingsBook
+    from bot.shards import Shards
     from bot.store.database import Database
     from compaction.model import SessionId
     from compaction.settings import TierSettings
@@ -39,6 +42,8 @@ log = structlog.get_logger()
 DAY_S = 24 * 3600.0
 # When to try again after a failure: the disk may be full, or another program may hold the database.
 RETRY_S = 3600.0
+# When to try again while another process of the bot does it: that takes some seconds.
+LOCKED_S = 60.0
 # Segments pruned in one transaction: each holds the write lock for some milliseconds.
 MOST_PRUNED = 15
 
@@ -61,6 +66,7 @@ class Retention:
 
     `log_folder`: None leaves the logs alone. `people`: its facts in memory are read again when something was deleted.
     `in_use`: the sessions of open rooms, which are never deleted. `servers`: those that chose a shorter time.
+    `shards`: other processes may have rooms open on the servers of other shards.
     """
 
     def __init__(
@@ -73,6 +79,7 @@ class Retention:
         people: PeopleBook | None = None,
         in_use: Collection[SessionId] = (),
         servers: ServerSettingsBook | None = None,
+        shards: Shards = ONLY_SHARD,
     ) -> None:
         self._database = database
         self._tiers = TierStore(database)
@@ -82,6 +89,7 @@ class Retention:
         self._people = people
         self._in_use = in_use
         self._servers = servers or no_server_settings()
+        self._shards = shards
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -92,16 +100,19 @@ class Retention:
     async def run(self) -> None:
         """Work now and once a day, until cancelled. *Cancellation* is safe at any point."""
         while True:
-            done = await self._try_once()
-            await self._clock.sleep(DAY_S if done else RETRY_S)
+            await self._clock.sleep(await self._try_once())
 
-    async def _try_once(self) -> bool:
-        """Return whether everything was done."""
+    async def _try_once(self) -> float:
+        """Return in how many seconds to work again."""
         try:
-            result = await self.enforce()
+            async with self._database.work_lock("retention") as lock:
+                if not await lock.taken():
+                    log.info("retention_waits", reason="another_process", retry_s=LOCKED_S)
+                    return LOCKED_S
+                result = await self.enforce()
         except (StoreError, OSError) as error:
             log.warning("retention_failed", problem=error, retry_s=RETRY_S)
-            return False
+            return RETRY_S
         log.info(
             "retention_enforced",
             sessions_deleted=len(result.sessions),
@@ -110,7 +121,7 @@ class Retention:
             log_lines_deleted=result.log_lines,
             wiped=result.wiped,
         )
-        return result.wiped
+        return DAY_S if result.wiped else RETRY_S
 
     async def enforce(self) -> RetentionResult:
         """Delete what is too old. Raises `StoreError`, and `OSError` for the log files."""
@@ -121,17 +132,20 @@ class Retention:
         lines = 0
         if days:
             before = now - days * DAY_S
-            deleted = await self._tiers.delete_expired_sessions(before=before, keep=self._in_use)
+            deleted = await self._tiers.delete_expired_sessions(before=before, keep=self._in_use, shards=self._shards)
             shortened = await delete_aged(self._database, before=before, now=now)
             if self._log_folder is not None:
                 lines = await asyncio.to_thread(drop_lines_before, self._log_folder, before)
         for guild_id, shorter in self._shorter_times(days):
             before = now - shorter * DAY_S
-            deleted += await self._tiers.delete_expired_sessions(before=before, keep=self._in_use, guild_id=guild_id)
+            deleted += await self._tiers.delete_expired_sessions(
+                before=before, keep=self._in_use, guild_id=guild_id, shards=self._shards
+            )
             shortened += await delete_aged(self._database, before=before, now=now, guild_id=guild_id)
         pruned = await self._prune(now) if self._settings.enabled else 0
-        # Also when nothing was deleted now: a wipe may have been cut short before.
-        wiped = await wipe_deleted(self._database)
+        # Also when nothing was deleted now: a wipe may have been cut short before. One process sees to that.
+        wipes = self._shards.leads or deleted or shortened or pruned
+        wiped = await wipe_deleted(self._database) if wipes else True
         if deleted or shortened:
             clear_sentence_caches()
             if self._people is not None:

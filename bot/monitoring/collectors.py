@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
     from bot.health import Health
+    from bot.monitoring.service_checks import GatewayState
     from voice.asr.scheduler import RecognizerFigures
     from voice.queue_figures import QueueFigures
 
@@ -42,6 +43,26 @@ class HealthCollector(Collector):
         for kind in FaultKind:
             faults.add_metric([kind.value], kinds[kind])
         yield faults
+
+
+class ShardCollector(Collector):
+    """Which shards of this process are connected to Discord. Before the bot connects there are no such metrics."""
+
+    def __init__(self) -> None:
+        self._gateway: GatewayState | None = None
+
+    def set(self, gateway: GatewayState) -> None:
+        """Set the connections."""
+        self._gateway = gateway
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield one series for each shard."""
+        if self._gateway is None:
+            return
+        up = GaugeMetricFamily("roomtone_shard_up", "1 if the shard is connected to Discord.", labels=["shard"])
+        for shard in self._gateway.shards.ids:
+            up.add_metric([str(shard)], float(shard not in self._gateway.away))
+        yield up
 
 
 class QueueCollector(Collector):

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessColl
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from bot import events
-from bot.monitoring.collectors import HealthCollector, QueueCollector, RecogniserCollector
+from bot.monitoring.collectors import HealthCollector, QueueCollector, RecogniserCollector, ShardCollector
 from bot.monitoring.measured_store import OPERATIONS
 from compaction.model import TurnKind
 from voice.asr.guards import GuardReason
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from bot.health import Health
     from bot.llm.budgeted import ModelCall
+    from bot.monitoring.service_checks import GatewayState
     from voice.asr.scheduler import RecognizerFigures
     from voice.queue_figures import QueueFigures
 
@@ -73,7 +74,8 @@ class Metrics:
         ProcessCollector(registry=registry)
         self._queues = QueueCollector()
         self._recogniser = RecogniserCollector()
-        for collector in (HealthCollector(health), self._queues, self._recogniser):
+        self._shards = ShardCollector()
+        for collector in (HealthCollector(health), self._queues, self._recogniser, self._shards):
             registry.register(collector)
 
         def counter(name: str, text: str, *labels: str) -> Counter:
@@ -146,6 +148,10 @@ class Metrics:
     def add_queue(self, queue: Callable[[], QueueFigures]) -> None:
         """Measure a queue of the process."""
         self._queues.add(queue)
+
+    def add_shards(self, gateway: GatewayState) -> None:
+        """Measure the connections to Discord."""
+        self._shards.set(gateway)
 
     def add_recogniser(self, figures: Callable[[], RecognizerFigures]) -> None:
         """Measure the local recogniser."""

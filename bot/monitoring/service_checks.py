@@ -14,13 +14,15 @@ import structlog
 
 from bot.background_task import background_task
 from bot.health import FaultKind, HealthFault
+from bot.shards import ranges
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from pathlib import Path
 
     from bot.clock import Clock
+    from bot.shards import Shards
 
 log = structlog.get_logger()
 
@@ -36,16 +38,20 @@ DATABASE_FAULT = HealthFault(
     FaultKind.DATABASE,
     "The database cannot be written, so turns are kept in memory only. The log says why (`roomtone tail`).",
 )
-DISCORD_FAULT = HealthFault(
-    FaultKind.DISCORD,
-    "Discord's gateway has been away for more than a minute. Check the network and status.discord.com.",
+DISCORD_AWAY = (
+    "Discord's gateway has been away for more than a minute{shards}. Check the network and status.discord.com."
 )
+DISCORD_FAULT = HealthFault(FaultKind.DISCORD, DISCORD_AWAY.format(shards=""))
 
 
 class GatewayState(Protocol):
-    """The connection to Discord. `away_since`: since when it is lost, in monotonic seconds; None: it is there."""
+    """The connections to Discord, one for each of `shards`."""
 
-    away_since: float | None
+    shards: Shards
+
+    @property
+    def away(self) -> Mapping[int, float]:
+        """Return the shards whose connection is lost, with the monotonic seconds since when."""
 
 
 class ServiceChecks:
@@ -112,10 +118,19 @@ class ServiceChecks:
             megabytes = self._free_bytes // 1_000_000
             sentence = f"The disk is nearly full: {megabytes} MB are free in the data folder. Make room."
             found.append(HealthFault(FaultKind.DISK, sentence))
-        away_since = None if self.gateway is None else self.gateway.away_since
-        if away_since is not None and self._clock.monotonic() - away_since >= DISCORD_AWAY_S:
-            found.append(DISCORD_FAULT)
+        if self.gateway is not None:
+            found += _discord_faults(self.gateway, self._clock.monotonic())
         return found
+
+
+def _discord_faults(gateway: GatewayState, now: float) -> list[HealthFault]:
+    away = [shard for shard, since in gateway.away.items() if now - since >= DISCORD_AWAY_S]
+    if not away:
+        return []
+    if not gateway.shards.is_divided:
+        return [DISCORD_FAULT]
+    about = f" for shard {ranges(away)} of {gateway.shards.total}"
+    return [HealthFault(FaultKind.DISCORD, DISCORD_AWAY.format(shards=about))]
 
 
 def _free_bytes(folder: Path) -> int | None:

@@ -118,6 +118,7 @@ class GuildParticipations:
     """The participation of every server. Not thread-safe.
 
     `wake_names`: the names in the settings. `asks`: whether the bot hears only people of that server who agreed.
+    `serves`: whether this process serves a server; what another process serves changes there.
     """
 
     def __init__(
@@ -129,8 +130,10 @@ class GuildParticipations:
         wake_names: tuple[str, ...],
         clock: Clock,
         asks: Callable[[int], bool] = lambda _: False,
+        serves: Callable[[int], bool] = lambda _: True,
     ) -> None:
         self._asks = asks
+        self._serves = serves
         self._choices = choices
         self._opt_outs = opt_outs
         self._clock = clock
@@ -251,6 +254,8 @@ class GuildParticipations:
 
     async def withheld_on(self, guild_id: int) -> frozenset[str]:
         """Return the ids of the people who opted out there, also before a room was there. Raises `StoreError`."""
+        if not self._serves(guild_id):
+            return frozenset(map(str, await self._opt_outs.of(guild_id)))
         return (await self.of_guild(guild_id)).opted_out_ids()
 
     def on_forgetting(self, person_id: int) -> None:

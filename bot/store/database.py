@@ -11,6 +11,7 @@ from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bot.shards import ONLY_SHARD
 from bot.store.dialects.open import open_dialect
 from bot.store.migrations.upgrade import has_tables, migrate
 from bot.texts.text import Text
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from bot.store.dialects.port import Dialect, PlainConnection, PlainSql
+    from bot.shards import Shards
+    from bot.store.dialects.port import Dialect, PlainConnection, PlainSql, WorkLock
     from bot.store.dialects.sqlite import Synchronous
 
 # How long a transaction may take, besides waiting for the lock, before the database counts as stalled.
@@ -108,14 +110,23 @@ class Database:
             return await self.dialect.wipe()
 
     @asynccontextmanager
-    async def held_by_bot(self) -> AsyncIterator[None]:
-        """Keep other bots away from the database meanwhile. Raises `StoreError` if there is one."""
+    async def held_by_bot(self, shards: Shards = ONLY_SHARD) -> AsyncIterator[None]:
+        """Keep other processes that serve any of the same servers away from the database meanwhile.
+
+        Raises `StoreError` if there is one, or if a database of this kind cannot be shared.
+        """
         async with AsyncExitStack() as stack:
             try:
-                await stack.enter_async_context(self.dialect.held_by_bot())
+                await stack.enter_async_context(self.dialect.held_by_bot(shards))
             except self.dialect.failures as exc:
                 raise self.dialect.failure(exc) from self.dialect.cause(exc)
             yield
+
+    @asynccontextmanager
+    async def work_lock(self, work: str) -> AsyncIterator[DatabaseWorkLock]:
+        """Yield the lock for `work`, which only one process does at a time; release it at the end."""
+        async with self.dialect.work_lock(work) as lock:
+            yield DatabaseWorkLock(self.dialect, lock)
 
     async def aclose(self) -> None:
         await self.dialect.aclose()
@@ -128,6 +139,25 @@ class Database:
                 yield
         except self.dialect.failures as exc:
             raise self.dialect.failure(exc) from self.dialect.cause(exc)
+
+
+class DatabaseWorkLock:
+    """The lock for work that belongs to the whole database. From `Database.work_lock`."""
+
+    def __init__(self, dialect: Dialect, lock: WorkLock) -> None:
+        self._dialect = dialect
+        self._lock = lock
+
+    async def taken(self) -> bool:
+        """Return whether this process has the lock, which it takes if nobody has it. Raises `StoreError`."""
+        try:
+            return await self._lock.taken()
+        except self._dialect.failures as exc:
+            raise self._dialect.failure(exc) from self._dialect.cause(exc)
+
+    async def release(self) -> None:
+        """Let other processes take the lock."""
+        await self._lock.release()
 
 
 @asynccontextmanager

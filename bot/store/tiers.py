@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 
+from bot.shards import ONLY_SHARD
 from bot.store import rows
 from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
+    from bot.shards import Shards
     from bot.store.database import Database
     from bot.store.tier_rows import StoredTier
     from compaction.memory.tiers import TierChanges
@@ -183,12 +185,18 @@ class TierStore:
             await _archive(connection, session_id, segment_ids, now)
 
     async def delete_expired_sessions(
-        self, *, before: float, keep: Collection[SessionId] = (), guild_id: int | None = None
+        self,
+        *,
+        before: float,
+        keep: Collection[SessionId] = (),
+        guild_id: int | None = None,
+        shards: Shards = ONLY_SHARD,
     ) -> tuple[SessionId, ...]:
         """Delete the sessions that ended before that time (UTC epoch seconds), with everything in them.
 
         A session that a crash left open ended with its last turn. `keep`: sessions to leave alone. `guild_id`: only
-        those of that server. Each session is one transaction, so that turns can be stored in between.
+        those of that server. `shards`: open sessions of other shards are left alone too. Each session is one
+        transaction, so that turns can be stored in between.
         """
         last_turn = select(func.max(turns.c.ended_at)).where(turns.c.session_id == sessions.c.id).scalar_subquery()
         ended_at = func.coalesce(sessions.c.ended_at, last_turn, sessions.c.started_at)
@@ -196,6 +204,8 @@ class TierStore:
         if guild_id is not None:
             expired &= sessions.c.guild_id == guild_id
         async with self._database.reading() as connection:
+            if not shards.is_whole:
+                expired &= sessions.c.id.not_in(await _open_elsewhere(connection, shards))
             names = (await connection.execute(select(sessions.c.id).where(expired))).scalars().all()
         for name in names:
             async with self._database.writing() as connection:
@@ -209,6 +219,13 @@ class TierStore:
                 return await add_once(connection, tier_opt_outs, {"scope": scope, "name": name})
             same = and_(tier_opt_outs.c.scope == scope, tier_opt_outs.c.name == name)
             return (await connection.execute(delete(tier_opt_outs).where(same))).rowcount == 1
+
+
+async def _open_elsewhere(connection: AsyncConnection, shards: Shards) -> list[str]:
+    """Return the open sessions of servers that other processes serve."""
+    channels = (sessions.c.ended_at.is_(None), sessions.c.guild_id.is_not(None))
+    found = await connection.execute(select(sessions.c.id, sessions.c.guild_id).where(*channels))
+    return [row.id for row in found if not shards.serves(row.guild_id)]
 
 
 async def store_tier(connection: AsyncConnection, session_id: SessionId, tier: StoredTier) -> None:

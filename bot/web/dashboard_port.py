@@ -56,6 +56,10 @@ class Dashboard(Protocol):
     def discord_login(self) -> bool:
         """Return whether people can log in with Discord."""
 
+    @property
+    def shards(self) -> str:
+        """Return which shards of the bot this process serves; empty if it serves every server."""
+
     def start_login(self, redirect_uri: str) -> LoginStart:
         """Begin a login with Discord. Raises `LoginRefusedError`."""
 

@@ -115,7 +115,8 @@ class DashboardRoutes:
         if viewer is None:
             # No error: a browser writes those into its console.
             return _json(request, {"discord": self._dashboard.discord_login})
-        return _json(request, {"name": viewer.name, "operator": viewer.is_operator})
+        shards = self._dashboard.shards if viewer.is_operator else ""
+        return _json(request, {"name": viewer.name, "operator": viewer.is_operator, "shards": shards})
 
     async def _log_in(self, request: web.Request) -> web.Response:
         body = await self._body(request)

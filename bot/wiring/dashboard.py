@@ -13,6 +13,7 @@ from bot.dashboard.live import LiveRooms
 from bot.dashboard.service import DashboardService
 from bot.logs import log_path
 from bot.private_files import write_private_text
+from bot.shards import ONLY_SHARD
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from bot.memory.recall import Recall
     from bot.participation.guild_participation import GuildParticipations
     from bot.settings import DiscordSettings
+    from bot.shards import Shards
     from bot.store.database import Database
     from bot.store.sessions import Sessions
     from bot.wiring.settings import BotSettings
@@ -34,12 +36,17 @@ LINK_FILE = "dashboard-link"
 
 
 async def open_dashboard(
-    stack: AsyncExitStack, settings: BotSettings, sessions: Sessions, participation: GuildParticipations, clock: Clock
+    stack: AsyncExitStack,
+    settings: BotSettings,
+    sessions: Sessions,
+    participation: GuildParticipations,
+    clock: Clock,
+    shards: Shards = ONLY_SHARD,
 ) -> DashboardService:
     """Open the dashboard on `stack`. `history_for` gives it the stored sessions later."""
     live = await stack.enter_async_context(LiveRooms(clock))
     login = _discord_login(settings.discord, clock)
-    return DashboardService(live, sessions, participation, clock=clock, discord_login=login)
+    return DashboardService(live, sessions, participation, clock=clock, discord_login=login, shards=shards)
 
 
 def _discord_login(settings: DiscordSettings, clock: Clock) -> DiscordLogin | None:

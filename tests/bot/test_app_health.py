@@ -126,9 +126,9 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whispe
             other.execute("ROLLBACK")
         await readiness.until([])
 
-        running.client.away_since = -1e9
+        running.client.shard_losses._since[0] = -1e9
         assert (await readiness.ask(), readiness.causes) == (503, ["discord"])
-        running.client.away_since = None
+        running.client.shard_losses.back(0)
         running.supervisor._closing = True
         assert (await readiness.ask(), readiness.causes) == (503, ["draining"])
         assert await readiness.ask("/healthz") == 200

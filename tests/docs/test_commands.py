@@ -90,6 +90,8 @@ RUN_THERE = {
     "roomtone cluster down": ("tests/bot/cluster/own_network.py", '"cluster", "down"'),
     # `cluster up` runs it.
     "roomtone cluster scale 2-8": ("bot/cli/cluster.py", '"cluster", "scale"'),
+    "roomtone run --shards 0-7/16": ("tests/bot/cli/test_run.py", '_shards("0-7/16")'),
+    "ROOMTONE_SHARDS=8-15/16 roomtone run": ("tests/bot/test_two_machines.py", '"ROOMTONE_SHARDS": shards'),
     "roomtone run --cluster auto": ("tests/bot/wiring/test_recognizer.py", "pool=pool"),
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
 }

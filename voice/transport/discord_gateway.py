@@ -74,6 +74,9 @@ class DiscordMainGateway:
 
     @property
     def is_open(self) -> bool:
+        if isinstance(self._client, discord.AutoShardedClient):
+            shard = self._client.get_shard(self._last_seen.guild.shard_id)
+            return shard is not None and not shard.is_closed()
         return bool(self._client.ws.open)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+    from bot.shards import Shards
     from compaction.errors import StoreError
     from compaction.memory.passage import Scope
 
@@ -69,6 +70,21 @@ class PlainSql:
     search_vectors: Callable[[Sequence[float], Scope, str, int], PlainQuery] | None = None
 
 
+class WorkLock(Protocol):
+    """The lock for work that belongs to the whole database. A context manager that releases it at the end."""
+
+    async def taken(self) -> bool:
+        """Return whether this process has the lock, which it takes if nobody has it. Raises the driver's errors."""
+        ...
+
+    async def release(self) -> None:
+        """Let other processes take the lock."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(self, *_: object) -> None: ...
+
+
 class Dialect(Protocol):
     """One open database of a kind. `place`: what sentences call it; it has no secret in it."""
 
@@ -91,8 +107,12 @@ class Dialect(Protocol):
         """Wait until no other process writes. Called first in each write transaction."""
         ...
 
-    def held_by_bot(self) -> AbstractAsyncContextManager[None]:
-        """Keep other bots away from the database meanwhile."""
+    def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[None]:
+        """Keep other processes that serve the same servers away from the database meanwhile."""
+        ...
+
+    def work_lock(self, work: str) -> WorkLock:
+        """Return the lock for `work`, which only one process does at a time. It is not taken yet."""
         ...
 
     async def read(self, work: Callable[[PlainConnection], T]) -> T:

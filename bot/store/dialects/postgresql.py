@@ -22,10 +22,11 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
+from bot.shards import ranges
 from bot.store.dialects.pgvector import PGVECTOR_SQL, describe_search, settle
 from bot.store.dialects.pgvector import TABLE as PGVECTOR_TABLE
 from bot.store.dialects.postgresql_failures import postgresql_failure
-from bot.store.dialects.postgresql_lock import held_lock
+from bot.store.dialects.postgresql_lock import PostgresWorkLock, held_lock, held_shards
 from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL
 from bot.store.dialects.reader import ThreadedReader
 from bot.store.migrations.upgrade import HEAD, too_new
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractAsyncContextManager
 
+    from bot.shards import Shards
     from bot.store.dialects.port import PlainConnection, PlainRows
 
 log = structlog.get_logger()
@@ -120,8 +122,11 @@ class PostgresDialect:
     async def begin_writing(self, connection: AsyncConnection) -> None:
         await connection.execute(text(_WRITE_LOCK))
 
-    def held_by_bot(self) -> AbstractAsyncContextManager[None]:
-        return held_lock(self._options, self.place)
+    def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[None]:
+        return held_lock(self._options, self.place, shards)
+
+    def work_lock(self, work: str) -> PostgresWorkLock:
+        return PostgresWorkLock(self._options, work)
 
     async def read(self, work: Callable[[PlainConnection], T]) -> T:
         return await self._reader.read(work)
@@ -212,13 +217,24 @@ def describe(url: str) -> str:
             server, size_bytes, is_made = row
             found = connection.execute("SELECT version_num FROM alembic_version").fetchone() if is_made else None
             search = describe_search(connection)
+            served = "".join(f"; {each}" for each in map(describe_shards, held_shards(connection)))
     except PostgresDialect.failures as exc:
         raise postgresql_failure(exc, "ROOMTONE_DATABASE_URL") from None
     version = None if found is None else str(found[0])
     if version is not None and version > HEAD:
         raise too_new(version)
     held = "no memory in it yet; the first session makes it" if version is None else f"{size_bytes // 1_000_000:,} MB"
-    return f"{place_of(url)}, PostgreSQL {server}, {held}; {search}"
+    return f"{place_of(url)}, PostgreSQL {server}, {held}; {search}{served}"
+
+
+def describe_shards(running: Shards) -> str:
+    """Return which shards running bots serve, for `roomtone doctor`."""
+    if not running.is_divided:
+        return "a bot runs with it"
+    missing = ranges(set(range(running.total)) - set(running.ids))
+    return f"of {running.total} shards, {ranges(running.ids)} are served" + (
+        f", and nobody serves {missing}" if missing else ""
+    )
 
 
 def place_of(url: str) -> str:

@@ -1,42 +1,63 @@
-"""Keeps a second bot away from a PostgreSQL database: two would join the same channels and answer twice.
+"""Divides a PostgreSQL database among the processes of one bot: one serves each shard, and one does what is done once.
 
-The lock is an advisory one of a connection of its own, so it ends with its process, however that ends. Commands such as
-`roomtone explain` do not take it. If the connection is lost, a task takes the lock again.
+Two processes that serve the same servers would join the same channels and answer twice. So each takes an advisory lock
+for each of its shards, on a connection of its own; the locks end with their process, however that ends. A shard's lock
+also says of how many shards it is one, and all must agree on that. Commands such as `roomtone explain` take none. If
+the connection is lost, a task takes the locks again.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import psycopg
 import structlog
 
+from bot.shards import MOST_SHARDS, Shards, ranges
 from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
 log = structlog.get_logger()
 
-# The bot before may still be closing, or its machine may have died: the server notices that within half a minute.
+# The process before may still be closing, or its machine may have died: the server notices that within half a minute.
 WAIT_S = 40.0
 _RETRY_S = 1.0
 CHECK_S = 10.0
 _ANSWER_S = 5.0
-# One lock for the tables that the search path names.
-_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('roomtone bot ' || current_schema(), 0))"
+# Held only while a process compares its shards with those of the others. A Roomtone of before held it all the time.
+_GATE = "SELECT pg_try_advisory_xact_lock(hashtextextended('roomtone bot ' || current_schema(), 0))"
+# A shard's lock is of one class for the tables that the search path names. Its number has the total above the shard.
+_TOTAL_SHIFT = 15
+assert MOST_SHARDS << _TOTAL_SHIFT < 2**31, "the number of a lock has 31 bits"
+_HELD = """
+    SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND classid::bigint =
+        mod(hashtext('roomtone shards ' || current_schema())::bigint + 4294967296, 4294967296)
+    AND pid <> pg_backend_pid()
+"""
+_TAKE = """
+    SELECT pg_advisory_lock(hashtext('roomtone shards ' || current_schema()), number) FROM unnest(%s::int[]) AS number
+"""
+# Work that belongs to the whole database.
+_WORK_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('roomtone ' || %s || ' ' || current_schema(), 0))"
 
 
 @asynccontextmanager
-async def held_lock(options: Mapping[str, Any], place: str, *, wait_s: float = WAIT_S) -> AsyncIterator[None]:
-    """Hold the lock of the one bot. Owns the task `store-bot-lock`.
+async def held_lock(
+    options: Mapping[str, Any], place: str, shards: Shards, *, wait_s: float = WAIT_S
+) -> AsyncIterator[None]:
+    """Hold the locks of a bot with these shards. Owns the task `store-bot-lock`.
 
-    Raises `StoreError` if another bot has it for longer than `wait_s`, and `psycopg.Error`.
+    Raises `StoreError` if another process has one of them, or another total, for longer than `wait_s`; and
+    `psycopg.Error`.
     """
-    lock = _HeldLock(options, place, await _locked(options, place, wait_s))
+    lock = _HeldLock(options, place, shards, await _locked(options, place, shards, wait_s))
     task = asyncio.create_task(lock.keep(), name="store-bot-lock")
     try:
         yield
@@ -47,41 +68,98 @@ async def held_lock(options: Mapping[str, Any], place: str, *, wait_s: float = W
         await lock.release()
 
 
-async def _locked(options: Mapping[str, Any], place: str, wait_s: float) -> psycopg.AsyncConnection[Any]:
-    """Return a connection that holds the lock."""
+def held_shards(connection: psycopg.Connection[Any]) -> list[Shards]:
+    """Return the shards that running processes serve now, for each total: one, unless something is wrong."""
+    return _of_numbers([number for (number,) in connection.execute(_HELD).fetchall()])
+
+
+def refusal(shards: Shards, others: Sequence[Shards], place: str) -> Text | None:
+    """Return why a process may not serve `shards` beside those that `others` serve; None: it may."""
+    for other in others:
+        if other.total != shards.total:
+            return Text(
+                "The bots that run with {path} divide the servers into {theirs} shards, and this one into {ours}. "
+                "Start all of them with the same total (`roomtone run --shards`; without it, it is 1).",
+                path=place,
+                theirs=other.total,
+                ours=shards.total,
+            )
+        both = set(shards.ids) & set(other.ids)
+        if both and not shards.is_divided:
+            return Text(
+                "Another bot runs with {path}. Stop it, or give each a database of its own: two would answer twice.",
+                path=place,
+            )
+        if both:
+            return Text(
+                "Another process of this bot serves shard {both} of {total} already ({path}). Stop it, or start this "
+                "one with other shards: two would answer twice.",
+                both=ranges(both),
+                total=shards.total,
+                path=place,
+            )
+    return None
+
+
+def _of_numbers(numbers: Sequence[int]) -> list[Shards]:
+    found: dict[int, set[int]] = {}
+    for number in numbers:
+        found.setdefault(number >> _TOTAL_SHIFT, set()).add(number & (1 << _TOTAL_SHIFT) - 1)
+    return [Shards(tuple(sorted(ids)), total) for total, ids in sorted(found.items())]
+
+
+async def _locked(
+    options: Mapping[str, Any], place: str, shards: Shards, wait_s: float
+) -> psycopg.AsyncConnection[Any]:
+    """Return a connection that holds the locks."""
     until = asyncio.get_running_loop().time() + wait_s
     while True:
         connection = await psycopg.AsyncConnection.connect(**{**options, "autocommit": True})
         try:
             async with asyncio.timeout(_ANSWER_S):
-                row = await (await connection.execute(_LOCK)).fetchone()
-            if row is not None and row[0]:
+                refused = await _try_to_lock(connection, shards, place)
+            if refused is None:
                 return connection
         except BaseException:
             await connection.close()
             raise
         await connection.close()
         if asyncio.get_running_loop().time() >= until:
-            raise StoreError(
-                Text(
-                    "Another bot runs with {path}. Stop it, or give each a database of its own: two would answer "
-                    "twice.",
-                    path=place,
-                )
-            )
+            raise StoreError(refused)
         await asyncio.sleep(_RETRY_S)
 
 
-class _HeldLock:
-    """The lock, and the connection that has it: None while it is lost."""
+async def _try_to_lock(connection: psycopg.AsyncConnection[Any], shards: Shards, place: str) -> Text | None:
+    """Take the locks; return why that cannot be, or None."""
+    async with connection.transaction():
+        row = await (await connection.execute(_GATE)).fetchone()
+        if row is None or not row[0]:
+            return Text(
+                "Another bot with {path} is starting, or an older one runs. Stop it, or start this one again in a "
+                "moment.",
+                path=place,
+            )
+        numbers = [number for (number,) in await (await connection.execute(_HELD)).fetchall()]
+        refused = refusal(shards, _of_numbers(numbers), place)
+        if refused is None:
+            wanted = [shards.total << _TOTAL_SHIFT | shard for shard in shards.ids]
+            await connection.execute(_TAKE, [wanted])
+        return refused
 
-    def __init__(self, options: Mapping[str, Any], place: str, connection: psycopg.AsyncConnection[Any]) -> None:
+
+class _HeldLock:
+    """The locks, and the connection that has them: None while they are lost."""
+
+    def __init__(
+        self, options: Mapping[str, Any], place: str, shards: Shards, connection: psycopg.AsyncConnection[Any]
+    ) -> None:
         self._options = options
         self._place = place
+        self._shards = shards
         self._connection: psycopg.AsyncConnection[Any] | None = connection
 
     async def keep(self) -> None:
-        """Ask the connection now and then, and take the lock again if it was lost."""
+        """Ask the connection now and then, and take the locks again if they were lost."""
         while True:
             await asyncio.sleep(CHECK_S)
             try:
@@ -95,7 +173,7 @@ class _HeldLock:
 
     async def _check(self) -> None:
         if self._connection is None:
-            self._connection = await _locked(self._options, self._place, 0.0)
+            self._connection = await _locked(self._options, self._place, self._shards, 0.0)
             log.info("bot_lock_held_again")
         async with asyncio.timeout(_ANSWER_S):
             await self._connection.execute("SELECT 1")
@@ -104,3 +182,41 @@ class _HeldLock:
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
+
+
+class PostgresWorkLock:
+    """The lock for some work, on a connection of its own. Implements `bot.store.dialects.port.WorkLock`."""
+
+    def __init__(self, options: Mapping[str, Any], work: str) -> None:
+        self._options = {**options, "autocommit": True}
+        self._work = work
+        self._connection: psycopg.AsyncConnection[Any] | None = None
+
+    async def taken(self) -> bool:
+        """See `WorkLock.taken`. Raises `psycopg.Error`, `TimeoutError`, `OSError`."""
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                if self._connection is not None:
+                    await self._connection.execute("SELECT 1")
+                    return True
+                self._connection = await psycopg.AsyncConnection.connect(**self._options)
+                row = await (await self._connection.execute(_WORK_LOCK, [self._work])).fetchone()
+        except BaseException:
+            await self.release()
+            raise
+        if row is not None and row[0]:
+            return True
+        await self.release()
+        return False
+
+    async def release(self) -> None:
+        """See `WorkLock.release`."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.release()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing, nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 import structlog
 from sqlalchemy import URL, event, text
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
     from sqlalchemy.pool import ConnectionPoolEntry
 
+    from bot.shards import Shards
     from bot.store.dialects.port import PlainConnection
 
 log = structlog.get_logger()
@@ -52,6 +53,21 @@ _PURGE_PAGES = 500
 # Each try waits for readers as long as a connection waits for a lock, so more tries would keep writers waiting.
 _WIPE_TRIES = 2
 _READ_SCHEMA = text("SELECT 1 FROM sqlite_master LIMIT 1")
+
+
+class SqliteWorkLock:
+    """The lock for some work: always this process's. Implements `bot.store.dialects.port.WorkLock`."""
+
+    async def taken(self) -> bool:
+        return True
+
+    async def release(self) -> None:
+        """Do nothing: nobody waits."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
 
 
 class SqliteDialect:
@@ -91,9 +107,23 @@ class SqliteDialect:
         """
         await connection.execute(_READ_SCHEMA)
 
-    def held_by_bot(self) -> AbstractAsyncContextManager[None]:
-        # The lock of the data folder keeps a second bot away (`bot.folder_lock`).
+    def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[None]:
+        """Refuse a part of the servers: another machine cannot use the file. Raises `StoreError`.
+
+        The lock of the data folder keeps a second bot away (`bot.folder_lock`).
+        """
+        if not shards.is_whole:
+            raise StoreError(
+                Text(
+                    "Shards in several processes need one PostgreSQL database (ROOMTONE_DATABASE_URL), which {path} is "
+                    "not. Serve all shards in this process (`roomtone run --shards auto`), or set the database.",
+                    path=self.place,
+                )
+            )
         return nullcontext()
+
+    def work_lock(self, work: str) -> SqliteWorkLock:
+        return SqliteWorkLock()
 
     async def read(self, work: Callable[[PlainConnection], T]) -> T:
         return await self._reader.read(work)

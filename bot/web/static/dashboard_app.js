@@ -124,6 +124,7 @@ async function open() {
     const me = await ask("/api/me");
     if (!me.name) return showLogin(me, problem);
     at("viewer-name").textContent = me.operator ? t("Operator") : me.name;
+    if (me.shards) at("viewer-name").textContent = t("Operator, shards {shards}", { shards: me.shards });
     at("pages").hidden = at("viewer").hidden = false;
   } catch (failure) {
     main.replaceChildren(el("section", { class: "card" }, el("h1", { tabindex: "-1", text: t("This does not work now") }), el("p", { text: failure.message })));

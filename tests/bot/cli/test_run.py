@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.app import run_command_line
-from bot.cli.run import WITHOUT_DISCORD
+from bot.cli.run import WITHOUT_DISCORD, _shards
 from bot.errors import SetupError
 from bot.logs import log_path
+from bot.shards import ONLY_SHARD, Shards
+from bot.store.database import open_database
+from compaction.errors import StoreError
+from config.load import load
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,3 +64,33 @@ def test_a_start_as_root_is_warned_of(
     for told in (captured.out + captured.err, log_path(tmp_path / "data").read_text("utf-8")):
         assert ("started_as_root" in told) is root
         assert ("Run it as a user of its own" in " ".join(told.split())) is root
+
+
+def test_the_shards_are_an_option_or_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The option wins over the environment, and that over `.env`. Without any, the process serves every server; `auto`
+    leaves the number to Discord. A mistake is a sentence.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ROOMTONE_SHARDS", raising=False)
+    (tmp_path / "roomtone.toml").touch()
+    assert _shards(None) == ONLY_SHARD
+    (tmp_path / ".env").write_text("ROOMTONE_SHARDS=2/4\n", "utf-8")
+    assert _shards(None) == Shards((2,), 4)
+    assert load(directory=tmp_path, environ={}), "it is no unknown setting"
+    monkeypatch.setenv("ROOMTONE_SHARDS", "1/4")
+    assert _shards(None) == Shards((1,), 4)
+    assert _shards("0-7/16") == Shards(tuple(range(8)), 16)
+    assert _shards("auto") is None
+    with pytest.raises(SetupError, match="names no shards"):
+        _shards("many")
+
+
+@pytest.mark.asyncio
+async def test_the_embedded_database_serves_all_shards_or_none(tmp_path: Path) -> None:
+    """A file cannot be shared with another machine; all shards in one process are fine."""
+    async with open_database(tmp_path / "roomtone.db") as database:
+        with pytest.raises(StoreError, match="need one PostgreSQL database"):
+            async with database.held_by_bot(Shards((0,), 4)):
+                pass
+        async with database.held_by_bot(Shards((0, 1), 2)):
+            pass

@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 
 from bot.settings import WebSettings
+from bot.shards import Shards
 from bot.store.forgetting import SpeechForgetter
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_LOGIN
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
@@ -83,7 +84,7 @@ async def test_the_login_link_lets_one_browser_in(browser: Browser) -> None:
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
     assert "Path=/" in cookie
-    assert await browser.get("me") == (200, {"name": "Operator", "operator": True})
+    assert await browser.get("me") == (200, {"name": "Operator", "operator": True, "shards": ""})
     async with browsing(house) as other:
         status, refused = await other.post("/api/login", {"token": token})
         assert status == 403
@@ -135,6 +136,15 @@ async def test_every_answer_has_the_strict_policy(browser: Browser) -> None:
             assert "script-src 'self';" in policy
             assert "unsafe" not in policy
             assert answer.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.asyncio
+async def test_the_operator_sees_which_shards_the_process_serves(browser: Browser) -> None:
+    """A process that serves every server says nothing of shards."""
+    await browser.log_in()
+    assert (await browser.get("me"))[1]["shards"] == ""
+    browser.house.service._shards = Shards((4, 5, 6, 7), 16)
+    assert (await browser.get("me"))[1]["shards"] == "4-7/16"
 
 
 @pytest.mark.asyncio

@@ -509,7 +509,7 @@ async def settle(holds: object) -> None:
 async def test_it_knows_since_when_the_gateway_is_away() -> None:
     """The time of a loss is kept until Discord is back, whichever way it comes back."""
     async with online() as (_, client, _):
-        assert client.away_since is None
+        assert not client.shard_losses.away
         lost = asyncio.create_task(client.wait_for("disconnect", timeout=PATIENCE_S), name="lost")
         back = {
             asyncio.create_task(client.wait_for(event, timeout=PATIENCE_S), name=event)
@@ -518,12 +518,12 @@ async def test_it_knows_since_when_the_gateway_is_away() -> None:
         await asyncio.sleep(0)
         await client.ws.close(4000)
         await lost
-        await settle(lambda: client.away_since is not None)
-        away_since = client.away_since
+        await settle(lambda: bool(client.shard_losses.away))
+        away = dict(client.shard_losses.away)
         await client.on_disconnect()
-        assert client.away_since == away_since, "a second failure is the same loss"
+        assert client.shard_losses.away == away, "a second failure is the same loss"
         _, waiting = await asyncio.wait(back, return_when=asyncio.FIRST_COMPLETED)
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
-        await settle(lambda: client.away_since is None)
+        await settle(lambda: not client.shard_losses.away)

@@ -14,6 +14,7 @@ from bot.log_files import drop_lines_before
 from bot.logs import log_path
 from bot.memory.retention import DAY_S, RETRY_S, Retention
 from bot.server_settings import ServerSettings, no_server_settings
+from bot.shards import Shards, whole
 from bot.store.database import Database, open_database
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, SessionId, Strategy
@@ -72,6 +73,23 @@ async def test_no_byte_of_an_old_session_stays(tmp_path: Path, *, tiers: bool) -
         assert b"gate code" in left
         assert later.people.section(HERE, [("id-Ada", "Ada")]) == ()
         assert await later.people.facts_about(GUILD, "id-Ada") == ()
+
+
+@pytest.mark.asyncio
+async def test_open_sessions_of_other_processes_stay(place: Place) -> None:
+    """A session that a crash left open is deleted by the process that serves its server: only that knows that it does
+    not go on. Ended ones are deleted by any.
+    """
+    path, clock = place, FakeClock()
+    await an_evening(path, "open", clock, turns=1, end=False)
+    await an_evening(path, "ended", clock, turns=1)
+    clock.advance(40 * DAY_S)
+    theirs = whole(2).of(GUILD)
+    async with open_database(path) as database:
+        other = Retention(database, TierSettings(), clock=clock, shards=Shards((1 - theirs,), 2))
+        assert (await other.enforce()).sessions == (SessionId("ended"),)
+        own = Retention(database, TierSettings(), clock=clock, shards=Shards((theirs,), 2))
+        assert (await own.enforce()).sessions == (SessionId("open"),)
 
 
 @pytest.mark.asyncio

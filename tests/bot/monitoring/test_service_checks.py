@@ -9,6 +9,7 @@ import pytest
 
 from bot.health import FaultKind
 from bot.monitoring.service_checks import CHECK_EVERY_S, DISCORD_AWAY_S, LEAST_FREE_BYTES, ServiceChecks
+from bot.shards import ONLY_SHARD, Shards
 from compaction.errors import StoreError
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
@@ -29,9 +30,11 @@ class FakeStore:
 
 
 class FakeGateway:
-    """Discord's gateway."""
+    """Discord's gateway, with a connection for each shard."""
 
-    away_since: float | None = None
+    def __init__(self, shards: Shards = ONLY_SHARD) -> None:
+        self.shards = shards
+        self.away: dict[int, float] = {}
 
 
 def kinds(checks: ServiceChecks) -> list[FaultKind]:
@@ -81,13 +84,27 @@ def test_a_gateway_that_is_away_for_long_is_a_fault(tmp_path: Path) -> None:
     checks = ServiceChecks(FakeStore().write, tmp_path, clock=clock)
     assert checks.faults() == []
     checks.gateway = gateway
-    gateway.away_since = clock.monotonic()
+    gateway.away[0] = clock.monotonic()
     clock.advance(DISCORD_AWAY_S - 1)
     assert checks.faults() == []
     clock.advance(1)
     assert kinds(checks) == [FaultKind.DISCORD]
-    gateway.away_since = None
+    assert "shard" not in checks.faults()[0].sentence
+    gateway.away.clear()
     assert checks.faults() == []
+
+
+def test_shards_that_are_away_are_named(tmp_path: Path) -> None:
+    """One shard of several that is away for long is a fault that names it; the others are not."""
+    clock, gateway = FakeClock(), FakeGateway(Shards((4, 5, 6, 7), 16))
+    checks = ServiceChecks(FakeStore().write, tmp_path, clock=clock)
+    checks.gateway = gateway
+    gateway.away = {4: clock.monotonic(), 5: clock.monotonic()}
+    clock.advance(DISCORD_AWAY_S)
+    gateway.away[7] = clock.monotonic()
+    (fault,) = checks.faults()
+    assert fault.kind is FaultKind.DISCORD
+    assert "for shard 4-5 of 16" in fault.sentence
 
 
 @pytest.mark.asyncio

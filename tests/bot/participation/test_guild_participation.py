@@ -71,6 +71,23 @@ async def test_the_settings_hold_where_nothing_is_chosen() -> None:
 
 
 @pytest.mark.asyncio
+async def test_opt_outs_of_another_process_are_read_anew() -> None:
+    """What people choose on a server that another process serves is stored there, so it is never remembered here."""
+    house = House()
+    elsewhere = GuildParticipations(
+        house.choices,
+        house.opt_outs,
+        ParticipationSettings(),
+        wake_names=NAMES,
+        clock=house.clock,
+        serves=lambda guild_id: guild_id != GUILD,
+    )
+    assert await elsewhere.withheld_on(GUILD) == frozenset()
+    await house.opt_outs.put(GUILD, 2001, out=True)
+    assert await elsewhere.withheld_on(GUILD) == {"2001"}
+
+
+@pytest.mark.asyncio
 async def test_what_is_chosen_is_known_in_the_next_process() -> None:
     """Mode, names, silence and opt-outs survive a restart; the guild's other choices stay."""
     house = House()

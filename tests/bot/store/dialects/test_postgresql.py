@@ -17,6 +17,7 @@ from sqlalchemy import create_engine, inspect
 
 from bot.cli.doctor.finding import Status
 from bot.cli.doctor.storage import check_database
+from bot.shards import ONLY_SHARD, parse_shards
 from bot.store.database import Database, open_database
 from bot.store.dialects.postgresql import PostgresDialect, place_of
 from bot.store.dialects.postgresql_failures import postgresql_failure
@@ -34,6 +35,9 @@ from tests.postgres import running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractAsyncContextManager
+
+    from bot.shards import Shards
 
 pytestmark = pytest.mark.postgres
 EVENING = SessionId("evening")
@@ -268,7 +272,7 @@ async def test_a_second_bot_is_kept_away(postgres_place: SecretStr, monkeypatch:
     """While a bot holds the database a second one is refused with a plain sentence; commands may look. When the first
     ends, however that comes, the next may start.
     """
-    monkeypatch.setattr(PostgresDialect, "held_by_bot", lambda self: held_lock(self._options, self.place, wait_s=0.0))
+    monkeypatch.setattr(PostgresDialect, "held_by_bot", _held_at_once)
     async with open_database(postgres_place) as first, open_database(postgres_place) as second:
         async with first.held_by_bot():
             with pytest.raises(StoreError, match=r"^Another bot runs with postgresql://"):
@@ -280,12 +284,74 @@ async def test_a_second_bot_is_kept_away(postgres_place: SecretStr, monkeypatch:
 
 
 @pytest.mark.asyncio
+async def test_processes_with_different_shards_share_a_database(
+    postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each shard has one process, and all have the same total; whoever comes later is told what overlaps. `roomtone
+    doctor` names the shards that nobody serves.
+    """
+    monkeypatch.setattr(PostgresDialect, "held_by_bot", _held_at_once)
+    async with open_database(postgres_place) as first, open_database(postgres_place) as second:
+        async with first.held_by_bot(parse_shards("0-1/6")), second.held_by_bot(parse_shards("2,4/6")):
+            found = await asyncio.to_thread(check_database, postgres_place)
+            assert found.detail.endswith("of 6 shards, 0-2, 4 are served, and nobody serves 3, 5")
+            for shards, problem in (
+                (parse_shards("0-3/6"), r"^Another process of this bot serves shard 0-\d of 6 already"),
+                (parse_shards("5/8"), "into 6 shards, and this one into 8"),
+                (ONLY_SHARD, "into 6 shards, and this one into 1"),
+            ):
+                async with open_database(postgres_place) as third:
+                    with pytest.raises(StoreError, match=problem):
+                        async with third.held_by_bot(shards):
+                            pass
+        async with second.held_by_bot(parse_shards("0-7/8")):
+            pass
+
+
+@pytest.mark.asyncio
+async def test_a_bot_of_before_shards_keeps_others_away(
+    postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older Roomtone holds one lock for the whole database, which is respected."""
+    monkeypatch.setattr(PostgresDialect, "held_by_bot", _held_at_once)
+    async with open_database(postgres_place) as database:
+        with psycopg.connect(postgres_place.get_secret_value()) as older:
+            older.execute("SELECT pg_advisory_lock(hashtextextended('roomtone bot ' || current_schema(), 0))")
+            with pytest.raises(StoreError, match="or an older one runs"):
+                async with database.held_by_bot():
+                    pass
+        async with database.held_by_bot():
+            pass
+
+
+@pytest.mark.asyncio
+async def test_one_process_does_some_work(postgres_place: SecretStr) -> None:
+    """Another has it once the first gives it up, or loses its connection; other work has a lock of its own."""
+    async with open_database(postgres_place) as first, open_database(postgres_place) as second:
+        async with (
+            first.work_lock("retention") as mine,
+            second.work_lock("retention") as theirs,
+            second.work_lock("index") as other,
+        ):
+            assert [await mine.taken(), await theirs.taken(), await other.taken()] == [True, False, True]
+            assert await mine.taken(), "asking again does no harm"
+            await mine.release()
+            assert [await theirs.taken(), await mine.taken()] == [True, False]
+            run(postgres_place, _END_HOLDERS)
+            with pytest.raises(StoreError):
+                await theirs.taken()
+            assert await mine.taken()
+        async with second.work_lock("retention") as theirs:
+            assert await theirs.taken()
+
+
+@pytest.mark.asyncio
 async def test_a_lost_lock_is_taken_again(postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the server ends the connection that holds the lock, a task takes it again; if another bot was faster, the
     log says so.
     """
     monkeypatch.setattr("bot.store.dialects.postgresql_lock.CHECK_S", 0.02)
-    monkeypatch.setattr(PostgresDialect, "held_by_bot", lambda self: held_lock(self._options, self.place, wait_s=0.0))
+    monkeypatch.setattr(PostgresDialect, "held_by_bot", _held_at_once)
     heard = _HeardEvents()
     monkeypatch.setattr("bot.store.dialects.postgresql_lock.log", heard)
     async with (
@@ -295,9 +361,16 @@ async def test_a_lost_lock_is_taken_again(postgres_place: SecretStr, monkeypatch
     ):
         run(postgres_place, _END_HOLDERS)
         await heard.event("bot_lock_held_again")
+        # The first one looks again so late that the second one is faster.
+        monkeypatch.setattr("bot.store.dialects.postgresql_lock.CHECK_S", 1.0)
         run(postgres_place, _END_HOLDERS)
         async with second.held_by_bot():
             await heard.event("second_bot_on_database")
+
+
+def _held_at_once(dialect: PostgresDialect, shards: Shards) -> AbstractAsyncContextManager[None]:
+    """Hold the locks as `PostgresDialect.held_by_bot` does, without waiting for another process to end."""
+    return held_lock(dialect._options, dialect.place, shards, wait_s=0.0)
 
 
 class _HeardEvents:

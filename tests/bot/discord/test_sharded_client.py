@@ -1,0 +1,130 @@
+"""The bot's client with several shards, in a local Discord with several guilds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import discord
+import pytest
+import structlog
+from pydantic import SecretStr
+
+from bot.discord.client import connected, translated
+from bot.discord.endpoint import point_at
+from bot.discord.shard_choice import chosen_shards
+from bot.discord.shard_losses import ShardLosses
+from bot.errors import SetupError
+from bot.health import format_degraded_part
+from bot.settings import DiscordSettings
+from bot.shards import ONLY_SHARD, Shards, whole
+from bot.texts.text import in_language
+from rehearsal.discord.gateway import SESSION_STARTS
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for, settle
+from tests.rehearsal.discord.test_shards import EVEN, ODD
+from voice.transport.discord_gateway import DiscordMainGateway
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ODD_SHARD = Shards((1,), 2)
+
+
+@pytest.fixture(autouse=True)
+def discord_itself() -> Iterator[None]:
+    """Point discord.py back at the real Discord after each test."""
+    yield
+    point_at(DiscordSettings())
+
+
+@pytest.mark.asyncio
+async def test_a_process_serves_the_guilds_of_its_shards() -> None:
+    """It knows only its own guilds, hears of moves there alone, and leaves the commands to the process with shard 0."""
+    household = FakeHousehold()
+    async with (
+        LocalDiscord(guild=EVEN) as even,
+        LocalDiscord(guild=ODD, beside=even) as odd,
+        connected(settings_for(even), household, shards=ODD_SHARD) as client,
+    ):
+        assert [guild.id for guild in client.guilds] == [ODD.id]
+        assert client.place(EVEN.id, 600) is None
+        assert not even._state.commands(1001, None), "shard 0 registers them"
+        await even.join(ADA)
+        await odd.join(ADA)
+        await household.told.wait()
+        assert [guild_id for guild_id, _, _ in household.movements] == [ODD.id]
+    async with LocalDiscord(guild=EVEN) as even, connected(settings_for(even), household, shards=whole(2)):
+        assert even._state.commands(1001, None)
+
+
+@pytest.mark.asyncio
+async def test_the_shard_of_a_server_is_asked_whether_it_is_open() -> None:
+    """One shard loses its connection: the rooms of its servers know, those of the others do not mind. /status and the
+    log name it, and it comes back.
+    """
+    async with (
+        LocalDiscord(guild=EVEN) as even,
+        LocalDiscord(guild=ODD, beside=even),
+        connected(settings_for(even), FakeHousehold(), shards=whole(2)) as client,
+    ):
+        gateways = {}
+        for guild in client.guilds:
+            channel = guild.voice_channels[0]
+            gateways[guild.id] = DiscordMainGateway(client, channel)
+        assert [each.is_open for each in gateways.values()] == [True, True]
+        assert isinstance(client, discord.AutoShardedClient)
+        lost = client.shards[1]
+        await lost.disconnect()
+        assert [gateways[EVEN.id].is_open, gateways[ODD.id].is_open] == [True, False]
+        await settle(lambda: list(client.shard_losses.away) == [1])
+        await lost.reconnect()
+        await settle(lambda: gateways[ODD.id].is_open and not client.shard_losses.away)
+
+
+def test_a_lost_shard_is_named_in_status_and_log() -> None:
+    """The sentence says which shard, since when, and what that means, in every language."""
+    now = 100.0
+    losses = ShardLosses(whole(4), monotonic=lambda: now)
+    with structlog.testing.capture_logs() as logged:
+        losses.lost(2)
+        now = 130.0
+        losses.lost(2)
+        (part,) = losses.degraded_parts()
+        told = format_degraded_part(part, now)
+        losses.back(2)
+        losses.back(2)
+    assert str(told).startswith("My connection to Discord for shard 2 of 4 has not worked for 30 seconds; its servers")
+    assert "Shard 2 von 4" in in_language(told, "de")
+    assert losses.degraded_parts() == []
+    assert [(line["event"], line["shard"]) for line in logged] == [("shard_disconnected", 2), ("shard_connected", 2)]
+    only = ShardLosses(ONLY_SHARD, monotonic=lambda: now)
+    only.lost(0)
+    assert (list(only.away), only.degraded_parts()) == ([0], []), "with one shard nobody could be told"
+
+
+@pytest.mark.asyncio
+async def test_discords_recommendation_and_limit_are_heeded() -> None:
+    """`auto` takes as many shards as Discord says. Fewer are pointed out. A start is refused when no more are allowed,
+    and a bot with one shard asks nothing.
+    """
+    async with LocalDiscord(guild=EVEN) as local:
+        local.recommend_shards(3)
+        assert await chosen_shards(settings_for(local), None) == whole(3)
+        with structlog.testing.capture_logs() as logged:
+            assert await chosen_shards(settings_for(local), whole(2)) == whole(2)
+        assert [line["event"] for line in logged] == ["fewer_shards_than_recommended"]
+        local._gateway._starts[1001] = SESSION_STARTS - 1
+        with pytest.raises(SetupError, match=r"1 more times \(of 1000\), and this process needs 2"):
+            await chosen_shards(settings_for(local), Shards((4, 5), 8))
+        with pytest.raises(SetupError, match="refused the bot's token"):
+            await chosen_shards(settings_for(local, token="9999.nobody"), None)
+    with pytest.raises(SetupError, match="did not say how many shards"):
+        await chosen_shards(DiscordSettings(token=SecretStr("1.x"), api_base="http://127.0.0.1:9/api/v10"), None)
+    assert await chosen_shards(settings_for(local), ONLY_SHARD) == ONLY_SHARD
+
+
+def test_shards_that_discord_refuses_are_told_in_a_sentence() -> None:
+    """The codes 4010 and 4011 say that the total is wrong."""
+    for code in (4010, 4011):
+        socket = type("Socket", (), {"close_code": code})()
+        assert "higher total" in str(translated(discord.ConnectionClosed(socket, shard_id=0)))
