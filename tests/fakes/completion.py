@@ -71,27 +71,13 @@ class MoodyModel:
 
     async def _answer(self, request: CompletionRequest) -> CompletionAnswer:
         await asyncio.sleep(0)
-        finish = "stop"
         if self.refuses is not None and self.refuses in request.prompt:
-            return CompletionAnswer("I'm sorry, but I can't summarise this conversation.", finish, 500, 12)
+            return CompletionAnswer("I'm sorry, but I can't summarise this conversation.", "stop", 500, 12)
         if request.schema is None and "| kind |" not in request.system:
             return await self._paragraph(request)
         good = _good(request)
-        match self.mood:
-            case Mood.SLOW:
-                await asyncio.sleep(20.0)
-            case Mood.HANGS:
-                await asyncio.sleep(1e6)
-            case Mood.OUTAGE:
-                raise CompletionError("The model is overloaded.", retryable=True)
-            case Mood.WRONG_KEY:
-                raise CompletionError("The key is not valid.", retryable=False)
-            case Mood.BROKEN:
-                raise KeyError("choices")
-            case Mood.CUT_OFF:
-                finish = "length"
-            case _:
-                pass
+        await self._delay_or_fail()
+        finish = "length" if self.mood is Mood.CUT_OFF else "stop"
         text = {
             Mood.LINES: _as_lines(good),
             Mood.FENCED: f"Here you are:\n```json\n{json.dumps(good)}\n```\nAnything else?",
@@ -108,9 +94,8 @@ class MoodyModel:
         }.get(self.mood, json.dumps(good))
         return CompletionAnswer(text, finish, prompt_tokens=500, completion_tokens=80)
 
-    async def _paragraph(self, request: CompletionRequest) -> CompletionAnswer:
-        """Answer a request for a prose summary."""
-        good = _retold(request)
+    async def _delay_or_fail(self) -> None:
+        """Do what a mood does before there is any answer."""
         match self.mood:
             case Mood.SLOW:
                 await asyncio.sleep(20.0)
@@ -124,6 +109,11 @@ class MoodyModel:
                 raise KeyError("choices")
             case _:
                 pass
+
+    async def _paragraph(self, request: CompletionRequest) -> CompletionAnswer:
+        """Answer a request for a prose summary."""
+        good = _retold(request)
+        await self._delay_or_fail()
         text = {
             Mood.LINES: f"Here is the summary of the conversation:\n\n{good}",
             Mood.FENCED: f"**Summary:**\n```\n{good}\n```",
