@@ -114,11 +114,6 @@ async def read_hello(socket: Socket) -> RoomIdentity:
     return hello.room
 
 
-async def welcome(socket: Socket) -> None:
-    """Admit a room."""
-    await socket.send_str(frame_of(Head("tell", 0, Admitted.__name__), Admitted(), Admitted))
-
-
 async def refuse(socket: Socket, error: Exception) -> None:
     """Tell a room why it is not admitted."""
     await socket.send_str(frame_of(Head("error"), error_to_wire(error), WireError))

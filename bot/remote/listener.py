@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
@@ -11,10 +12,11 @@ from aiohttp import web
 
 from bot.errors import BotError, SetupError
 from bot.remote.handlers import Handlers
-from bot.remote.hello import AUTHORIZATION, ROOM_PATH, is_known, read_hello, refuse, welcome
+from bot.remote.hello import AUTHORIZATION, ROOM_PATH, Admitted, is_known, read_hello, refuse
 from bot.remote.link import HEARTBEAT_S, MessageLink
 from bot.remote.messages import MOST_BYTES
 from bot.texts.text import Text
+from bot.web.refusals import RefusalCounter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -57,6 +59,7 @@ class RemoteRoomListener:
         self._runner: web.AppRunner | None = None
         self._links: set[MessageLink] = set()
         self._opening = 0
+        self._refusals = RefusalCounter()
 
     @property
     def url(self) -> str:
@@ -97,10 +100,10 @@ class RemoteRoomListener:
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if not is_known(request.headers.get(AUTHORIZATION, ""), self._tokens()):
-            log.warning("room_link_refused", reason="token")
+            self._count("token")
             raise web.HTTPUnauthorized
         if self._opening + len(self._links) >= MOST_LINKS:
-            log.warning("room_link_refused", reason="crowded")
+            self._count("crowded")
             raise web.HTTPServiceUnavailable
         socket = web.WebSocketResponse(heartbeat=self._heartbeat_s, max_msg_size=MOST_BYTES, compress=False)
         self._opening += 1
@@ -119,12 +122,19 @@ class RemoteRoomListener:
             self._links.discard(link)
         return socket
 
+    def _count(self, reason: str) -> None:
+        """Count a process without a token, or one too many; a flood of them makes one log line a minute."""
+        if figures := self._refusals.count(reason, time.monotonic()):
+            log.warning("room_links_refused", **figures)
+
     async def _opened(self, socket: web.WebSocketResponse) -> MessageLink | None:
         """Return the link of a room that introduces itself and may come; None for anybody else."""
         with suppress(OSError, TimeoutError):
             try:
                 room = await read_hello(socket)
                 link = MessageLink(socket, Handlers(), name=f"room-link-{room.guild_id}")
+                # Sent first, once the link runs.
+                link.tell(Admitted())
                 self._on_link(room, link)
             except BotError as error:
                 log.warning("room_link_refused", reason="hello", problem=error)
@@ -132,7 +142,5 @@ class RemoteRoomListener:
                     await refuse(socket, error)
                 return None
             log.info("room_link_opened", guild_id=room.guild_id, channel_id=room.channel_id, claim=room.claim)
-            async with asyncio.timeout(_REFUSE_S):
-                await welcome(socket)
             return link
         return None

@@ -336,6 +336,12 @@ async def test_a_wrong_token_opens_nothing() -> None:
             async with raw(listener.url, token="another"):
                 pass
         assert refused.value.status == 401
+        with capture_logs() as logs:
+            for _ in range(5):
+                with pytest.raises(aiohttp.WSServerHandshakeError):
+                    async with raw(listener.url, token="another"):
+                        pass
+        assert logs == [], "one line a minute"
         with pytest.raises(RoomRefusedError, match="cluster's token"):
             async with GatewayLink(listener.url, "", ROOM):
                 pass
