@@ -21,12 +21,17 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.child_process import keep_stdout_for_answers, serve
 from benchmarks.reply.many_rooms_process import ManyRoomsBot
 from bot import events
+from bot.background_task import background_task
 from bot.cli.environment import logging_from_settings, null_console
 from config.load import load
-from tests.endurance.samples import take_sample
+from tests.endurance.samples import LowestMemory, take_sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+# Recognising somebody takes a second or two.
+LOOK_S = 0.25
 
 
 class LiveBot:
@@ -36,6 +41,7 @@ class LiveBot:
         self._stack = stack
         self._bot = ManyRoomsBot(stack, self._observe)
         self._begun_at = time.monotonic()
+        self._lowest = LowestMemory()
         self._heard = self._answered = self._folds = self._payload_tokens = 0
 
     async def answer(self, request: Mapping[str, Any]) -> Mapping[str, object]:
@@ -47,13 +53,21 @@ class LiveBot:
                 self._stack.enter_context(logging_from_settings(settings, console=console))
                 await self._bot.start(request["settings"], request["discord"])
                 self._begun_at = time.monotonic()
+                # Before it was loaded, the bot had less.
+                self._lowest.take()
                 return {}
             case "sample":
-                sample = take_sample(time.monotonic() - self._begun_at, self._payload_tokens)
+                sample = take_sample(time.monotonic() - self._begun_at, self._payload_tokens, self._lowest)
                 counted = {"heard": self._heard, "answered": self._answered, "folds": self._folds}
                 return {"sample": asdict(sample), **counted}
             case other:
                 raise ValueError(f"unknown request {other}")
+
+    async def look(self) -> None:
+        """Look at the memory between two samples, until cancelled."""
+        while True:
+            self._lowest.look()
+            await asyncio.sleep(LOOK_S)
 
     def _observe(self, event: events.Event) -> None:
         match event:
@@ -71,7 +85,9 @@ class LiveBot:
 
 async def _run(answers: int) -> None:
     async with AsyncExitStack() as stack:
-        await serve(answers, LiveBot(stack).answer)
+        bot = LiveBot(stack)
+        await stack.enter_async_context(background_task(bot.look(), name="memory-look"))
+        await serve(answers, bot.answer)
 
 
 if __name__ == "__main__":
