@@ -152,11 +152,11 @@ class Place(Protocol):
 
     @property
     def guild_id(self) -> int:
-        """Return the guild."""
+        """Return the id of the Discord server."""
 
     @property
     def channel_id(self) -> int:
-        """Return the voice channel."""
+        """Return the id of the voice channel."""
 
     @property
     def name(self) -> str:
