@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.budget.rolling import RollingPolicy
-from compaction.context.build import SessionContext, evict_unsent_turns, summarize_eviction
+from compaction.context.build import SessionContext, evict_unsent_turns
 from compaction.context.turn_text import TurnPartCache
 from compaction.errors import SessionEndedError, StaleOwnerError, StoreError
 from compaction.folding.compactor import Compactor, SessionClock
 from compaction.folding.machine import FoldingMachine
 from compaction.folding.outbox import Outbox
 from compaction.folding.state import SessionState
-from compaction.folding.window import RECENT_WINDOW
 from compaction.folding.withheld import WithheldPeople
 from compaction.model import Mode, Seq, Turn
 from compaction.notes import NoteBuffer
 from compaction.payload import PayloadPart, context_built_fields
+from compaction.session_window import SessionWindow
 from compaction.settings import CompactionSettings, Trigger
 from compaction.speaker_names import SpeakerNames
 from compaction.summary.ledger import SegmentLedger
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
 # Normally building a context starts runs, but a bot that never speaks builds no context. If there are more unfolded
 # turns than this, each new turn also checks whether a batch is due.
 SILENT_BACKLOG = 200
-# In the rolling mode, turns are evicted when the bot is about to speak. While the bot is silent, older turns are
-# evicted once there are more turns than this, which is more than any model is sent at once.
-ROLLING_TURNS = 2_000
 
 
 class SessionMemory:
@@ -68,7 +65,7 @@ class SessionMemory:
         outbox: Outbox,
         compactor: Compactor,
         settings: CompactionSettings,
-        mode: Mode,
+        window: SessionWindow,
         requested_mode: Mode,
         searchable: bool,
         names: SpeakerNames,
@@ -80,15 +77,13 @@ class SessionMemory:
         self._outbox = outbox
         self._compactor = compactor
         self._settings = settings
-        self._mode = mode
-        # If the rolling mode was requested without memory search, `_mode` is `summary`.
+        self._window = window
+        # If the rolling mode was requested without memory search, the window's mode is `summary`.
         self._requested_mode = requested_mode
         self._searchable = searchable
         self._names = names
         self._withheld = withheld
         self._log = log
-        # Used only in the rolling mode.
-        self._evicted: EvictedTurns | None = None
         self._turn_parts = TurnPartCache()
 
     @classmethod
@@ -157,7 +152,7 @@ class SessionMemory:
             outbox=outbox,
             compactor=compactor,
             settings=settings,
-            mode=mode,
+            window=SessionWindow(timeline, mode),
             requested_mode=requested_mode,
             searchable=searchable,
             names=SpeakerNames(stored.speakers),
@@ -206,8 +201,8 @@ class SessionMemory:
         turn = Turn(Seq(self._timeline.total), kind, started_at, ended_at, said, answers=answers)
         self._timeline.append(turn)
         self._withheld.note_turn(turn)
-        if self._mode is Mode.ROLLING:
-            self._evict_unsent_turns()
+        if self._window.mode is Mode.ROLLING:
+            self._evict(self._window.surplus(self.window))
         if self._timeline.release(self._needed_from()):
             self._turn_parts.drop_before(self._timeline.first)
         self._outbox.put_turn(turn)
@@ -245,10 +240,10 @@ class SessionMemory:
         window = self.window
         if current is not None:
             window = tuple(turn for turn in window if turn.seq != current.seq)
-        shown = self._mode is not Mode.OFF
+        shown = self._window.mode is not Mode.OFF
         span = self._compactor.span if shown else None
         return SessionContext(
-            mode=self._mode,
+            mode=self._window.mode,
             total_turns=self._timeline.total,
             cursor=state.memory.cursor,
             summary=self._compactor.rendered if shown else None,
@@ -259,7 +254,7 @@ class SessionMemory:
             live_notes=tuple(map(self._withheld.note, state.notes.live)),
             current=None if current is None else self._withheld.turn(current),
             max_input_tokens=max_input_tokens,
-            evicted=self._evicted if self._mode is Mode.ROLLING else None,
+            evicted=self._window.evicted,
             turn_parts=self._turn_parts,
             rolling=RollingPolicy(
                 target_utilization=self._settings.rolling_target_utilization,
@@ -282,7 +277,7 @@ class SessionMemory:
         `zone`: the time zone of clock times in the payload. `answer_to`: the turn that is answered, if the context has
         no current turn.
         """
-        if context.mode is Mode.ROLLING and self._mode is Mode.ROLLING:
+        if context.mode is Mode.ROLLING and self._window.mode is Mode.ROLLING:
             self._evict(evict_unsent_turns(context, payload))
         offset = None
         newest = context.current or (context.window[-1] if context.window else None)
@@ -309,7 +304,7 @@ class SessionMemory:
     @property
     def mode(self) -> Mode:
         """Return the mode that is used. It can differ from the requested mode (see `open`)."""
-        return self._mode
+        return self._window.mode
 
     async def set_mode(self, mode: Mode) -> Mode:
         """Change the mode from the next context on. Returns the mode that is used (see `open`).
@@ -318,9 +313,9 @@ class SessionMemory:
         that fails; the mode then stays unchanged.
         """
         if mode is self._requested_mode:
-            return self._mode
+            return self._window.mode
         requested_mode, mode = mode, _effective_mode(mode, self._log, searchable=self._searchable)
-        if mode is self._mode:
+        if mode is self._window.mode:
             self._requested_mode = requested_mode
             return mode
         if self._timeline.first > self.cursor:
@@ -328,34 +323,26 @@ class SessionMemory:
             missing = self._timeline.restore_older(stored.window, first=self.cursor)
             if missing:
                 self._log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
-        self._log.info("compaction_mode_changed", old_mode=self._mode.value, new_mode=mode.value)
-        self._mode, self._requested_mode = mode, requested_mode
-        self._evicted = None
+        self._log.info("compaction_mode_changed", old_mode=self._window.mode.value, new_mode=mode.value)
+        self._window.change_mode(mode)
+        self._requested_mode = requested_mode
         self._compactor.set_mode(mode)
         self._log = self._log.bind(compaction_mode=mode.value)
         self._timeline.release(self._needed_from())
         return mode
 
     def _evict(self, evicted: EvictedTurns | None) -> None:
-        if evicted is None or evicted == self._evicted:
+        count = self._window.evict(evicted)
+        if evicted is None or count is None:
             return
-        before = 0 if self._evicted is None else self._evicted.count
-        self._evicted = evicted
         self._timeline.release(self._needed_from())
         self._log.info(
             "context_rolled",
-            evicted_count=evicted.count - before,
+            evicted_count=count,
             evicted_until=evicted.until,
             total_evicted_count=evicted.count,
             total_evicted_tokens=evicted.tokens,
         )
-
-    def _evict_unsent_turns(self) -> None:
-        """Evict turns if the window is longer than any payload could send, so that half of ROLLING_TURNS remain."""
-        window = self.window
-        if len(window) > ROLLING_TURNS:
-            gone = summarize_eviction(window[: len(window) - ROLLING_TURNS // 2])
-            self._evict(gone if self._evicted is None else self._evicted.plus(gone))
 
     # -- the run in flight, and the end -----------------------------------------------------------------------
 
@@ -386,12 +373,7 @@ class SessionMemory:
 
     def _needed_from(self) -> Seq:
         """Return the first turn that must stay in memory."""
-        if self._mode is Mode.OFF:
-            # In this mode nothing is folded, and nothing older than the window is sent.
-            return Seq(max(0, min(self._outbox.stored_turns, self._timeline.total - RECENT_WINDOW)))
-        if self._mode is Mode.ROLLING and self._evicted is not None:
-            return Seq(max(self.cursor, min(self._outbox.stored_turns, self._evicted.until)))
-        return self.cursor
+        return self._window.needed_from(self.cursor, stored_turns=self._outbox.stored_turns)
 
     def _refuse_after_end(self) -> None:
         if self._compactor.state.ending:
@@ -444,11 +426,7 @@ class SessionMemory:
         These are all turns that are not folded and, in the rolling mode, not evicted. In the mode `off` they are the
         last 50.
         """
-        if self._mode is Mode.OFF:
-            return self._allowed(self._timeline.last(RECENT_WINDOW))
-        if self._mode is Mode.ROLLING and self._evicted is not None:
-            return self._allowed(self._timeline.since(Seq(max(self.cursor, self._evicted.until))))
-        return self._allowed(self._timeline.since(self.cursor))
+        return self._allowed(self._window.turns(self.cursor))
 
     def _allowed(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
         self._compactor.update_withheld()

@@ -93,6 +93,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("budget", "memory"),
         ("context", "settings"),
         ("folding",),
+        ("session_window",),
         ("session",),
     ),
     "rehearsal": (

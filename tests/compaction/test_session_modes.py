@@ -11,7 +11,7 @@ from compaction.errors import StoreError
 from compaction.folding.window import RECENT_WINDOW
 from compaction.model import Mode
 from compaction.payload import Coverage, PartKind, PayloadPart, coverage
-from compaction.session import ROLLING_TURNS
+from compaction.session_window import ROLLING_TURNS
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.timeline import CAPACITY
