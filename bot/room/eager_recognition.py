@@ -1,8 +1,8 @@
 """Recognises speech in a pause, before the end of the utterance is certain, and tells what that says about the pause.
 
-Every pause is recognised, from its first moment, whoever else speaks and however long a recognition takes. If the
-person goes on, that was in vain, and it is nearly free: the recogniser serves finished speech first, so others wait for
-one recognition at most, and what still waits in its queue leaves it. Holding back cost more, by whatever rule
+Every pause is recognised, however finished the person sounds, whoever else speaks, and however slow the recogniser is.
+If the person goes on, that was in vain, and it is nearly free: the recogniser serves finished speech first, so others
+wait for one recognition at most, and what still waits in its queue leaves it. Holding back cost more, by whatever rule
 (docs/decisions/0011).
 
 The evidence comes in two steps: what the turn-end detector heard, then how likely a sentence ends where the text ends.
@@ -107,16 +107,16 @@ class EagerRecognition(Generic[HeardT]):
         return None if task.cancelled() else task.result()
 
     async def _recognise_pause(self, pause: PauseBegan) -> HeardT | None:
-        recognise = self._recognise
-        if recognise is None:
-            self._judge(pause, await self._heard_end(pause), complete=True)
+        # The turn-end detector comes first: beside a recognition, which takes all cores, its answer is late on a busy
+        # machine, and then silence alone decides.
+        known = await self._heard_end(pause)
+        if self._recognise is None:
+            self._judge(pause, known, complete=True)
             return None
-        # While the turn-end detector listens, because the text is what most answers wait for.
-        recognising = asyncio.create_task(self._text_of(pause.utterance, recognise), name="early-text")
+        # Without the turn-end detector the text alone does not decide: it was not measured for that.
+        self._judge(pause, known, complete=known is None)
+        recognising = asyncio.create_task(self._text_of(pause.utterance, self._recognise), name="early-text")
         try:
-            known = await self._heard_end(pause)
-            # Without the turn-end detector the text alone does not decide: it was not measured for that.
-            self._judge(pause, known, complete=known is None)
             if not (await asyncio.wait({recognising}, timeout=TEXT_TIMEOUT_S))[0]:
                 self._judge(pause, known, complete=True)
             heard = await recognising

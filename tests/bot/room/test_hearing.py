@@ -470,7 +470,8 @@ async def test_a_late_judge_costs_time_and_no_words() -> None:
         assert bench.texts == []
         judge.gate.set()
         await until(lambda: bool(bench.texts))
-    assert bench.recognizer.interims == [True], "the recogniser did not wait for it"
+    # So sure an intonation decides alone, and the silence is over by then: the text is recognised once, at the end.
+    assert bench.recognizer.interims == [False]
 
 
 @pytest.mark.asyncio
