@@ -41,7 +41,7 @@ class DataFile:
 class OpenRooms(Protocol):
     """The open rooms of the process; `bot.wiring.forgetting.ForgettingRooms` implements it."""
 
-    def before_forgetting(self, person_id: str) -> None:
+    async def before_forgetting(self, person_id: str) -> None:
         """Drop what the person has said that is not recorded yet."""
 
     async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
@@ -69,7 +69,7 @@ class PersonalData:
 
     async def forget(self, person_id: str) -> ErasureReport:
         """Forget a person everywhere. Raises `StoreError`, and `OSError` for the log files."""
-        self._rooms.before_forgetting(person_id)
+        await self._rooms.before_forgetting(person_id)
         async with self._one_at_a_time:
             return await self._forget(person_id)
 

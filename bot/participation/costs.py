@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from bot.participation.settings import ParticipationSettings
 
 HOUR_S = 3_600.0
@@ -51,10 +53,14 @@ class CostCeiling:
 
 
 class CostLedger:
-    """The costs of one server. Times are monotonic seconds and never go back. Not thread-safe."""
+    """The costs of one server. Times are monotonic seconds and never go back. Not thread-safe.
 
-    def __init__(self, ceiling: CostCeiling) -> None:
+    `on_add` gets each cost that is added.
+    """
+
+    def __init__(self, ceiling: CostCeiling, on_add: Callable[[Cost], None] = lambda _: None) -> None:
         self.ceiling = ceiling
+        self._on_add = on_add
         self._entries: deque[tuple[float, Cost]] = deque()
         # Since the process began.
         self.total = Cost()
@@ -63,6 +69,27 @@ class CostLedger:
         self._drop_old(now)
         self._entries.append((now, cost))
         self.total += cost
+        self._on_add(cost)
+
+    def ages(self, now: float) -> list[tuple[float, Cost]]:
+        """Return the costs of the last hour, oldest first, each with its age in seconds."""
+        self._drop_old(now)
+        return [(now - at, cost) for at, cost in self._entries]
+
+    @classmethod
+    def aged(
+        cls,
+        ceiling: CostCeiling,
+        ages: Iterable[tuple[float, Cost]],
+        *,
+        now: float,
+        on_add: Callable[[Cost], None] = lambda _: None,
+    ) -> CostLedger:
+        """Return a ledger with these costs of the last hour (`ages` of another one), which `on_add` does not get."""
+        ledger = cls(ceiling, on_add)
+        ledger._entries.extend((now - age_s, cost) for age_s, cost in ages)
+        ledger.total = sum((cost for _, cost in ledger._entries), Cost())
+        return ledger
 
     def last_hour(self, now: float) -> Cost:
         self._drop_old(now)

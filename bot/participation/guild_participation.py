@@ -6,6 +6,7 @@ afterwards. If the store fails, the person who chose gets the error, and the cho
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -70,6 +71,13 @@ class SilenceableRoom(Protocol):
 
     def on_forgotten(self) -> None:
         """Drop what is on its way to a model or waits for it, since it may hold words that were forgotten."""
+
+    async def confirm(self) -> None:
+        """Return once everything that was told or changed before this call is in effect in the room.
+
+        A room in another process has to be asked. One that does not answer is ended first, so that nobody is heard
+        in it against their wish.
+        """
 
 
 @dataclass(slots=True)
@@ -203,6 +211,7 @@ class GuildParticipations:
         if guild.listens_only and guild.room is not None:
             raise ListensOnlyError(LISTENS_ONLY)
         guild.silence = guild.silence.lift(by_moderator=moderator)
+        await _confirmed(guild)
         log.info("silence_lifted", guild_id=guild_id, user_id=by, still_silent=guild.silence.always)
         await self._store(guild, by=by)
         return not guild.silence.always
@@ -211,6 +220,7 @@ class GuildParticipations:
         guild.silence = silence
         if guild.room is not None:
             guild.room.stop_speaking()
+        await _confirmed(guild)
         log.info("silenced", guild_id=guild.guild_id, user_id=by, how=how, always=silence.always)
         await self._store(guild, by=by)
 
@@ -220,6 +230,7 @@ class GuildParticipations:
         """Choose when the bot speaks there; None: the settings apply. Raises `StoreError`."""
         guild = await self.of_guild(guild_id)
         guild.voice_mode = mode or VoiceMode(self.settings.voice_mode)
+        await _confirmed(guild)
         log.info("voice_mode_chosen", guild_id=guild_id, user_id=by, voice_mode=guild.voice_mode.value)
         await self._store(guild, by=by, default_mode=mode is None)
 
@@ -227,6 +238,7 @@ class GuildParticipations:
         """Choose the bot's names there; None: the settings apply. Raises `StoreError`."""
         guild = await self.of_guild(guild_id)
         guild.wake_names = names or self.wake_names
+        await _confirmed(guild)
         log.info("wake_names_chosen", guild_id=guild_id, user_id=by, name_count=len(guild.wake_names))
         await self._store(guild, by=by, default_names=names is None)
 
@@ -258,17 +270,22 @@ class GuildParticipations:
             return frozenset(map(str, await self._opt_outs.of(guild_id)))
         return (await self.of_guild(guild_id)).opted_out_ids()
 
-    def on_forgetting(self, person_id: int) -> None:
-        """Drop what a person has said until now and that is not recorded yet, in all rooms."""
-        for guild in self._guilds.values():
+    async def on_forgetting(self, person_id: int) -> None:
+        """Drop what a person has said until now and that is not recorded yet, in all rooms. Returns once it is gone."""
+        for guild in list(self._guilds.values()):
             if guild.room is not None:
                 guild.room.on_forgetting(person_id)
+        await self._all_confirmed()
 
-    def on_forgotten(self, sessions: Collection[str]) -> None:
-        """Drop what may hold forgotten words, in the rooms with these sessions."""
-        for guild in self._guilds.values():
+    async def on_forgotten(self, sessions: Collection[str]) -> None:
+        """Drop what may hold forgotten words, in the rooms with these sessions. Returns once it is gone."""
+        for guild in list(self._guilds.values()):
             if guild.room is not None and guild.room.session_id in sessions:
                 guild.room.on_forgotten()
+        await self._all_confirmed()
+
+    async def _all_confirmed(self) -> None:
+        await asyncio.gather(*(_confirmed(guild) for guild in list(self._guilds.values())))
 
     async def set_agreed(self, guild_id: int, person_id: int, *, agrees: bool) -> None:
         """Hear a person on that guild until the session ends (`agrees`), or no longer. Takes effect at once.
@@ -284,6 +301,7 @@ class GuildParticipations:
         guild.agreed = frozenset(guild.agreed | {person_id} if agrees else guild.agreed - {person_id})
         if withdraws and guild.room is not None:
             guild.room.on_opted_out(person_id)
+        await _confirmed(guild)
         log.info("consent_changed", guild_id=guild_id, user_id=person_id, agrees=agrees)
 
     async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
@@ -298,5 +316,12 @@ class GuildParticipations:
         guild.agreed -= {person_id}
         if is_new and guild.room is not None:
             guild.room.on_opted_out(person_id)
+        await _confirmed(guild)
         log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
         await self._opt_outs.put(guild_id, person_id, out=out)
+
+
+async def _confirmed(guild: GuildParticipation) -> None:
+    """Return once a server's room has taken over what was changed."""
+    if guild.room is not None:
+        await guild.room.confirm()

@@ -275,6 +275,9 @@ class Participation:
         """Drop what may hold words that were forgotten: the reply in progress, and what tools found."""
         self._replies.drop_derived()
 
+    async def confirm(self) -> None:
+        """Return at once: in this process, whatever is changed is in effect."""
+
     # -- what people say -------------------------------------------------------------------------------------
 
     def on_utterance(self, user_id: int, text: str, *, started_at: float, ended_at: float) -> None:

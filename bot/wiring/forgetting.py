@@ -34,15 +34,15 @@ class ForgettingRooms:
         self._upkeeps = upkeeps
         self._servers = servers
 
-    def before_forgetting(self, person_id: str) -> None:
+    async def before_forgetting(self, person_id: str) -> None:
         """See `OpenRooms.before_forgetting`."""
         if person_id.isdecimal():
-            self._participation.on_forgetting(int(person_id))
+            await self._participation.on_forgetting(int(person_id))
 
     async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
         """See `OpenRooms.after_forgetting`. Raises `StoreError`."""
         await self._servers.take_over()
         for upkeep in list(self._upkeeps):
             await upkeep.refresh()
-        self._participation.on_forgotten(sessions)
+        await self._participation.on_forgotten(sessions)
         self._on_forgotten()

@@ -70,3 +70,16 @@ def test_nothing_is_ever_spent_over_the_ceiling(entries: list[tuple[int, int, in
         last_hour = [each for at, each in spent if now - at < HOUR_S]
         assert ledger.last_hour(now) == sum(last_hour, Cost())
         assert len(last_hour) <= most
+
+
+def test_costs_go_on_in_another_process() -> None:
+    """A ledger made of another one's ages has its last hour, by its own clock, and reports only what is added to it."""
+    first, now = CostLedger(CostCeiling(calls=2)), 10_000.0
+    for at in (0.0, 8_000.0, 9_990.0):
+        first.add(Cost(1, 10, 1.5), now=at)
+    added: list[Cost] = []
+    second = CostLedger.aged(first.ceiling, first.ages(now), now=50.0, on_add=added.append)
+    assert (second.last_hour(50.0), second.total, second.is_over(50.0)) == (Cost(2, 20, 3.0), Cost(2, 20, 3.0), True)
+    assert second.free_in_s(50.0) == first.free_in_s(now) == 1_600.0
+    second.add(Cost(spoken_s=2.0), now=50.0)
+    assert added == [Cost(spoken_s=2.0)]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import TYPE_CHECKING
+
 import pytest
 
 from bot.guild import GuildChoice, Silence, VoiceMode
@@ -11,6 +14,9 @@ from compaction.errors import StoreError
 from compaction.model import Mode
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
 
 GUILD, ADA, BO = 10, 1, 2
 NAMES = ("Roomtone", "Room tone")
@@ -26,6 +32,8 @@ class FakeRoom:
         self.opted_out: list[int] = []
         self.forgetting: list[int] = []
         self.forgotten = 0
+        self.confirming = asyncio.Event()
+        self.confirming.set()
 
     def stop_speaking(self) -> None:
         """Count the call."""
@@ -42,6 +50,10 @@ class FakeRoom:
     def on_forgotten(self) -> None:
         """Count the call."""
         self.forgotten += 1
+
+    async def confirm(self) -> None:
+        """Wait until the test lets it go on."""
+        await self.confirming.wait()
 
 
 class House:
@@ -185,8 +197,8 @@ async def test_rooms_drop_what_is_forgotten() -> None:
     guild, other = await house.participation.of_guild(GUILD), await house.participation.of_guild(11)
     guild.room, other.room = here, there = FakeRoom(), FakeRoom()
     there.session_id = "another"
-    house.participation.on_forgetting(ADA)
-    house.participation.on_forgotten(["evening", "ended"])
+    await house.participation.on_forgetting(ADA)
+    await house.participation.on_forgotten(["evening", "ended"])
     assert (here.forgetting, here.forgotten) == ([ADA], 1)
     assert (there.forgetting, there.forgotten) == ([ADA], 0)
 
@@ -199,3 +211,33 @@ async def test_opting_out_again_interrupts_nobody() -> None:
     for _ in range(3):
         await house.participation.set_opt_out(GUILD, ADA, out=True)
     assert room.opted_out == [ADA]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda participation: participation.set_opt_out(GUILD, ADA, out=True),
+        lambda participation: participation.set_agreed(GUILD, ADA, agrees=True),
+        lambda participation: participation.silence_always(GUILD, by=ADA),
+        lambda participation: participation.silence_session(GUILD, by=ADA),
+        lambda participation: participation.lift_silence(GUILD, by=ADA, moderator=True),
+        lambda participation: participation.choose_mode(GUILD, VoiceMode.NAME, by=ADA),
+        lambda participation: participation.choose_names(GUILD, ("Jeeves",), by=ADA),
+        lambda participation: participation.on_forgetting(ADA),
+        lambda participation: participation.on_forgotten(["evening"]),
+    ],
+)
+async def test_a_command_waits_until_the_room_has_taken_over_what_it_changes(
+    change: Callable[[GuildParticipations], Coroutine[object, object, object]],
+) -> None:
+    """A room may be in another process: before it confirms, the person is not told that the change is in effect."""
+    house = House()
+    (await house.participation.of_guild(GUILD)).room = room = FakeRoom()
+    room.confirming.clear()
+    changing = asyncio.create_task(change(house.participation))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not changing.done()
+    room.confirming.set()
+    await changing

@@ -443,10 +443,10 @@ async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
         started = house.clock.monotonic()
         await house.pass_time(TICK_S)
         link.hear(speech(ADA.id, at=started))
-        house.participation.on_forgetting(ADA.id)
+        await house.participation.on_forgetting(ADA.id)
         guild = await house.participation.of_guild(house.place.guild_id)
         assert guild.room is not None
-        house.participation.on_forgotten([guild.room.session_id])
+        await house.participation.on_forgotten([guild.room.session_id])
         assert (await house.reply(1)).interrupted
         await house.pass_time(3.0)
         assert house.recognizer.texts == []

@@ -70,7 +70,7 @@ class RecordedRooms:
     def __init__(self, calls: list[str]) -> None:
         self._calls = calls
 
-    def before_forgetting(self, person_id: str) -> None:
+    async def before_forgetting(self, person_id: str) -> None:
         """Record the person."""
         self._calls.append(f"before {person_id}")
 
