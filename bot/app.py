@@ -39,6 +39,7 @@ from bot.monitoring.metrics import Metrics
 from bot.monitoring.traces import open_traces
 from bot.participation.guild_participation import GuildParticipations
 from bot.private_files import mend_permissions
+from bot.remote.served_place import ServedPlaces
 from bot.room.notice import ListeningNotice
 from bot.room.recap_renewal import RecapRenewal
 from bot.room.room import Room
@@ -48,12 +49,13 @@ from bot.settings import RESUME_WITHIN_S
 from bot.shards import ONLY_SHARD
 from bot.store.restore import remove_leftovers
 from bot.texts.text import Text, sentence_of
-from bot.wiring.dashboard import open_dashboard
+from bot.wiring.dashboard import history_for, open_dashboard
 from bot.wiring.forgetting import ForgettingRooms
 from bot.wiring.monitoring import open_monitoring
 from bot.wiring.recipients import recipients
+from bot.wiring.room_processes import NO_SCREENS, open_room_processes
 from bot.wiring.screens import open_screens
-from bot.wiring.services import open_services, open_stores
+from bot.wiring.services import open_recollection, open_services, open_stores, watch_model
 from bot.wiring.speech_models import open_voices
 from voice.transport.metronome import running_metronome
 
@@ -71,10 +73,12 @@ if TYPE_CHECKING:
     from bot.store.guilds import GuildStore
     from bot.store.sessions import Sessions
     from bot.web.server import WebServer
+    from bot.wiring.room_processes import RoomCommand
     from bot.wiring.services import Stores
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
     from voice.endpoint import Endpoint
+    from voice.transport.gateway import MainGateway
     from voice.transport.metronome import Metronome
 
 log = structlog.get_logger()
@@ -118,11 +122,13 @@ async def running_bot(
     clock: Clock | None = None,
     pool: Endpoint | None = None,
     shards: Shards = ONLY_SHARD,
+    room_command: RoomCommand | None = None,
 ) -> AsyncIterator[RunningBot]:
     """Start the bot and yield it. On exit the rooms end first and store their sessions; then the other parts close.
 
     `rejoin`: resume the sessions that a crashed process left open. `zone`: the time zone of times shown to people.
     `pool`: recognisers of the operator's cluster, asked before the bot's own. `shards`: those that this process serves.
+    `room_command`: starts a room's process; None: rooms run in this process.
 
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
     """
@@ -153,34 +159,70 @@ async def running_bot(
         screens, desk, web = await open_screens(
             stack, settings, participation, clock, dashboard=dashboard, probes=monitoring.probes
         )
-        services = await open_services(
+        recollection = await open_recollection(
             stack,
             settings,
             stores,
+            choices=stores.guilds,
             participation=participation,
-            screens=screens,
-            observe=observe,
             zone=zone,
             clock=clock,
             metrics=metrics,
-            traces=traces,
-            dashboard=dashboard,
-            voices=voices,
-            pool=pool,
         )
-        supervisor = RoomSupervisor(
-            lambda place, listen: Room(place, services, listen), clock=clock, servers=stores.servers
-        )
+        readable = recollection.readable
+        dashboard.history = history_for(settings, stores.database, stores.turns, recollection.recall)
+        metrics.add_queue(lambda: dashboard.live.queue)
+        metronome: Metronome | None = None
+        places: ServedPlaces | None = None
+        if room_command is None:
+            services = await open_services(
+                stack,
+                settings,
+                stores,
+                recollection,
+                participation=participation,
+                screens=screens,
+                observe=observe,
+                zone=zone,
+                clock=clock,
+                metrics=metrics,
+                traces=traces,
+                show_live=dashboard.live.show,
+                voices=voices,
+                pool=pool,
+            )
+            supervisor = RoomSupervisor(
+                lambda place, listen: Room(place, services, listen), clock=clock, servers=stores.servers
+            )
+            metronome = stack.enter_context(running_metronome())
+            if metronome is not None:
+                health.add_check(partial(_metronome_problems, metronome))
+        else:
+            screens.unavailable = NO_SCREENS
+            watch_model(recollection, health)
+
+            def gateway_of(place: Place) -> MainGateway:
+                return client.main_gateway(place)
+
+            places = ServedPlaces(gateway_of, clock=clock)
+            make_room = await open_room_processes(
+                stack,
+                settings,
+                stores,
+                room_command,
+                participation=participation,
+                observe=observe,
+                clock=clock,
+                metrics=metrics,
+                traces=traces,
+                live=dashboard.live,
+                serve=places.serve,
+            )
+            supervisor = RoomSupervisor(make_room, clock=clock, servers=stores.servers, left_behind=places.left_behind)
         health.add_fault_check(supervisor.faults)
-        metronome = stack.enter_context(running_metronome())
-        if metronome is not None:
-            health.add_check(partial(_metronome_problems, metronome))
-        voice_commands = VoiceCommands(
-            voices, stores.servers, supervisor, speech_to_speech=services.realtime is not None
-        )
-        readable = services.readable
-        catch_up = None if readable is None else CatchUp(readable.reader, readable.digests, now=clock.now)
-        recaps = RecapRenewal(stores.sessions, None if readable is None else readable.digests)
+        voice_commands = VoiceCommands(voices, stores.servers, supervisor, speech_to_speech=settings.realtime.enabled)
+        catch_up = CatchUp(readable.reader, readable.digests, now=clock.now)
+        recaps = RecapRenewal(stores.sessions, readable.digests)
 
         def forgotten() -> None:
             dashboard.live.reset()
@@ -202,7 +244,7 @@ async def running_bot(
             ),
             partial(add_voice, commands=voice_commands),
             add_help,
-            *_memory_commands(services.readable, catch_up, zone, clock.now),
+            *_memory_commands(readable, catch_up, zone, clock.now),
         ]
         client = await stack.enter_async_context(
             connected(
@@ -212,6 +254,9 @@ async def running_bot(
         monitoring.checks.gateway = client.shard_losses
         metrics.add_shards(client.shard_losses)
         health.add_check(client.shard_losses.degraded_parts)
+        if places is not None:
+            served = places
+            client.on_change = lambda change: served.on_change(change.guild_id, at_once=change.moves)
         dashboard.directory = DiscordDirectory(client, settings.discord, stores.servers)
         await stack.enter_async_context(recaps.running(client.place))
         # Entered after the client, so that rooms end while the client is still connected.
@@ -280,11 +325,9 @@ def _privacy(
 
 
 def _memory_commands(
-    memory: ReadableMemory | None, catch_up: CatchUp | None, zone: tzinfo, now: Callable[[], float]
+    memory: ReadableMemory, catch_up: CatchUp, zone: tzinfo, now: Callable[[], float]
 ) -> list[AddCommands]:
     """Return what adds the commands that show what was said."""
-    if memory is None or catch_up is None:
-        return []
     return [
         partial(add_catch_up, catch_up=catch_up),
         partial(add_recall, search=RecallSearch(memory.recall, memory.reader, now=now, zone=zone)),

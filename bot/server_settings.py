@@ -7,6 +7,7 @@ the bot speaks, its names, its memory and its persona are in `bot.guild`, becaus
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
@@ -16,7 +17,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from bot.texts.catalogue import ENGLISH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 log = structlog.get_logger()
 
@@ -143,6 +144,10 @@ class ServerSettingsBook:
             self._apply(guild_id, settings)
         log.info("server_settings_changed", guild_id=guild_id, user_id=by)
 
+    def apply(self, guild_id: int, settings: ServerSettings) -> None:
+        """Let settings apply that another process has stored, and tell the watchers."""
+        self._apply(guild_id, settings)
+
     async def take_over(self) -> None:
         """Read again what is stored: people may have been forgotten by another process. Raises `StoreError`."""
         async with self._one_at_a_time:
@@ -161,6 +166,15 @@ class ServerSettingsBook:
     def watch(self, watcher: Callable[[int, ServerSettings], None]) -> None:
         """Call `watcher` after each change, with the server and its new settings. It must return at once."""
         self._watchers.append(watcher)
+
+    @contextmanager
+    def watched(self, watcher: Callable[[int, ServerSettings], None]) -> Iterator[None]:
+        """Call `watcher` as `watch` does, for the duration of the block."""
+        self.watch(watcher)
+        try:
+            yield
+        finally:
+            self._watchers.remove(watcher)
 
 
 class MemoryServerSettings:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import fields
+from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +17,14 @@ if TYPE_CHECKING:
     from bot.shards import Shards
     from config.schema import Settings
     from voice.endpoint import Endpoint
+
+
+class RoomPlacement(StrEnum):
+    """Where rooms run."""
+
+    HERE = "here"
+    PROCESSES = "processes"
+
 
 WITHOUT_DISCORD = (
     "DISCORD_TOKEN is not set, so the bot cannot join Discord: playing the rehearsal instead. "
@@ -43,6 +54,13 @@ def command(
             "else one shard for everything.",
         ),
     ] = None,
+    rooms: Annotated[
+        RoomPlacement,
+        typer.Option(
+            help="Where rooms run: in the bot's own process, or each in a process of its own on this machine, so that "
+            "the crash of one touches no other. Processes need PostgreSQL."
+        ),
+    ] = RoomPlacement.HERE,
 ) -> None:
     """Run the bot on Discord until Ctrl-C. Without DISCORD_TOKEN, play the rehearsal on this machine, and keep it.
 
@@ -59,7 +77,7 @@ def command(
 
         say(WITHOUT_DISCORD)
         raise typer.Exit(0 if rehearse(RehearsalOptions(keep=settings.storage.data_dir / TRIAL_FOLDER)) else 1)
-    asyncio.run(_run(settings, cluster, _shards(shards)))
+    asyncio.run(_run(settings, cluster, _shards(shards), rooms))
 
 
 def next_step(application_id: int | None, *, is_in_a_server: bool) -> str:
@@ -78,7 +96,8 @@ AS_ROOT = (
 )
 
 
-def _pool(settings: Settings, cluster: str | None) -> Endpoint | None:
+def pool_of(settings: Settings, cluster: str | None) -> Endpoint | None:
+    """Return where the cluster's recognisers answer; None: no cluster was named."""
     if cluster is None:
         return None
     from bot.cli.cluster import cluster_folder
@@ -103,7 +122,13 @@ def _shards(given: str | None) -> Shards | None:
         raise SetupError(str(error)) from error
 
 
-async def _run(settings: Settings, cluster: str | None, choice: Shards | None) -> None:
+def _room_command(cluster: str | None, gateway: str, run_id: str) -> list[str]:
+    """Return the command of a room's process. It reads the same settings as this one."""
+    more = [] if cluster is None else ["--cluster", cluster]
+    return [sys.executable, "-m", "bot", "room", gateway, run_id, *more]
+
+
+async def _run(settings: Settings, cluster: str | None, choice: Shards | None, rooms: RoomPlacement) -> None:
     import structlog
 
     from bot.app import running_bot
@@ -120,9 +145,12 @@ async def _run(settings: Settings, cluster: str | None, choice: Shards | None) -
         if runs_as_root():
             structlog.get_logger().warning("started_as_root", remedy=AS_ROOT)
         say("Starting: loading the recogniser and the voice, then connecting to Discord …")
-        pool = _pool(settings, cluster)
+        pool = pool_of(settings, cluster)
         shards = await chosen_shards(settings.discord, choice)
-        running_parts = running_bot(parts, observe=ignore_event, zone=local_zone(), pool=pool, shards=shards)
+        processes = None if rooms is RoomPlacement.HERE else partial(_room_command, cluster)
+        running_parts = running_bot(
+            parts, observe=ignore_event, zone=local_zone(), pool=pool, shards=shards, room_command=processes
+        )
         async with running_parts as running:
             guilds = ", ".join(guild.name for guild in running.client.guilds)
             say(f"{running.client.user} is on Discord, in {guilds or 'no server yet'}. Log: {logs.path}")

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Place
     from bot.clock import Clock
+    from bot.dashboard.shown_memory import ShownMemory
     from bot.participation.guild_participation import GuildParticipation
     from bot.web.dashboard_port import Json
     from compaction.model import SessionId
-    from compaction.session import SessionMemory
 
 # The charts: this many replies, ten minutes of packets and queues (every 5 s), and two hours of costs (every minute).
 REPLIES_SHOWN: Final = 24
@@ -48,7 +48,7 @@ class LiveRoom:
         self,
         session_id: SessionId,
         place: Place,
-        memory: SessionMemory,
+        memory: ShownMemory,
         guild: GuildParticipation,
         *,
         clock: Clock,

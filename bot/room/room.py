@@ -20,7 +20,7 @@ from bot.memory.recall import RecallScope
 from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.catch_up_offers import CatchUpOffers
 from bot.room.conversation import Conversation
-from bot.room.endings import PROCESS_ENDS
+from bot.room.endings import HANDED_OVER, PROCESS_ENDS
 from bot.room.live_message import OVER, LiveMessage, SessionTally, session_card
 from bot.room.recap import post_recap
 from bot.room.room_faults import RoomFaults
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Card, Link, MembershipChange, Place
     from bot.health import HealthFault
     from bot.memory.upkeep import MemoryUpkeep
+    from bot.models.voices import EmbeddedVoice
     from bot.participation.costs import Cost
     from bot.participation.guild_participation import GuildParticipation
     from bot.room.services import RoomServices
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from compaction.folding.events import CompactionEvent
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
-    from voice.speaking.port import Synthesizer
 
 log = structlog.get_logger()
 
@@ -134,7 +134,7 @@ class Room:
                     reason = "crashed"
                     try:
                         reason = await self._run_in_channel(opened, conversation, screens, guild)
-                        if await self._end_session(memory, reason):
+                        if reason != HANDED_OVER and await self._end_session(memory, reason):
                             await post_recap(session_id, self._place, self._services, reason=reason)
                     finally:
                         self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
@@ -150,10 +150,11 @@ class Room:
         if change.joined and self._announcer is not None:
             self._announcer.on_joined()
 
-    async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
+    async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         if self._conversation is None or not self._opened.is_set():
             return Text("I am coming to {channel}.", channel=self._place.name)
-        return await self._conversation.play_sample(sentence, synthesizer)
+        async with self._services.using_voice(voice) as synthesizer:
+            return await self._conversation.play_sample(voice.sample, synthesizer)
 
     def status(self) -> Text:
         if self._memory is None or self._conversation is None or not self._opened.is_set():
@@ -274,7 +275,7 @@ class Room:
                     running.append(tasks.create_task(run_for_room(live.run()), name="live-message"))
                 self._open(opened)
                 reason = await self._closing
-                await conversation.finish(process_ends=reason == PROCESS_ENDS)
+                await conversation.finish(process_ends=reason in {PROCESS_ENDS, HANDED_OVER})
                 if screens is not None:
                     await screens.finish()
                 while not self._membership_changes.empty():
@@ -282,9 +283,10 @@ class Room:
                 await conversation.record_gathered_membership(room_ends=True)
                 for task in running:
                     task.cancel()
-                if self._writer is not None:
+                # The next process goes on with what is shown of the session.
+                if self._writer is not None and reason != HANDED_OVER:
                     await self._writer.finish()
-                await live.finish(self._card(conversation, guild, before, is_over=True))
+                await live.finish(self._card(conversation, guild, before, is_over=reason != HANDED_OVER))
             self._report_link(link)
             self._report_queues(link, conversation, screens)
         return reason

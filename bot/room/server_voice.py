@@ -69,6 +69,12 @@ class UsualVoice:
         return verbatim("")
 
 
+def without_voice(voice: EmbeddedVoice) -> AbstractAsyncContextManager[Synthesizer]:
+    """Raise `SynthesisError`: there are no voices to choose from."""
+    del voice
+    raise SynthesisError(NO_SUCH_VOICE)
+
+
 class ServerVoice:
     """Speaks with the voice that `chosen` names, and with `usual` if it names none or that one fails (`RoomVoice`).
 

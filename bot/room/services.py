@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bot import events
 from bot.brain.tools.toolbox import Toolbox
 from bot.room.notice import ListeningNotice
-from bot.room.server_voice import UsualVoice
+from bot.room.server_voice import UsualVoice, without_voice
 from bot.server_settings import ServerSettingsBook, no_server_settings
 from bot.settings import DEFAULT_NOTICE
 from bot.texts.text import Text, verbatim
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bot.memory.readable_memory import ReadableMemory
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
+    from bot.models.voices import EmbeddedVoice
     from bot.participation.guild_participation import GuildParticipation, GuildParticipations
     from bot.realtime.port import RealtimeServices
     from bot.room.guild_policy import GuildPolicy
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from voice.speaking.moderation import Moderator
     from voice.speaking.port import Synthesizer
     from voice.speaking.settings import SpeakingSettings
+
+    ShowLive = Callable[[SessionId, Place, SessionMemory, GuildParticipation], AbstractContextManager[events.Observer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +109,14 @@ class RoomServices:
     servers: ServerSettingsBook = field(default_factory=no_server_settings)
     # Returns the voice of one room: the one that its server has chosen, or `synthesizer`, which is the second argument.
     open_voice: Callable[[Place, Synthesizer], RoomVoice] = lambda _, usual: UsualVoice(usual)
+    # Yields a voice of which somebody wants to hear a sample. Raises `SynthesisError`.
+    using_voice: Callable[[EmbeddedVoice], AbstractAsyncContextManager[Synthesizer]] = without_voice
     # What people may read of the memory; None: nothing.
     readable: ReadableMemory | None = None
     # Returns plain sentences about the parts that do not work at present.
     health: Callable[[], Text] = lambda: verbatim("")
     # Shows a room on the dashboard while it is entered, and yields what takes the room's events.
-    show_live: Callable[
-        [SessionId, Place, SessionMemory, GuildParticipation], AbstractContextManager[events.Observer]
-    ] = lambda *_: nullcontext(events.ignore_event)
-
+    show_live: ShowLive = lambda *_: nullcontext(events.ignore_event)
     # Measures a room while it is entered, and yields what takes the room's events.
     measure: Callable[[], AbstractContextManager[events.Observer]] = lambda: nullcontext(events.ignore_event)
 

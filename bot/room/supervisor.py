@@ -17,24 +17,25 @@ from bot.errors import BotError, SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
 from bot.room.auto_join import DECLINING_ENDS, Arrival, BotStay, should_go
-from bot.room.endings import MOVED, PROCESS_ENDS
+from bot.room.endings import MOVED, PROCESS_ENDS, ProcessLostError
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompactionError, StaleOwnerError
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from types import TracebackType
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, Place
     from bot.clock import Clock
+    from bot.models.voices import EmbeddedVoice
     from bot.server_settings import ServerSettingsBook
-    from voice.speaking.port import Synthesizer
 
 log = structlog.get_logger()
 
-# The first restart comes soon: most crashes do not repeat. Doubled for each further crash in a row.
+# The first restart comes soon: most crashes do not repeat. Doubled for each further crash in a row. The first restart
+# of a room whose process is gone comes at once, because its cause is outside of the room.
 FIRST_BACKOFF_S = 1.0
 LONGEST_BACKOFF_S = 60.0
 # After more crashes in a row the room stays closed.
@@ -74,8 +75,8 @@ class SupervisedRoom(Protocol):
     def status(self) -> Text:
         """Return the room's state in plain sentences."""
 
-    async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
-        """Say a sentence with this voice; return why it was not said, or None."""
+    async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
+        """Say the voice's sample; return why it was not said, or None. Raises `SynthesisError`."""
 
     def faults(self) -> list[HealthFault]:
         """Return why the bot hears nobody in the room, or nobody there hears the bot."""
@@ -93,10 +94,13 @@ class _Entry:
     ending: bool = False
     # The bot only writes down there, also after a crash or a move.
     listen: ListenRequest | None = None
+    # Writes into the channel that the room was lost.
+    telling: asyncio.Task[None] | None = None
 
 
 class RoomSupervisor:
     """Runs rooms. `make_room` makes a room for a place; it is called for each start. `servers`: when to come unasked.
+    `left_behind`: takes the bot out of a server's channel if a room that will not be started again could not.
 
     *Ownership*: an async context manager that owns every room's task. On exit it asks all rooms to end in order, and
     cancels those that take longer than `CLOSE_TIMEOUT_S`.
@@ -108,6 +112,7 @@ class RoomSupervisor:
         *,
         clock: Clock,
         servers: ServerSettingsBook | None = None,
+        left_behind: Callable[[int], Awaitable[None]] | None = None,
     ) -> None:
         self._make_room = make_room
         self._clock = clock
@@ -115,6 +120,7 @@ class RoomSupervisor:
         # Where the bot goes once the room of a guild has ended: the last wish of anybody there.
         self._next: dict[int, Place] = {}
         self._closing = False
+        self._left_behind = left_behind
         self._servers = servers or no_server_settings()
         # The visits that the bot makes by itself: at most one for each guild.
         self._visits: dict[int, asyncio.Task[None]] = {}
@@ -198,11 +204,11 @@ class RoomSupervisor:
             return Text("I am not in a voice channel here. Use /join from the one you are in.")
         return entry.room.status()
 
-    async def play_sample(self, guild_id: int, sentence: str, synthesizer: Synthesizer) -> Text | None:
+    async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
         entry = self._entries.get(guild_id)
         if entry is None:
             return Text("I am not in a voice channel here. Use /join from the one you are in.")
-        return await entry.room.play_sample(sentence, synthesizer)
+        return await entry.room.play_sample(voice)
 
     @property
     def room_count(self) -> int:
@@ -334,6 +340,10 @@ class RoomSupervisor:
                 entry.restarting = False
                 entry.room = self._make_room(entry.place, entry.listen)
         finally:
+            if entry.telling is not None:
+                entry.telling.cancel()
+            if self._left_behind is not None:
+                await self._left_behind(guild_id)
             if self._entries.get(guild_id) is entry:
                 del self._entries[guild_id]
             if not started.done():
@@ -359,6 +369,9 @@ class RoomSupervisor:
             if isinstance(cause, StaleOwnerError):
                 log.error("room_taken_over", guild_id=guild_id, problem=cause)  # noqa: TRY400 - no crash
                 return cause
+            if isinstance(cause, ProcessLostError):
+                log.error("room_process_lost", guild_id=guild_id, problem=cause)  # noqa: TRY400 - nothing here failed
+                return cause
             log.exception("room_crashed", guild_id=guild_id, error_class=type(cause).__name__)
             return cause
         finally:
@@ -376,6 +389,13 @@ class RoomSupervisor:
                 )
             )
             return False
+        if crashes == 1 and isinstance(error, ProcessLostError):
+            # Nobody waits for Discord to show a message.
+            entry.telling = asyncio.create_task(
+                entry.place.write(Text("{why} I go on at once; what was said before is kept.", why=why)),
+                name=f"room-lost-{entry.place.guild_id}",
+            )
+            return True
         wait_s = min(FIRST_BACKOFF_S * 2 ** (crashes - 1), LONGEST_BACKOFF_S)
         await entry.place.write(
             Text("{why} I am starting again in {seconds} s; what was said before is kept.", why=why, seconds=wait_s)

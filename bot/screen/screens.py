@@ -77,6 +77,8 @@ class Screens:
         self._rooms: dict[int, RoomScreens] = {}
         # The open connection of each sharer, by the number of the link.
         self._connections: dict[str, ScreenPageConnection] = {}
+        # Why nobody can share at all; None: they can.
+        self.unavailable: Text | None = None
 
     @property
     def settings(self) -> ScreenSettings:
@@ -126,6 +128,8 @@ class Screens:
         """Return the token of a link for that person. Raises `ScreenError` with a plain sentence."""
         if not self._settings.enabled:
             raise ScreenError(Text("Sharing screens is switched off here (screen.enabled)."))
+        if self.unavailable is not None:
+            raise ScreenError(self.unavailable)
         room = self._rooms.get(guild_id)
         if room is None:
             raise ScreenError(Text("I am not in a voice channel here. Join one and use /join first."))

@@ -68,5 +68,5 @@ class WatchService:
     def _room(self, guild_id: int) -> RoomScreens:
         room = self._screens.room(guild_id)
         if room is None:
-            raise ScreenError(NOT_HERE)
+            raise ScreenError(self._screens.unavailable or NOT_HERE)
         return room

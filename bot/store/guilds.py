@@ -6,6 +6,7 @@ The choices of a guild are read once and then cached, so all changes must go thr
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, select, update
@@ -17,6 +18,8 @@ from compaction.errors import StoreError
 from compaction.model import Mode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from sqlalchemy import Row
 
     from bot.clock import Clock
@@ -30,6 +33,18 @@ class GuildStore:
         self._database = database
         self._clock = clock
         self._cache: dict[int, GuildChoice] = {}
+        self._watchers: list[Callable[[int, GuildChoice], None]] = []
+
+    @contextmanager
+    def watched(self, watcher: Callable[[int, GuildChoice], None]) -> Iterator[None]:
+        """Call `watcher` after each change, with the guild and its new choice, while the block runs. It must return at
+        once.
+        """
+        self._watchers.append(watcher)
+        try:
+            yield
+        finally:
+            self._watchers.remove(watcher)
 
     async def choice(self, guild_id: int) -> GuildChoice:
         if guild_id not in self._cache:
@@ -61,6 +76,8 @@ class GuildStore:
             if changed.rowcount == 0:
                 await connection.execute(guild_settings.insert().values(values | {"guild_id": guild_id}))
         self._cache[guild_id] = choice
+        for watcher in self._watchers:
+            watcher(guild_id, choice)
 
 
 def _choice(row: Row[Any]) -> GuildChoice:

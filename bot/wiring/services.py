@@ -35,7 +35,6 @@ from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from bot.texts.text import Text
-from bot.wiring.dashboard import history_for
 from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
 from bot.wiring.monitoring import room_meter
 from bot.wiring.recipients import recipients
@@ -44,7 +43,7 @@ from bot.wiring.summariser import summarisers_by_guild
 from bot.wiring.tools import Toolset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from contextlib import AsyncExitStack
     from datetime import tzinfo
 
@@ -52,25 +51,28 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.dashboard.service import DashboardService
+    from bot.guild import GuildChoices
+    from bot.health import Health
     from bot.llm.budgeted import ModelCall
     from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
     from bot.mcp.servers import McpServers
     from bot.mcp.settings import McpSettings
-    from bot.memory.recall import RecallScope
+    from bot.memory.recall import Recall, RecallScope
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.loaded_voices import LoadedVoices
     from bot.monitoring.measured_store import OnOperation
     from bot.monitoring.metrics import Metrics
     from bot.monitoring.traces import Traces
     from bot.participation.guild_participation import GuildParticipations
+    from bot.room.services import ShowLive
     from bot.screen.screens import Screens
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
     from compaction.ports import TurnStore
+    from compaction.summary.port import Summariser
     from voice.asr.port import Recognizer
     from voice.endpoint import Endpoint
     from voice.speaking.moderation import Moderator
@@ -129,47 +131,92 @@ async def open_stores(
     )
 
 
-async def open_services(
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """What reads the memory, and the language model that summarises it: for rooms, commands and the dashboard.
+
+    `model`: None if none is configured. `summariser_of`: returns that of a server.
+    """
+
+    model: FallbackModel | None
+    policy: GuildPolicy
+    summariser_of: Callable[[int], Awaitable[Summariser]]
+    recall: Recall
+    readable: ReadableMemory
+
+
+async def open_recollection(
     stack: AsyncExitStack,
     settings: BotSettings,
     stores: Stores,
     *,
+    choices: GuildChoices,
     participation: GuildParticipations,
-    screens: Screens,
+    zone: tzinfo,
+    clock: Clock,
+    metrics: Metrics,
+    indexes: bool = True,
+) -> Recollection:
+    """Open what reads the memory, and register with `metrics` what can be measured. `watch_model` is for what can fail.
+
+    `choices`: those of the servers. `indexes`: whether this process keeps the search index.
+
+    Raises `BotError` when something needed is missing.
+    """
+    model = await _open_model(stack, settings, clock, metrics.on_model_call)
+    summariser_of = summarisers_by_guild(settings.compaction, model, participation, clock, zone)
+    recall = await open_recall(stack, settings, stores.database, stores.turns, clock, metrics, indexes=indexes)
+    reader = SessionReader(stores.sessions, stores.turns, withheld=participation.withheld_on)
+    digests = Digests(reader, SessionHistory(stores.database), summariser_of=summariser_of)
+    reach = settings.recall.scope if settings.recall.enabled else None
+    return Recollection(
+        model=model,
+        policy=await policy_for(settings, model, choices),
+        summariser_of=summariser_of,
+        recall=recall,
+        readable=ReadableMemory(reader, digests, PersonalRecall(recall, reader, reach=reach, accesses=stores.accesses)),
+    )
+
+
+def watch_model(recollection: Recollection, health: Health) -> None:
+    """Register the language model with `health`. People read of it after what hears and speaks."""
+    if recollection.model is not None:
+        health.add_check(recollection.model.degraded_parts)
+        health.add_fault_check(recollection.model.faults)
+
+
+async def open_services(
+    stack: AsyncExitStack,
+    settings: BotSettings,
+    stores: Stores,
+    recollection: Recollection,
+    *,
+    participation: GuildParticipations,
+    screens: Screens | None,
     observe: events.Observer,
     zone: tzinfo,
     clock: Clock,
     metrics: Metrics,
     traces: Traces | None = None,
-    dashboard: DashboardService,
+    show_live: ShowLive,
     voices: LoadedVoices,
     pool: Endpoint | None = None,
 ) -> RoomServices:
     """Open the services that every room gets, and register with `metrics` those that can fail or can be measured.
-    `dashboard` gets the stored sessions. `pool`: see `open_recognizer`.
+    `show_live`: shows a room on the dashboard. `pool`: see `open_recognizer`.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
     database, turns, accesses = stores.database, stores.turns, stores.accesses
-    health = metrics.health
-    metrics.add_queue(lambda: dashboard.live.queue)
+    health, model, recall = metrics.health, recollection.model, recollection.recall
     recognizer = await stack.enter_async_context(
         open_recognizer(settings.asr, llm=settings.llm, health=health, metrics=metrics, pool=pool)
     )
     judge = await open_turn_model(stack, settings.models, settings.listening)
     voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
     synthesizer = await stack.enter_async_context(voice)
-    model = await _open_model(stack, settings, clock, metrics.on_model_call)
-    if model is not None:
-        health.add_check(model.degraded_parts)
-        health.add_fault_check(model.faults)
-    policy = await policy_for(settings, model, stores.guilds)
-    summariser_of = summarisers_by_guild(settings.compaction, model, participation, clock, zone)
-    recall = await open_recall(stack, settings, database, turns, clock, metrics)
-    reader = SessionReader(stores.sessions, turns, withheld=participation.withheld_on)
-    digests = Digests(reader, SessionHistory(database), summariser_of=summariser_of)
-    reach = settings.recall.scope if settings.recall.enabled else None
-    dashboard.history = history_for(settings, database, turns, recall)
+    watch_model(recollection, health)
+    policy = recollection.policy
     servers = await _open_servers(stack, settings.mcp, clock)
     toolset = Toolset(
         settings.tools,
@@ -179,7 +226,7 @@ async def open_services(
         clock=clock,
         zone=zone,
         more=tuple if servers is None else servers.tools,
-        screens=lambda place: screens.room(place.guild_id),
+        screens=lambda place: None if screens is None else screens.room(place.guild_id),
         withheld=participation.opted_out_of,
     )
     instructions = SystemPrompt(settings.brain.name, settings.brain.instructions)
@@ -190,11 +237,14 @@ async def open_services(
     )
     return RoomServices(
         sessions=stores.sessions,
-        open_memory=memory_factory(stores.turns_of, summariser_of, settings, policy, clock, in_use=stores.in_use),
+        open_memory=memory_factory(
+            stores.turns_of, recollection.summariser_of, settings, policy, clock, in_use=stores.in_use
+        ),
         recognizer=recognizer,
         detector=open_vad(settings.models),
         synthesizer=synthesizer,
         open_voice=voice_factory(settings.speaking, stores.servers, voices),
+        using_voice=voices.using,
         new_responder=_responders(settings, model, zone),
         instructions=instructions,
         max_input_tokens=settings.budget.max_input_tokens,
@@ -229,8 +279,8 @@ async def open_services(
         guild_policy=policy,
         notice=ListeningNotice(settings.room.notice, recipients(settings, in_cluster=pool is not None)),
         health=health.summary,
-        readable=ReadableMemory(reader, digests, PersonalRecall(recall, reader, reach=reach, accesses=accesses)),
-        show_live=dashboard.live.show,
+        readable=recollection.readable,
+        show_live=show_live,
         measure=room_meter(metrics, traces),
     )
 
@@ -260,7 +310,7 @@ def _responders(settings: BotSettings, model: FallbackModel | None, zone: tzinfo
     return lambda: EmbeddedResponder(names=names, zone=zone)
 
 
-async def policy_for(settings: BotSettings, model: FallbackModel | None, guilds: GuildStore) -> GuildPolicy:
+async def policy_for(settings: BotSettings, model: FallbackModel | None, guilds: GuildChoices) -> GuildPolicy:
     """Return the policy that gives each guild's compaction mode and token budget."""
     budget = model.budget if model is not None else await open_budget("", settings.budget)
     return GuildPolicy(

@@ -67,9 +67,16 @@ class Process:
 
 @asynccontextmanager
 async def roomtone_run(
-    local: LocalDiscord, folder: Path, whisper: Path, *, token: str = f"{ROOMTONE_BOT_ID}.local", **more: str
+    local: LocalDiscord,
+    folder: Path,
+    whisper: Path,
+    *options: str,
+    token: str = f"{ROOMTONE_BOT_ID}.local",
+    **more: str,
 ) -> AsyncIterator[Process]:
-    """Start `roomtone run` with `folder` as its working and data directory. `more`: further variables."""
+    """Start `roomtone run` with `folder` as its working and data directory. `options`: of the command; `more`: further
+    variables.
+    """
     # With a settings file in its folder the program does not look for the tester's own.
     (folder / "roomtone.toml").touch()
     own = {
@@ -80,7 +87,7 @@ async def roomtone_run(
         "PYTHONPATH": os.pathsep.join(sys.path),
         **more,
     }
-    async with started([sys.executable, "-m", "bot", "run"], local, folder, **own) as process:
+    async with started([sys.executable, "-m", "bot", "run", *options], local, folder, **own) as process:
         yield process
 
 

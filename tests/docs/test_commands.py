@@ -93,6 +93,7 @@ RUN_THERE = {
     "roomtone run --shards 0-7/16": ("tests/bot/cli/test_run.py", '_shards("0-7/16")'),
     "ROOMTONE_SHARDS=8-15/16 roomtone run": ("tests/bot/test_two_machines.py", '"ROOMTONE_SHARDS": shards'),
     "roomtone run --cluster auto": ("tests/bot/wiring/test_recognizer.py", "pool=pool"),
+    "roomtone run --rooms processes": ("tests/bot/test_room_processes.py", '"--rooms", "processes"'),
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
 }
 # Commands that install or configure something. The tests below check them without running them.

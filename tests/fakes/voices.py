@@ -65,7 +65,7 @@ class FakePlayer:
         self.played: list[str] = []
         self.refuses: Text | None = None
 
-    async def play_sample(self, guild_id: int, sentence: str, synthesizer: Synthesizer) -> Text | None:
-        del guild_id, synthesizer
-        self.played.append(sentence)
+    async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
+        del guild_id
+        self.played.append(voice.sample)
         return self.refuses

@@ -22,12 +22,10 @@ from voice.errors import SynthesisError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from contextlib import AbstractAsyncContextManager
 
     from bot.discord.command_tree import CheckedCommandTree
     from bot.models.voices import EmbeddedVoice
     from bot.server_settings import ServerSettingsBook
-    from voice.speaking.port import Synthesizer
 
 log = structlog.get_logger()
 
@@ -56,15 +54,14 @@ class Voices(Protocol):
     async def load(self, voice: EmbeddedVoice) -> None:
         """Load the voice. Raises `SynthesisError`."""
 
-    def using(self, voice: EmbeddedVoice) -> AbstractAsyncContextManager[Synthesizer]:
-        """Yield the voice. Raises `SynthesisError`."""
-
 
 class SamplePlayer(Protocol):
     """Plays samples in voice channels; `bot.room.supervisor.RoomSupervisor` implements it."""
 
-    async def play_sample(self, guild_id: int, sentence: str, synthesizer: Synthesizer) -> Text | None:
-        """Say a sentence in the bot's voice channel; return why it was not said, or None."""
+    async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
+        """Say the voice's sample in the bot's voice channel; return why it was not said, or None. Raises
+        `SynthesisError`.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +169,7 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
     refused = await _make_ready(interaction, voice, commands.voices)
     if refused is None:
         try:
-            async with commands.voices.using(voice) as synthesizer:
-                refused = await commands.player.play_sample(_guild_id(interaction), voice.sample, synthesizer)
+            refused = await commands.player.play_sample(_guild_id(interaction), voice)
         except SynthesisError as error:
             refused = sentence_of(error)
     await _tell(

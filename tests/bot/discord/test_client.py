@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, Place
     from bot.health import HealthFault
-    from voice.speaking.port import Synthesizer
+    from bot.models.voices import EmbeddedVoice
     from voice.transport.outgoing import FrameSource
 
 ADA, BEN = 2001, 2002
@@ -314,9 +314,9 @@ class Visit:
     def on_membership(self, change: MembershipChange) -> None:
         """Ignore the change."""
 
-    async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
+    async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Play nothing."""
-        del sentence, synthesizer
+        del voice
         return None
 
     def faults(self) -> list[HealthFault]:

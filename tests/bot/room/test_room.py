@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC
 from functools import cached_property
@@ -25,6 +25,7 @@ from bot.guild import GuildChoice
 from bot.llm.budget import Budget
 from bot.memory.readable_memory import ReadableMemory
 from bot.memory.session_reader import SessionReader
+from bot.models.voices import DEFAULT_VOICE
 from bot.participation.guild_participation import GuildParticipations, ListensOnlyError, OptedOutError
 from bot.participation.settings import ParticipationSettings
 from bot.room.announcer import GATHER_S, NotAnnouncedError
@@ -86,6 +87,7 @@ class House:
         self.clock = clock
         self.seen: list[events.Event] = []
         self.voice = FakeVoice()
+        self.sample = FakeVoice()
         self.recognizer = ScriptedRecognizer()
         self.place = FakePlace()
         self.policy: GuildPolicy | None = None
@@ -130,6 +132,7 @@ class House:
             recognizer=self.recognizer,
             detector=LoudnessDetector(),
             synthesizer=self.voice,
+            using_voice=lambda _: nullcontext(self.sample),
             new_responder=self.new_responder,
             instructions=SystemPrompt(brain.name),
             max_input_tokens=10_000,
@@ -300,15 +303,16 @@ async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
 async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: Path) -> None:
     """A sample is said with its own voice and becomes no turn; a silenced bot says none."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
-        sample = FakeVoice()
-        assert await room.play_sample("This is how I sound.", sample) is None
-        assert (sample.spoken, house.voice.spoken) == (["This is how I sound."], [])
+        sample = house.sample
+        assert await room.play_sample(DEFAULT_VOICE) is None
+        assert (sample.spoken, house.voice.spoken) == ([DEFAULT_VOICE.sample], [])
         assert house.turns == []
-        sample.mute.add("This is how I sound.")
-        assert "could not speak" in str(await room.play_sample("This is how I sound.", sample))
+        sample.mute.add(DEFAULT_VOICE.sample)
+        assert "could not speak" in str(await room.play_sample(DEFAULT_VOICE))
+        asked = len(sample.spoken)
         await house.participation.silence_session(house.place.guild_id, by=BO.id)
-        assert "/talk" in str(await room.play_sample("Hello.", sample))
-    assert "Hello." not in sample.spoken
+        assert "/talk" in str(await room.play_sample(DEFAULT_VOICE))
+    assert len(sample.spoken) == asked
 
 
 class ChosenVoice(FakeVoice):
@@ -666,7 +670,7 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Litera
         house.listen = None
         async with living(house) as (room, task):
             assert "only write down" in room.status()
-            assert "only write down" in str(await room.play_sample("Hello.", FakeVoice()))
+            assert "only write down" in str(await room.play_sample(DEFAULT_VOICE))
             await house.say(BO.id, "Roomtone, you may talk again.")
             await house.pass_time(11)
             room.close("left")

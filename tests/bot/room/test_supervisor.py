@@ -12,6 +12,7 @@ from bot.channel.port import MembershipChange
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room import supervisor
+from bot.room.endings import ProcessLostError
 from bot.room.supervisor import DRAINING, MOST_CRASHES, RESTARTING, RoomSupervisor
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.store.claims import STALE
@@ -24,7 +25,7 @@ from voice.errors import LinkError
 
 if TYPE_CHECKING:
     from bot.channel.port import ListenRequest, Place
-    from voice.speaking.port import Synthesizer
+    from bot.models.voices import EmbeddedVoice
 
 
 class FakeRoom:
@@ -59,9 +60,9 @@ class FakeRoom:
         """Keep the change."""
         self.moves.append(change)
 
-    async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
+    async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Play nothing."""
-        del sentence, synthesizer
+        del voice
         return None
 
     def faults(self) -> list[HealthFault]:
@@ -168,6 +169,21 @@ async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
         await until(lambda: len(house.rooms) == 3 and house.rooms[2].opened.is_set())
         assert not house.rooms[1].end.done()
         assert other.written == []
+
+
+@pytest.mark.asyncio
+async def test_a_room_whose_process_is_gone_starts_again_at_once() -> None:
+    """It does not wait, not even until the channel shows the sentence. If it is lost again, it waits."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
+        await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
+        assert house.clock.sleeping == 0
+        told = "The process of this room was killed. I go on at once; what was said before is kept."
+        await until(lambda: place.written == [told])
+        house.rooms[1].end.set_exception(ProcessLostError("The process of this room was killed."))
+        await until(lambda: house.clock.sleeping == 1)
 
 
 @pytest.mark.asyncio

@@ -23,7 +23,7 @@ from bot.participation.guild_participation import GuildParticipations
 from bot.room.room import CHECK_ROOM_S
 from bot.wiring.dashboard import open_dashboard
 from bot.wiring.screens import open_screens
-from bot.wiring.services import open_services, open_stores
+from bot.wiring.services import open_recollection, open_services, open_stores
 from bot.wiring.settings import BotSettings
 from bot.wiring.speech_models import open_voices
 from compaction.budget.messages import MessageToolCall
@@ -99,10 +99,21 @@ async def equipped(
         screens, _, _ = await open_screens(stack, parts, participation, clock, dashboard=dashboard)
         house.stores = stores
         voices = await stack.enter_async_context(open_voices(parts.speaking, parts.models, stores.servers))
+        recollection = await open_recollection(
+            stack,
+            parts,
+            stores,
+            choices=stores.guilds,
+            participation=participation,
+            zone=UTC,
+            clock=clock,
+            metrics=house.metrics,
+        )
         house.equipment = await open_services(
             stack,
             parts,
             stores,
+            recollection,
             participation=participation,
             screens=screens,
             observe=house.seen.append,
@@ -110,7 +121,7 @@ async def equipped(
             clock=clock,
             metrics=house.metrics,
             traces=traces,
-            dashboard=dashboard,
+            show_live=dashboard.live.show,
             voices=voices,
         )
         yield house

@@ -1,0 +1,376 @@
+"""A room that runs in another process, for the supervisor and the commands of the gateway process.
+
+It is a `SupervisedRoom` as `bot.room.room.Room` is one, and a `SilenceableRoom` as `Participation` is one: what people
+change goes to the room's process, which confirms it. A process that does not confirm is killed, so nobody is heard in
+it against their wish; the supervisor starts the room again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot import events
+from bot.errors import BotError
+from bot.health import HealthFault
+from bot.participation.costs import Cost
+from bot.remote.event_messages import event_in
+from bot.remote.messages import MalformedError
+from bot.remote.room_messages import (
+    ChangeServers,
+    ChoiceChanged,
+    CloseRoom,
+    CostTold,
+    EventTold,
+    ListenOrder,
+    MemberMoved,
+    MemoryLook,
+    OpenRoom,
+    PlaySample,
+    ReadMemoryAgain,
+    RoomLook,
+    RoomOver,
+    ServersChanged,
+    SessionBegun,
+    StoreSilence,
+    TakeOver,
+)
+from bot.remote.told_guild import told_choice, told_costs, told_participation
+from bot.remote.told_memory import ToldMemory
+from bot.remote.wire_error import error_from_wire
+from bot.room.endings import ProcessLostError
+from bot.server_settings import from_json, to_json
+from bot.texts.text import Text
+from compaction.errors import StoreError
+from compaction.model import SessionId
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from contextlib import AbstractContextManager
+    from typing import Any
+    from weakref import WeakSet
+
+    from bot.channel.port import ListenRequest, MembershipChange, Place
+    from bot.clock import Clock
+    from bot.dashboard.shown_memory import ShownMemory
+    from bot.guild import GuildChoice
+    from bot.models.voices import EmbeddedVoice
+    from bot.participation.guild_participation import GuildParticipation, GuildParticipations
+    from bot.remote.link import MessageLink
+    from bot.remote.room_process import RoomProcess, RoomProcesses
+    from bot.server_settings import ServerSettings, ServerSettingsBook
+    from bot.store.guilds import GuildStore
+
+log = structlog.get_logger()
+
+# The room's process reads a few rows before it answers.
+OPEN_WITHIN_S = 20.0
+# A room that is busy answers within a second. Somebody waits who does not want to be heard.
+CONFIRM_WITHIN_S = 5.0
+# Reading the memory again takes a second for a long session.
+READ_AGAIN_WITHIN_S = 30.0
+# As long as the room itself waits to speak, and a second voice to be loaded.
+SAMPLE_WITHIN_S = 120.0
+
+GONE = Text("The process that ran this room has ended.")
+COMING = Text("I am coming to {channel}.")
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayParts:
+    """What the rooms of a gateway process share: what commands change, and who shows and measures rooms.
+
+    `in_use`: the sessions of open rooms. `upkeeps`: gets what has to read its memory again when words are deleted.
+    `speakers_of`: returns who has spoken in a session. `serve`: answers what a room asks of its place, while it is
+    entered.
+    """
+
+    processes: RoomProcesses
+    participation: GuildParticipations
+    choices: GuildStore
+    servers: ServerSettingsBook
+    clock: Clock
+    observe: events.Observer
+    measure: Callable[[], AbstractContextManager[events.Observer]]
+    show_live: Callable[[SessionId, Place, ShownMemory, GuildParticipation], AbstractContextManager[events.Observer]]
+    in_use: set[SessionId]
+    upkeeps: WeakSet[Any]
+    speakers_of: Callable[[SessionId], Awaitable[frozenset[str]]]
+    serve: Callable[[Place, MessageLink], AbstractContextManager[None]]
+
+
+class RemoteRoom:
+    """A room in `place`, for one start. `listen`: the bot only writes down there.
+
+    *Ownership*: the supervisor runs `run` in a task. *Cancellation*: ends the room's process without its knowledge.
+    """
+
+    def __init__(self, place: Place, parts: GatewayParts, listen: ListenRequest | None = None) -> None:
+        self._place = place
+        self._parts = parts
+        self._listen = listen
+        self._opened = asyncio.Event()
+        self._process: RoomProcess | None = None
+        self._over: asyncio.Future[RoomOver] = asyncio.get_running_loop().create_future()
+        self._close_reason: str | None = None
+        # Before the process runs the room.
+        self._early: list[MembershipChange] = []
+        self._runs = False
+        self._guild: GuildParticipation | None = None
+        self._session_id: SessionId | None = None
+        self._look: RoomLook | None = None
+        self._memory = ToldMemory()
+        self._observers: list[events.Observer] = [parts.observe]
+        self._shown = ExitStack()
+        # What `confirm` still has to tell.
+        self._pending: TakeOver | None = None
+
+    # -- what the supervisor asks ---------------------------------------------------------------------------
+
+    @property
+    def opened(self) -> asyncio.Event:
+        """Set when the bot has joined the channel and receives its sound."""
+        return self._opened
+
+    async def run(self) -> str:
+        """Run until the room has ended in its process and return the reason. Raises the error with which it ended, or
+        `ProcessLostError`.
+        """
+        guild = self._guild = await self._parts.participation.of_guild(self._place.guild_id)
+        async with self._parts.processes.taken() as process:
+            self._process = process
+            self._handle(process.link)
+            try:
+                with self._parts.serve(self._place, process.link), self._shown:
+                    await self._open(process, guild)
+                    return await self._end_of(process)
+            finally:
+                self._forget(guild)
+
+    async def _open(self, process: RoomProcess, guild: GuildParticipation) -> None:
+        parts, listen = self._parts, self._listen
+        choice = await parts.choices.choice(guild.guild_id)
+        request = OpenRoom(
+            guild.guild_id,
+            self._place.channel_id,
+            None if listen is None else ListenOrder(listen.target, listen.channel_id),
+            told_participation(guild),
+            told_choice(choice),
+            to_json(parts.servers.of(guild.guild_id)),
+            told_costs(guild.costs, parts.clock.monotonic()),
+        )
+        self._shown.enter_context(parts.servers.watched(self._on_servers))
+        self._shown.enter_context(parts.choices.watched(self._on_choice))
+        try:
+            await process.link.ask(request, within_s=OPEN_WITHIN_S)
+        except BotError:
+            if process.is_alive:
+                raise
+            raise ProcessLostError(GONE) from None
+        self._runs = True
+        # Somebody may have changed them since.
+        self._on_servers(guild.guild_id, parts.servers.of(guild.guild_id))
+        self._on_choice(guild.guild_id, await parts.choices.choice(guild.guild_id))
+        for change in self._early:
+            self.on_membership(change)
+        self._early.clear()
+        if self._close_reason is not None:
+            process.link.tell(CloseRoom(self._close_reason))
+
+    async def _end_of(self, process: RoomProcess) -> str:
+        lost = asyncio.create_task(process.lost(), name=f"room-process-{self._place.guild_id}")
+        try:
+            either: set[asyncio.Future[Any]] = {lost, self._over}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            lost.cancel()
+        if not self._over.done():
+            raise ProcessLostError(lost.result())
+        over = self._over.result()
+        if over.error is not None:
+            raise error_from_wire(over.error)
+        return over.reason
+
+    def _forget(self, guild: GuildParticipation) -> None:
+        self._runs = False
+        if guild.room is self:
+            guild.room = None
+        self._parts.upkeeps.discard(self)
+        if self._session_id is not None:
+            self._parts.in_use.discard(self._session_id)
+
+    def close(self, reason: str) -> None:
+        """Ask the room to end in order. `run` then returns `reason`."""
+        self._close_reason = self._close_reason or reason
+        if self._runs and self._process is not None:
+            self._process.link.tell(CloseRoom(reason))
+
+    def on_membership(self, change: MembershipChange) -> None:
+        if not self._runs or self._process is None:
+            self._early.append(change)
+            return
+        person = change.person
+        moved = MemberMoved(person.id, person.name, person.is_bot, person.is_moderator, change.joined)
+        self._process.link.tell(moved)
+
+    async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
+        if self._process is None or not self._opened.is_set():
+            return COMING.fill(channel=self._place.name)
+        return await self._process.link.ask(PlaySample(voice.name), within_s=SAMPLE_WITHIN_S)
+
+    def status(self) -> Text:
+        if self._look is None or not self._opened.is_set():
+            return COMING.fill(channel=self._place.name)
+        return self._look.status
+
+    def faults(self) -> list[HealthFault]:
+        return [] if self._look is None else [HealthFault(*each) for each in self._look.faults]
+
+    # -- what commands change ---------------------------------------------------------------------------------------
+
+    @property
+    def session_id(self) -> str:
+        """Return the room's session."""
+        return self._session_id or ""
+
+    def stop_speaking(self) -> None:
+        self._change(stops_speaking=True)
+
+    def on_opted_out(self, person_id: int) -> None:
+        self._change(opted_out=(person_id,))
+
+    def on_forgetting(self, person_id: int) -> None:
+        self._change(forgetting=(person_id,))
+
+    def on_forgotten(self) -> None:
+        self._change(forgotten=True)
+
+    def _change(
+        self,
+        *,
+        stops_speaking: bool = False,
+        opted_out: tuple[int, ...] = (),
+        forgetting: tuple[int, ...] = (),
+        forgotten: bool = False,
+    ) -> None:
+        """Remember what `confirm` tells, which follows at once."""
+        assert self._guild is not None, "only an open room is told"
+        before = self._pending or TakeOver(told_participation(self._guild))
+        self._pending = replace(
+            before,
+            stops_speaking=before.stops_speaking or stops_speaking,
+            opted_out=before.opted_out + opted_out,
+            forgetting=before.forgetting + forgetting,
+            forgotten=before.forgotten or forgotten,
+        )
+
+    async def confirm(self) -> None:
+        """Return once the room has taken over what was changed, or its process is dead."""
+        if self._process is None or self._guild is None or not self._runs:
+            return
+        told = told_participation(self._guild)
+        pending, self._pending = self._pending or TakeOver(told), None
+        await self._certainly(replace(pending, participation=told), within_s=CONFIRM_WITHIN_S)
+
+    async def refresh(self) -> None:
+        """Have the room read its memory again, because words were deleted."""
+        await self._certainly(ReadMemoryAgain(), within_s=READ_AGAIN_WITHIN_S)
+
+    async def _certainly(self, request: TakeOver | ReadMemoryAgain, *, within_s: float) -> None:
+        process = self._process
+        if process is None or not self._runs:
+            return
+        try:
+            await process.link.ask(request, within_s=within_s)
+        except BotError as error:
+            log.warning(
+                "room_did_not_confirm",
+                guild_id=self._place.guild_id,
+                request=type(request).__name__,
+                problem=error,
+                process_alive=process.is_alive,
+            )
+            await process.kill()
+
+    def _on_choice(self, guild_id: int, choice: GuildChoice) -> None:
+        if guild_id == self._place.guild_id and self._process is not None and self._runs:
+            self._process.link.tell(ChoiceChanged(told_choice(choice)))
+
+    def _on_servers(self, guild_id: int, settings: ServerSettings) -> None:
+        if guild_id == self._place.guild_id and self._process is not None and self._runs:
+            self._process.link.tell(ServersChanged(to_json(settings)))
+
+    # -- what the room tells ----------------------------------------------------------------------------------------
+
+    def _handle(self, link: MessageLink) -> None:
+        """Register the handlers of the room's messages, before it has any to send."""
+        handlers = link.handlers
+        handlers.hear(SessionBegun, self._on_begun)
+        handlers.hear(RoomLook, self._on_look)
+        handlers.hear(MemoryLook, self._memory.tell)
+        handlers.hear(EventTold, self._on_event)
+        handlers.hear(CostTold, self._on_cost)
+        handlers.answer(RoomOver, self._on_over)
+        handlers.answer(StoreSilence, self._store_silence)
+        handlers.answer(ChangeServers, self._change_servers)
+
+    def _on_begun(self, told: SessionBegun) -> None:
+        guild, parts = self._guild, self._parts
+        assert guild is not None, "the room was opened"
+        session_id = self._session_id = SessionId(told.session_id)
+        guild.begin_session(session_id, asks=guild.asks, listens_only=told.listens_only)
+        guild.room = self
+        parts.in_use.add(session_id)
+        parts.upkeeps.add(self)
+        self._memory.withheld = guild.opted_out_ids
+        self._observers.append(self._shown.enter_context(parts.measure()))
+        show = parts.show_live(session_id, self._place, self._memory, guild)
+        self._observers.append(self._shown.enter_context(show))
+        # Somebody may have opted out since the room was opened. It hears nobody before it has given its notice, which
+        # it asks this process to write, so this is in effect by then.
+        beginning = asyncio.create_task(self._begin(session_id), name=f"room-begun-{guild.guild_id}")
+        self._shown.callback(beginning.cancel)
+
+    async def _begin(self, session_id: SessionId) -> None:
+        await self.confirm()
+        try:
+            self._memory.speakers |= await self._parts.speakers_of(session_id)
+        except StoreError as error:
+            log.warning("speakers_unread", session_id=session_id, problem=error)
+
+    def _on_look(self, look: RoomLook) -> None:
+        self._look = look
+        if look.open:
+            self._opened.set()
+
+    def _on_event(self, told: EventTold) -> None:
+        try:
+            event = event_in(told)
+        except MalformedError as error:
+            log.warning("room_event_refused", kind=told.kind[:40], problem=str(error))
+            return
+        if isinstance(event, events.TurnRecorded):
+            self._memory.speakers.update(part.speaker_id for part in event.turn.parts)
+        for observe in self._observers:
+            observe(event)
+
+    def _on_cost(self, told: CostTold) -> None:
+        if self._guild is not None:
+            cost = Cost(told.calls, told.tokens, told.spoken_s)
+            self._guild.costs.add(cost, now=self._parts.clock.monotonic())
+
+    async def _on_over(self, told: RoomOver) -> None:
+        if not self._over.done():
+            self._over.set_result(told)
+
+    async def _store_silence(self, told: StoreSilence) -> None:
+        assert self._guild is not None, "the room was opened"
+        self._guild.silence = told.silence
+        await self._parts.participation.store_silence(self._guild, by=told.by)
+
+    async def _change_servers(self, told: ChangeServers) -> None:
+        await self._parts.servers.change(self._place.guild_id, from_json(told.servers), by=None)

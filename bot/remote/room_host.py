@@ -1,0 +1,337 @@
+"""The room's process: takes one room from the gateway process, runs it, and tells what becomes of it.
+
+What people change reaches the same objects as in one process, and what others want to know of the room is told: its
+events, its costs, and every second what /status, monitoring and the dashboard show.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from bot import events
+from bot.channel.port import MembershipChange, Person
+from bot.errors import BotError, SetupError
+from bot.models.voices import NO_SUCH_VOICE, find_voice
+from bot.participation.costs import CostLedger
+from bot.remote.event_messages import event_message
+from bot.remote.room_messages import (
+    ChoiceChanged,
+    CloseRoom,
+    CostTold,
+    MemberMoved,
+    MemoryLook,
+    OpenRoom,
+    PlaySample,
+    ReadMemoryAgain,
+    RoomLook,
+    RoomOver,
+    ServersChanged,
+    SessionBegun,
+    TakeOver,
+)
+from bot.remote.told_guild import apply_participation, choice_in, costs_in
+from bot.remote.wire_error import error_to_wire
+from bot.room.endings import HANDED_OVER
+from bot.texts.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from weakref import WeakSet
+
+    from bot.channel.port import Place
+    from bot.clock import Clock
+    from bot.health import Health
+    from bot.memory.people import PeopleBook
+    from bot.memory.upkeep import MemoryUpkeep
+    from bot.models.loaded_voices import LoadedVoices
+    from bot.participation.costs import Cost
+    from bot.participation.guild_participation import GuildParticipation, GuildParticipations
+    from bot.remote.gateway_link import GatewayLink
+    from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
+    from bot.room.supervisor import SupervisedRoom
+    from bot.server_settings import ServerSettingsBook
+    from compaction.model import SessionId
+    from compaction.session import SessionMemory
+
+log = structlog.get_logger()
+
+LOOK_EVERY_S: Final = 1.0
+# The gateway process may be started again meanwhile. Then nobody tells the room any more who came or opted out.
+GATEWAY_AWAY_S: Final = 60.0
+# A process without a room has nothing to wait for: the next gateway process starts its own.
+UNUSED_AWAY_S: Final = 5.0
+GRACE_S: Final = 2.0
+# The gateway process may be busy ending other rooms.
+OVER_WITHIN_S: Final = 5.0
+
+# Why a process ends that has had no room.
+NOT_WANTED: Final = "not_wanted"
+BROKEN = Text("A part of the process that ran this room has ended; the log says why.")
+HAS_ROOM = Text("This process has a room already.")
+
+
+@dataclass(frozen=True, slots=True)
+class ToldStores:
+    """What the gateway process tells the room's parts, and the parts that read words again when some are deleted."""
+
+    choices: ToldChoices
+    opt_outs: ToldOptOuts
+    told_servers: ToldServerSettings
+    servers: ServerSettingsBook
+    people: PeopleBook
+    upkeeps: WeakSet[MemoryUpkeep]
+
+
+@dataclass(slots=True)
+class _Running:
+    """The room, once it is known which one."""
+
+    told: OpenRoom
+    room: SupervisedRoom
+    guild: GuildParticipation
+    memory: SessionMemory | None = None
+
+
+class RoomHost:
+    """Runs the room of this process. `link`: to the gateway process; enter it after `prepare`."""
+
+    def __init__(self, link: GatewayLink, stores: ToldStores, *, health: Health, clock: Clock) -> None:
+        self._link = link
+        self._stores = stores
+        self._health = health
+        self._clock = clock
+        self._participation: GuildParticipations | None = None
+        self._begin: Callable[[int, int], Awaitable[None]] | None = None
+        self._new_room: Callable[[OpenRoom], SupervisedRoom] | None = None
+        self._voices: LoadedVoices | None = None
+        self._running: asyncio.Future[_Running] = asyncio.get_running_loop().create_future()
+        self._asks = False
+        self._told_memory: MemoryLook | None = None
+
+    def prepare(
+        self,
+        participation: GuildParticipations,
+        begin: Callable[[int, int], Awaitable[None]],
+        new_room: Callable[[OpenRoom], SupervisedRoom],
+        voices: LoadedVoices,
+    ) -> None:
+        """Be ready for a room. `begin`: waits until the place of a guild and channel is known. `new_room`: makes the
+        room then.
+        """
+        self._participation, self._begin, self._new_room, self._voices = participation, begin, new_room, voices
+        handlers = self._link.handlers
+        handlers.answer(OpenRoom, self._open)
+        handlers.answer(TakeOver, self._take_over)
+        handlers.answer(ReadMemoryAgain, self._read_memory_again)
+        handlers.answer(PlaySample, self._play_sample)
+        handlers.hear(CloseRoom, self._on_close)
+        handlers.hear(MemberMoved, self._on_member_moved)
+        handlers.hear(ChoiceChanged, self._on_choice)
+        handlers.hear(ServersChanged, self._on_servers)
+
+    def asks(self, _guild_id: int) -> bool:
+        """Return whether the bot hears only people who agreed, as the gateway process said when the room began."""
+        return self._asks
+
+    # -- life -------------------------------------------------------------------------------------------------------
+
+    async def run(self, stop: asyncio.Event) -> str:
+        """Wait for a room, run it, tell how it ended and return that. `stop`: hand the room over."""
+        stopping = asyncio.create_task(stop.wait(), name="until-stopped")
+        refused = asyncio.create_task(self._link.refused(), name="until-refused")
+        try:
+            if not await self._is_wanted(stopping, refused):
+                return NOT_WANTED
+            running = self._running.result()
+            handing_over = asyncio.create_task(self._hand_over(running.room, stopping, refused), name="hand-over")
+            try:
+                return await self._run(running)
+            finally:
+                handing_over.cancel()
+        finally:
+            stopping.cancel()
+            refused.cancel()
+
+    async def _is_wanted(self, *endings: asyncio.Future[Any]) -> bool:
+        """Wait until this process has a room, and return True; False if it never will have one."""
+        while not self._running.done():
+            away_since = self._link.away_since
+            away = away_since is not None and self._clock.monotonic() - away_since >= UNUSED_AWAY_S
+            if away or any(ending.done() for ending in endings):
+                return False
+            await asyncio.wait({self._running, *endings}, timeout=LOOK_EVERY_S, return_when=asyncio.FIRST_COMPLETED)
+        return True
+
+    async def _hand_over(self, room: SupervisedRoom, *endings: asyncio.Future[Any]) -> None:
+        """Close the room once this process has to end, so that the next one goes on with the session."""
+        await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
+        # A service manager may have told both processes; then the gateway process knows why the room ends.
+        await self._clock.sleep(GRACE_S)
+        room.close(HANDED_OVER)
+
+    async def _run(self, running: _Running) -> str:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                looking = tasks.create_task(self._look(running), name="room-look")
+                reason = await running.room.run()
+                looking.cancel()
+            over = RoomOver(reason)
+        except Exception as error:
+            cause = _first_error(error)
+            over = RoomOver("crashed", error_to_wire(cause))
+            log.exception("room_crashed", guild_id=running.told.guild_id, error_class=type(cause).__name__)
+        try:
+            await self._link.ask(over, within_s=OVER_WITHIN_S)
+        except BotError as error:
+            log.warning("room_end_not_told", problem=error)
+        return over.reason
+
+    async def _look(self, running: _Running) -> None:
+        """Tell every second what others want to know. Raises `SetupError` once a part of the process has ended."""
+        while True:
+            self._tell_look(running)
+            await self._clock.sleep(LOOK_EVERY_S)
+            if dead := self._health.dead_tasks():
+                log.error("room_process_broken", tasks=dead)
+                raise SetupError(BROKEN)
+            away_since = self._link.away_since
+            if away_since is not None and self._clock.monotonic() - away_since >= GATEWAY_AWAY_S:
+                running.room.close(HANDED_OVER)
+
+    def _tell_look(self, running: _Running) -> None:
+        room = running.room
+        found = [*room.faults(), *self._health.faults()]
+        faults = tuple((fault.kind, str(fault.sentence)) for fault in found)
+        self._link.tell(RoomLook(room.opened.is_set(), room.status(), faults))
+        self._tell_memory(running)
+
+    # -- what the gateway process asks and tells --------------------------------------------------------------------
+
+    async def _open(self, told: OpenRoom) -> None:
+        assert self._participation is not None, "prepared"
+        assert self._begin is not None, "prepared"
+        assert self._new_room is not None, "prepared"
+        if self._running.done():
+            raise SetupError(HAS_ROOM)
+        stores = self._stores
+        self._asks = told.participation.asks
+        stores.opt_outs.told = told.participation.opted_out
+        stores.choices.told = choice_in(told.choice)
+        stores.servers.apply(told.guild_id, stores.told_servers.tell(told.guild_id, told.servers))
+        guild = await self._participation.of_guild(told.guild_id)
+        now = self._clock.monotonic()
+        guild.costs = CostLedger.aged(guild.costs.ceiling, costs_in(told.costs), now=now, on_add=self._tell_cost)
+        guild.consented_in = told.participation.consented_in
+        apply_participation(told.participation, guild)
+        await self._begin(told.guild_id, told.channel_id)
+        self._running.set_result(_Running(told, self._new_room(told), guild))
+
+    async def _take_over(self, told: TakeOver) -> None:
+        running = self._running.result()
+        guild = running.guild
+        apply_participation(told.participation, guild)
+        room = guild.room
+        if room is not None:
+            for person_id in told.forgetting:
+                room.on_forgetting(person_id)
+            for person_id in told.opted_out:
+                room.on_opted_out(person_id)
+            if told.stops_speaking:
+                room.stop_speaking()
+            if told.forgotten:
+                room.on_forgotten()
+        self._tell_look(running)
+
+    async def _read_memory_again(self, _: ReadMemoryAgain) -> None:
+        await self._stores.people.reload()
+        for upkeep in list(self._stores.upkeeps):
+            await upkeep.refresh()
+
+    async def _play_sample(self, told: PlaySample) -> Text | None:
+        assert self._voices is not None, "prepared"
+        voice = find_voice(told.voice)
+        if voice is None:
+            return NO_SUCH_VOICE
+        await self._voices.load(voice)
+        return await self._running.result().room.play_sample(voice)
+
+    def _on_close(self, told: CloseRoom) -> None:
+        self._running.result().room.close(told.reason)
+
+    def _on_member_moved(self, told: MemberMoved) -> None:
+        person = Person(told.person_id, told.name, told.is_bot, told.is_moderator)
+        self._running.result().room.on_membership(MembershipChange(person, told.joined))
+
+    def _on_choice(self, told: ChoiceChanged) -> None:
+        self._stores.choices.told = choice_in(told.choice)
+
+    def _on_servers(self, told: ServersChanged) -> None:
+        guild_id = self._running.result().told.guild_id
+        self._stores.servers.apply(guild_id, self._stores.told_servers.tell(guild_id, told.servers))
+
+    # -- what the room tells ----------------------------------------------------------------------------------------
+
+    @contextmanager
+    def show(
+        self, session_id: SessionId, place: Place, memory: SessionMemory, guild: GuildParticipation
+    ) -> Iterator[events.Observer]:
+        """Tell that the session has begun, and the room's events while the block runs; see `RoomServices.show_live`."""
+        del place
+        running = self._running.result()
+        running.memory = memory
+        self._tell_memory(running)
+        self._link.tell(SessionBegun(session_id, guild.listens_only))
+
+        def observe(event: events.Event) -> None:
+            if isinstance(event, events.CompactionLanded):
+                # The memory is still reporting the compaction; look at it when it has finished.
+                asyncio.get_running_loop().call_soon(self._tell_event, running, event)
+                return
+            if isinstance(event, events.TurnRecorded):
+                event = replace(event, turn=memory.allowed_part(event.turn))
+            self._tell_event(running, event)
+
+        try:
+            yield observe
+        finally:
+            running.memory = None
+
+    def _tell_event(self, running: _Running, event: events.Event) -> None:
+        if isinstance(event, events.TurnRecorded | events.CompactionLanded):
+            self._tell_memory(running)
+        self._link.tell(event_message(event))
+        if isinstance(event, events.RoomOpened | events.TurnRecorded):
+            self._tell_look(running)
+
+    def _tell_memory(self, running: _Running) -> None:
+        """Tell what the dashboard shows of the memory, if it has changed."""
+        memory = running.memory
+        if memory is None:
+            return
+        window, summary = memory.window, memory.summary
+        look = MemoryLook(
+            mode=memory.mode,
+            total_turns=memory.total_turns,
+            cursor=memory.cursor,
+            window_from=window[0].seq if window else memory.total_turns,
+            unfolded=len(window),
+            summary=None if summary is None else summary.text,
+            external_changes=memory.external_changes,
+        )
+        if look != self._told_memory:
+            self._told_memory = look
+            self._link.tell(look)
+
+    def _tell_cost(self, cost: Cost) -> None:
+        self._link.tell(CostTold(cost.calls, cost.tokens, cost.spoken_s))
+
+
+def _first_error(error: Exception) -> Exception:
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error

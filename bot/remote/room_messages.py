@@ -1,0 +1,214 @@
+"""What the gateway process and a room's process ask and tell each other about the room itself.
+
+What the room needs of its voice channel is in `place_messages`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.guild import Silence, VoiceMode
+from bot.health import FaultKind
+from bot.remote.messages import Notice, Request
+from bot.remote.wire_error import WireError
+from bot.remote.wire_text import WireText
+from compaction.model import Mode
+
+# -- what a room is told before it runs -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ToldParticipation:
+    """How the bot takes part on the server now: the parts of a `GuildParticipation` that commands change."""
+
+    voice_mode: VoiceMode
+    wake_names: tuple[str, ...]
+    silence: Silence
+    opted_out: frozenset[int]
+    asks: bool
+    agreed: frozenset[int]
+    consented_in: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToldChoice:
+    """What the server has chosen: a `GuildChoice`."""
+
+    mode: Mode | None
+    budget_enabled: bool | None
+    voice_mode: VoiceMode | None
+    wake_names: tuple[str, ...] | None
+    silence: Silence
+    persona: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToldCost:
+    """A cost, and how many seconds ago it was."""
+
+    age_s: float
+    calls: int
+    tokens: int
+    spoken_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ListenOrder:
+    """The bot only writes down: a `ListenRequest`."""
+
+    target: Literal["file", "thread"]
+    channel_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRoom(Request[None]):
+    """Run this room, once. Answered when it begins; `RoomOver` comes when it has ended.
+
+    `servers`: what the managers have chosen, as `bot.server_settings.to_json` writes it. `costs`: of the last hour.
+    """
+
+    guild_id: int
+    channel_id: int
+    listen: ListenOrder | None
+    participation: ToldParticipation
+    choice: ToldChoice
+    servers: str
+    costs: tuple[ToldCost, ...]
+
+
+# -- what a room is told while it runs --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOver(Request[None]):
+    """Apply what somebody has changed; answered once it is in effect.
+
+    `stops_speaking`: stop the reply in progress. `opted_out`, `forgetting`: who has just opted out, or has themselves
+    forgotten. `forgotten`: words that the room may still use are deleted.
+    """
+
+    participation: ToldParticipation
+    stops_speaking: bool = False
+    opted_out: tuple[int, ...] = ()
+    forgetting: tuple[int, ...] = ()
+    forgotten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMemoryAgain(Request[None]):
+    """Take over what was deleted in the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceChanged(Notice):
+    """The server has chosen another memory, persona, or when the bot speaks."""
+
+    choice: ToldChoice
+
+
+@dataclass(frozen=True, slots=True)
+class ServersChanged(Notice):
+    """The server's managers have changed its settings. `servers`: as in `OpenRoom`."""
+
+    servers: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberMoved(Notice):
+    """Somebody came into the channel or left it: a `MembershipChange`."""
+
+    person_id: int
+    name: str
+    is_bot: bool
+    is_moderator: bool
+    joined: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CloseRoom(Notice):
+    """End in order."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaySample(Request[WireText | None]):
+    """Say the sample of this voice; answered with the reason why it was not said."""
+
+    voice: str
+
+
+# -- what a room tells ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBegun(Notice):
+    """The session is open, and nobody is heard yet."""
+
+    session_id: str
+    listens_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RoomOver(Request[None]):
+    """The room has ended, in order or with an error."""
+
+    reason: str
+    error: WireError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RoomLook(Notice):
+    """What people and monitoring may ask of the room. `open`: it receives the channel's sound. `faults`: the parts of
+    each `HealthFault`.
+    """
+
+    open: bool
+    status: WireText
+    faults: tuple[tuple[FaultKind, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLook(Notice):
+    """What the dashboard shows of the session's memory. `window_from`: the first turn that is not summarised."""
+
+    mode: Mode
+    total_turns: int
+    cursor: int
+    window_from: int
+    unfolded: int
+    summary: str | None
+    external_changes: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventTold(Notice):
+    """One of the room's events (`bot.events`). `kind`: its class; `event`: JSON."""
+
+    kind: str
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class CostTold(Notice):
+    """The room has used this."""
+
+    calls: int
+    tokens: int
+    spoken_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSilence(Request[None]):
+    """Somebody in the room asked for silence aloud, or for its end. It is in effect there already."""
+
+    silence: Silence
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeServers(Request[None]):
+    """Store the server's settings with what the room has changed in them. `servers`: as in `OpenRoom`."""
+
+    servers: str

@@ -1,0 +1,137 @@
+"""What a server has chosen, in the room's process: told by the gateway process, which alone stores it.
+
+These are the stores of the room's own `GuildParticipations`, `GuildPolicy` and `ServerSettingsBook`, so a room reads
+the same objects as in one process. What the room itself changes goes to the gateway process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bot.errors import BotError
+from bot.guild import GuildChoice
+from bot.participation.costs import Cost
+from bot.remote.room_messages import ChangeServers, StoreSilence, ToldChoice, ToldCost, ToldParticipation
+from bot.server_settings import from_json, to_json
+from bot.texts.text import sentence_of
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bot.participation.costs import CostLedger
+    from bot.participation.guild_participation import GuildParticipation
+    from bot.remote.link import Peer
+    from bot.remote.messages import Request
+    from bot.server_settings import ServerSettings
+
+# The gateway process writes to its database meanwhile.
+STORE_WITHIN_S = 10.0
+
+
+class ToldChoices:
+    """The server's choices. Implements `bot.guild.GuildChoices`. Set `told` to what the gateway process has told."""
+
+    def __init__(self, gateway: Peer) -> None:
+        self._gateway = gateway
+        self.told = GuildChoice()
+
+    async def choice(self, _guild_id: int) -> GuildChoice:
+        return self.told
+
+    async def choose(self, _guild_id: int, choice: GuildChoice, *, by: int) -> None:
+        """Have a silence stored that somebody asked for aloud; a room changes nothing else. Raises `StoreError`."""
+        self.told = replace(self.told, silence=choice.silence)
+        await _stored(self._gateway, StoreSilence(choice.silence, by))
+
+
+class ToldOptOuts:
+    """The people who opted out on the server. Implements `bot.participation.guild_participation.OptOuts`. Set `told`
+    before the server's participation is read.
+    """
+
+    def __init__(self) -> None:
+        self.told: frozenset[int] = frozenset()
+
+    async def of(self, _guild_id: int) -> frozenset[int]:
+        return self.told
+
+    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        raise NotImplementedError("people opt out by commands, which the gateway process answers")
+
+
+class ToldServerSettings:
+    """The server's settings. Implements `bot.server_settings.ServerSettingsStore`."""
+
+    def __init__(self, gateway: Peer) -> None:
+        self._gateway = gateway
+        self._told: dict[int, ServerSettings] = {}
+
+    def tell(self, guild_id: int, servers: str) -> ServerSettings:
+        """Take over what the gateway process has told, and return it. Raises `ValueError`."""
+        told = self._told[guild_id] = from_json(servers)
+        return told
+
+    async def all(self) -> Mapping[int, ServerSettings]:
+        return dict(self._told)
+
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
+        """Have them stored. Raises `StoreError`."""
+        await _stored(self._gateway, ChangeServers(to_json(settings)))
+        self._told[guild_id] = settings
+
+
+async def _stored(gateway: Peer, request: Request[None]) -> None:
+    try:
+        await gateway.ask(request, within_s=STORE_WITHIN_S)
+    except BotError as error:
+        raise StoreError(sentence_of(error)) from error
+
+
+# -- participation ----------------------------------------------------------------------------------------------------
+
+
+def told_participation(guild: GuildParticipation) -> ToldParticipation:
+    """Return how the bot takes part, for the other process."""
+    return ToldParticipation(
+        voice_mode=guild.voice_mode,
+        wake_names=guild.wake_names,
+        silence=guild.silence,
+        opted_out=guild.opted_out,
+        asks=guild.asks,
+        agreed=guild.agreed,
+        consented_in=guild.consented_in,
+    )
+
+
+def apply_participation(told: ToldParticipation, guild: GuildParticipation) -> None:
+    """Let what was told apply at once. Whether the bot asks is settled when a session begins.
+
+    People agree in one session: what was told before the gateway process knew of this one is not about it.
+    """
+    guild.opted_out = told.opted_out
+    guild.agreed = told.agreed if told.consented_in == guild.consented_in else frozenset()
+    guild.voice_mode, guild.wake_names, guild.silence = told.voice_mode, told.wake_names, told.silence
+
+
+def told_choice(choice: GuildChoice) -> ToldChoice:
+    """Return a server's choice for the other process."""
+    return ToldChoice(
+        choice.mode, choice.budget_enabled, choice.voice_mode, choice.wake_names, choice.silence, choice.persona
+    )
+
+
+def choice_in(told: ToldChoice) -> GuildChoice:
+    """Return the choice in a message."""
+    return GuildChoice(told.mode, told.budget_enabled, told.voice_mode, told.wake_names, told.silence, told.persona)
+
+
+def told_costs(costs: CostLedger, now: float) -> tuple[ToldCost, ...]:
+    """Return the costs of the last hour. `now`: monotonic seconds."""
+    return tuple(ToldCost(age_s, cost.calls, cost.tokens, cost.spoken_s) for age_s, cost in costs.ages(now))
+
+
+def costs_in(told: tuple[ToldCost, ...]) -> list[tuple[float, Cost]]:
+    """Return the costs in a message, each with its age in seconds."""
+    return [(each.age_s, Cost(each.calls, each.tokens, each.spoken_s)) for each in told]

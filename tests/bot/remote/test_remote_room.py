@@ -1,0 +1,441 @@
+"""A room in another process, seen from the gateway process: it runs, is told what people change, and can be lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakSet
+
+import pytest
+
+from bot import events
+from bot.channel.port import ListenRequest, MembershipChange, Person
+from bot.guild import GuildChoice, Silence
+from bot.health import FaultKind, Health, HealthFault
+from bot.models.voices import DEFAULT_VOICE
+from bot.participation.costs import Cost
+from bot.participation.guild_participation import GuildParticipations
+from bot.participation.settings import ParticipationSettings
+from bot.remote.remote_room import GONE, GatewayParts, RemoteRoom
+from bot.remote.room_host import NOT_WANTED, RoomHost, ToldStores
+from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
+from bot.remote.wire_error import OtherProcessError
+from bot.room.endings import HANDED_OVER, ProcessLostError
+from bot.server_settings import DEFAULTS, ServerSettingsBook, no_server_settings
+from bot.texts.text import Text, in_language
+from compaction.errors import StaleOwnerError, StoreError
+from compaction.model import Mode, Seq, SessionId, Turn, TurnKind, TurnPart
+from tests.bot.remote.peers import linked, until
+from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.clock import FakeClock
+from tests.fakes.place import FakePlace
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from bot.dashboard.shown_memory import ShownMemory
+    from bot.models.voices import EmbeddedVoice
+    from bot.participation.guild_participation import GuildParticipation
+    from bot.remote.gateway_link import GatewayLink
+    from bot.remote.link import MessageLink
+    from bot.remote.room_messages import OpenRoom
+    from tests.bot.remote.peers import Ends
+
+ADA, BO = 1, 2
+NAMES = ("Roomtone",)
+SESSION = SessionId("evening")
+STATUS = Text("I am in {channel} already. Use /leave first.", channel="Bar")
+TURN = Turn(Seq(4), TurnKind.SPEECH, 1.0, 2.5, (TurnPart(str(ADA), "Ada", "The key is under the pot."),))
+
+
+class WatchedChoices(FakeGuildChoices):
+    """Choices that tell who watches them, as `GuildStore` does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._watchers: list[Callable[[int, GuildChoice], None]] = []
+
+    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
+        """Store, and tell."""
+        await super().choose(guild_id, choice, by=by)
+        for watcher in self._watchers:
+            watcher(guild_id, choice)
+
+    @contextmanager
+    def watched(self, watcher: Callable[[int, GuildChoice], None]) -> Iterator[None]:
+        """Call the watcher after each change."""
+        self._watchers.append(watcher)
+        yield
+        self._watchers.remove(watcher)
+
+
+class DistantRoom:
+    """The room in its own process: does what the test wants, and counts what it is told."""
+
+    def __init__(self, house: House, told: OpenRoom) -> None:
+        self.house = house
+        self.told = told
+        self.opened = asyncio.Event()
+        self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.moves: list[MembershipChange] = []
+        self.calls: Counter[str] = Counter()
+        self.observe: events.Observer = events.ignore_event
+        self.memory = SimpleNamespace(
+            mode=Mode.SUMMARY,
+            total_turns=5,
+            cursor=2,
+            window=[TURN],
+            summary=SimpleNamespace(text="Ada hid a key."),
+            external_changes=0,
+            allowed_part=lambda turn: turn,
+        )
+        self.guild: GuildParticipation | None = None
+
+    @property
+    def session_id(self) -> str:
+        """Return the session."""
+        return SESSION
+
+    async def run(self) -> str:
+        """Run until the test ends it."""
+        listens_only = self.told.listen is not None
+        guild = self.guild = await self.house.distant.begin_session(
+            self.told.guild_id, SESSION, listens_only=listens_only
+        )
+        with self.house.host.show(SESSION, FakePlace(), cast("Any", self.memory), guild) as self.observe:
+            guild.room = self
+            self.opened.set()
+            self.observe(events.RoomOpened(SESSION, 10, 20, resumed=False, at=1.0))
+            return await self.end
+
+    def close(self, reason: str) -> None:
+        """End in order."""
+        if not self.end.done():
+            self.end.set_result(reason)
+
+    def on_membership(self, change: MembershipChange) -> None:
+        """Keep the change."""
+        self.moves.append(change)
+
+    async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
+        """Refuse."""
+        return Text("I could not speak in {channel} now.", channel=voice.name)
+
+    def status(self) -> Text:
+        """Return a sentence."""
+        return STATUS
+
+    def faults(self) -> list[HealthFault]:
+        """Return one."""
+        return [HealthFault(FaultKind.ROOM_MUTE, "Nobody hears me.")]
+
+    def stop_speaking(self) -> None:
+        """Count the call."""
+        self.calls["stop"] += 1
+
+    def on_opted_out(self, person_id: int) -> None:
+        """Count the call, if the person is not heard any more by then."""
+        assert self.guild is not None
+        self.calls[f"out {person_id} {self.guild.excludes(person_id)}"] += 1
+
+    def on_forgetting(self, person_id: int) -> None:
+        """Count the call."""
+        self.calls[f"forgetting {person_id}"] += 1
+
+    def on_forgotten(self) -> None:
+        """Count the call."""
+        self.calls["forgotten"] += 1
+
+    async def confirm(self) -> None:
+        """Return at once."""
+
+
+class FakeProcess:
+    """A process with one end of a real link. `died`: set once it is gone."""
+
+    def __init__(self, link: MessageLink) -> None:
+        self.link = link
+        self.died = asyncio.Event()
+
+    @property
+    def is_alive(self) -> bool:
+        """Return whether it lives."""
+        return not self.died.is_set()
+
+    async def lost(self) -> Text:
+        """Wait until it is gone."""
+        await self.died.wait()
+        return GONE
+
+    async def kill(self) -> None:
+        """End it."""
+        self.died.set()
+
+
+class House:
+    """Both processes. `host`: the room's; `distant`: its participation; `rooms`: what it has made."""
+
+    def __init__(self, ends_room: GatewayLink) -> None:
+        self.clock = FakeClock()
+        self.choices, self.opt_outs, self.servers = WatchedChoices(), FakeOptOuts(), no_server_settings()
+        self.participation = GuildParticipations(
+            self.choices, self.opt_outs, ParticipationSettings(), wake_names=NAMES, clock=self.clock
+        )
+        told = ToldChoices(ends_room), ToldOptOuts(), ToldServerSettings(ends_room)
+        self.distant_servers = ServerSettingsBook(told[2])
+        self.upkeep = SimpleUpkeep()
+        people = cast("Any", SimpleNamespace(reload=self.upkeep.refresh))
+        stores = ToldStores(*told, self.distant_servers, people, WeakSet([cast("Any", self.upkeep)]))
+        self.host = RoomHost(ends_room, stores, health=Health(self.clock), clock=self.clock)
+        self.distant = GuildParticipations(
+            told[0], told[1], ParticipationSettings(), wake_names=NAMES, clock=self.clock, asks=self.host.asks
+        )
+        self.distant_choices = told[0]
+        self.rooms: list[DistantRoom] = []
+        voices = cast("Any", SimpleNamespace(load=self.upkeep.load))
+        self.host.prepare(self.distant, self._begin, self._new_room, voices)
+        self.seen: list[events.Event] = []
+        self.shown: list[tuple[str, ShownMemory]] = []
+        self.in_use: set[SessionId] = set()
+        self.upkeeps: WeakSet[Any] = WeakSet()
+        self.process: FakeProcess | None = None
+
+    async def _begin(self, guild_id: int, channel_id: int) -> None:
+        assert (guild_id, channel_id) == (10, 20)
+
+    def _new_room(self, told: OpenRoom) -> DistantRoom:
+        self.rooms.append(DistantRoom(self, told))
+        return self.rooms[-1]
+
+    @contextmanager
+    def _show(
+        self, session_id: SessionId, _place: object, memory: ShownMemory, _guild: object
+    ) -> Iterator[events.Observer]:
+        self.shown.append((session_id, memory))
+        yield self.seen.append
+
+    def room(self, link: MessageLink, listen: ListenRequest | None = None) -> RemoteRoom:
+        """Return a room at the gateway's end."""
+        process = self.process = FakeProcess(link)
+
+        @asynccontextmanager
+        async def taken() -> AsyncIterator[FakeProcess]:
+            yield process
+
+        async def speakers_of(_: SessionId) -> frozenset[str]:
+            return frozenset({str(BO)})
+
+        parts = GatewayParts(
+            processes=cast("Any", SimpleNamespace(taken=taken)),
+            participation=self.participation,
+            choices=cast("Any", self.choices),
+            servers=self.servers,
+            clock=self.clock,
+            observe=events.ignore_event,
+            measure=lambda: nullcontext(events.ignore_event),
+            show_live=self._show,
+            in_use=self.in_use,
+            upkeeps=self.upkeeps,
+            speakers_of=speakers_of,
+            serve=lambda *_: nullcontext(),
+        )
+        return RemoteRoom(FakePlace(), parts, listen)
+
+
+class SimpleUpkeep:
+    """Counts how often something was read again."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.loaded: list[object] = []
+
+    async def refresh(self) -> None:
+        """Count the call."""
+        self.reads += 1
+
+    async def load(self, voice: object) -> None:
+        """Keep the voice."""
+        self.loaded.append(voice)
+
+
+class Life:
+    """A house with a room that runs: `task` is the gateway's, `hosting` the room's process."""
+
+    def __init__(self, house: House, ends: Ends, room: RemoteRoom) -> None:
+        self.house = house
+        self.ends = ends
+        self.room = room
+        self.stop = asyncio.Event()
+        self.hosting = asyncio.create_task(house.host.run(self.stop))
+        self.task = asyncio.create_task(room.run())
+
+    @property
+    def distant(self) -> DistantRoom:
+        """Return the room in its process."""
+        return self.house.rooms[0]
+
+
+@asynccontextmanager
+async def living(listen: ListenRequest | None = None) -> AsyncIterator[Life]:
+    """Run a room over a real link until the test ends it."""
+    houses: list[House] = []
+    async with AsyncExitStack() as stack:
+        ends = await stack.enter_async_context(linked(room=lambda end: houses.append(House(end))))
+        life = Life(houses[0], ends, houses[0].room(ends.gateway, listen))
+        await until(lambda: life.room.opened.is_set() or life.task.done())
+        yield life
+        for task in (life.task, life.hosting):
+            task.cancel()
+        await asyncio.gather(life.task, life.hosting, return_exceptions=True)
+
+
+@pytest.mark.asyncio
+async def test_a_room_runs_in_its_process_until_it_is_closed() -> None:
+    """It is opened with what holds now, shows its events, state and memory, and ends with the reason."""
+    async with living(ListenRequest("file", 601)) as life:
+        house = life.house
+        told = life.distant.told
+        assert (told.guild_id, told.channel_id, told.listen is not None) == (10, 20, True)
+        assert in_language(life.room.status(), "de") == "Ich bin schon in Bar. Benutze zuerst /geh."
+        assert life.room.faults() == [
+            HealthFault(FaultKind.ROOM_MUTE, "Nobody hears me."),
+            *Health(house.clock).faults(),
+        ]
+        assert house.in_use == {SESSION}
+        guild = await house.participation.of_guild(10)
+        assert (guild.room, guild.listens_only) == (life.room, True)
+        life.distant.observe(events.TurnRecorded(TURN, 2.0))
+        await until(lambda: len(house.seen) == 2)
+        assert house.seen[1] == events.TurnRecorded(TURN, 2.0)
+        ((session_id, memory),) = house.shown
+        assert (session_id, memory.total_turns, memory.cursor, len(memory.window)) == (SESSION, 5, 2, 1)
+        assert memory.window[0].seq == 4
+        assert memory.summary is not None
+        assert memory.summary.text == "Ada hid a key."
+        assert memory.allowed_part(TURN) == TURN
+        life.room.close("left")
+        assert await life.task == "left"
+        assert await life.hosting == "left"
+        assert (house.in_use, guild.room) == (set(), None)
+
+
+@pytest.mark.asyncio
+async def test_an_opt_out_is_in_effect_in_the_room_before_it_is_confirmed() -> None:
+    """By then the person is not heard there, what was made of their words is dropped, and the dashboard hides it."""
+    async with living() as life:
+        house = life.house
+        await house.participation.set_opt_out(10, ADA, out=True)
+        assert life.distant.guild is not None
+        assert life.distant.guild.excludes(ADA)
+        assert life.distant.calls == {f"out {ADA} True": 1}
+        assert house.opt_outs.out == {10: frozenset({ADA})}
+        life.distant.observe(events.TurnRecorded(replace(TURN, parts=(TurnPart(str(BO), "Bo", "Yes."),)), 2.0))
+        await until(lambda: len(house.seen) == 2)
+        memory = house.shown[0][1]
+        assert memory.allowed_part(TURN).parts == ()
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_does_not_confirm_is_ended_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody may be heard in it against their wish; the command succeeds because the process is gone."""
+    monkeypatch.setattr("bot.remote.remote_room.CONFIRM_WITHIN_S", 0.0)
+    async with living() as life:
+        await life.house.participation.set_opt_out(10, ADA, out=True)
+        with pytest.raises(ProcessLostError):
+            await life.task
+        assert life.house.process is not None
+        assert not life.house.process.is_alive
+
+
+@pytest.mark.asyncio
+async def test_what_people_change_reaches_the_room() -> None:
+    """Silence, forgetting, the server's choices and settings, and who comes and goes."""
+    async with living() as life:
+        house, distant = life.house, life.distant
+        await house.participation.silence_session(10, by=ADA)
+        assert distant.guild is not None
+        assert distant.guild.silence == Silence(session_id=SESSION)
+        await house.participation.on_forgetting(ADA)
+        await house.participation.on_forgotten([SESSION])
+        assert distant.calls == {"stop": 1, f"forgetting {ADA}": 1, "forgotten": 1}
+        (refreshing,) = house.upkeeps
+        await refreshing.refresh()
+        assert house.upkeep.reads == 2
+        await house.choices.choose(10, GuildChoice(persona="Speak like a pirate."), by=ADA)
+        await house.servers.change(10, replace(DEFAULTS, language="de"), by=ADA)
+        life.room.on_membership(MembershipChange(Person(BO, "Bo", is_bot=False), joined=True))
+        await until(lambda: distant.moves)
+        assert distant.moves == [MembershipChange(Person(BO, "Bo", is_bot=False), joined=True)]
+        assert house.distant_choices.told.persona == "Speak like a pirate."
+        assert house.distant_servers.of(10).language == "de"
+        assert str(await life.room.play_sample(DEFAULT_VOICE)) == f"I could not speak in {DEFAULT_VOICE.name} now."
+        assert house.upkeep.loaded == [DEFAULT_VOICE]
+
+
+@pytest.mark.asyncio
+async def test_what_the_room_changes_reaches_everybody_else() -> None:
+    """A silence that was asked for aloud is stored once, here; costs count in the server's hour."""
+    async with living() as life:
+        house, distant = life.house, life.distant
+        assert distant.guild is not None
+        distant.guild.silence = Silence(session_id=SESSION)
+        await house.distant.store_silence(distant.guild, by=ADA)
+        guild = await house.participation.of_guild(10)
+        assert guild.silence == Silence(session_id=SESSION)
+        assert house.choices.stored[10].silence == Silence(session_id=SESSION)
+        distant.guild.costs.add(Cost(1, 20, 3.5), now=house.clock.monotonic())
+        await until(lambda: guild.costs.total == Cost(1, 20, 3.5))
+        await house.distant_servers.change(10, replace(DEFAULTS, live_message=False), by=None)
+        assert not house.servers.of(10).live_message
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("error", "raised", "words"),
+    [
+        (StoreError("The disk is full. Make room."), StoreError, "Make room"),
+        (ExceptionGroup("tasks", [StaleOwnerError("Somebody else runs it.")]), StaleOwnerError, "Somebody else"),
+        (ValueError("secret words"), OtherProcessError, "ValueError"),
+    ],
+)
+async def test_a_crash_is_raised_as_in_one_process(error: Exception, raised: type[Exception], words: str) -> None:
+    """Our errors keep their class and their sentence; of others only the class crosses."""
+    async with living() as life:
+        life.distant.end.set_exception(error)
+        with pytest.raises(raised, match=words):
+            await life.task
+
+
+@pytest.mark.asyncio
+async def test_a_process_that_is_gone_is_a_loss() -> None:
+    """The supervisor starts such a room again at once."""
+    async with living() as life:
+        assert life.house.process is not None
+        await life.house.process.kill()
+        with pytest.raises(ProcessLostError, match="has ended"):
+            await life.task
+        assert life.house.in_use == set()
+
+
+@pytest.mark.asyncio
+async def test_a_process_that_has_to_end_hands_its_room_over() -> None:
+    """After a moment: whoever ends both processes at once lets the gateway process say why."""
+    async with living() as life:
+        life.stop.set()
+        await until(lambda: life.house.clock.sleeping >= 2)
+        life.house.clock.advance(2.0)
+        assert await life.task == HANDED_OVER
+
+
+@pytest.mark.asyncio
+async def test_a_process_without_a_room_ends_when_it_is_told() -> None:
+    """It has nothing to hand over."""
+    houses: list[House] = []
+    async with linked(room=lambda end: houses.append(House(end))):
+        stop = asyncio.Event()
+        stop.set()
+        assert await houses[0].host.run(stop) == NOT_WANTED

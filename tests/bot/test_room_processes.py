@@ -1,0 +1,117 @@
+"""`roomtone run --rooms processes`: a room whose process is killed is back, and no turn is lost or doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.people.clip import Clip
+from tests.bot.bot_process import ADA, CLIPS, PATIENCE_S, ada_in, roomtone_run
+from tests.bot.test_takeover import said, until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pydantic import SecretStr
+
+    from rehearsal.people.person import ScriptedPerson
+
+
+def logged(folder: Path, event: str) -> list[dict[str, object]]:
+    """Return the lines of an event in the log of the bot and its rooms, in order."""
+    lines = (json.loads(line) for path in folder.rglob("*.jsonl") for line in path.read_text("utf-8").splitlines())
+    return [line for line in lines if line.get("event") == event]
+
+
+def running(folder: Path) -> list[int]:
+    """Return the rooms' processes that run, oldest first."""
+    pids = [int(str(line["pid"])) for line in logged(folder, "room_process_started")]
+    return [pid for pid in pids if _is_running(pid)]
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def met(ada: ScriptedPerson) -> None:
+    """Wait until the bot is in Ada's channel and hears her."""
+    async with asyncio.timeout(PATIENCE_S):
+        await ada.meet(ROOMTONE_BOT_ID)
+
+
+@pytest.mark.rehearsal
+@pytest.mark.postgres
+@pytest.mark.asyncio
+async def test_a_killed_room_goes_on_and_nothing_is_lost_or_doubled(
+    tmp_path: Path, whisper_model_dir: Path, postgres_place: SecretStr
+) -> None:
+    """The room's process is killed while Ada speaks. Another one goes on with the session: what was said before is
+    there once, what is said afterwards is heard, and the bot stays as silent as it was. /status knows the room,
+    /opt-out takes effect in it, /leave ends it.
+    """
+    url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
+    async with (
+        LocalDiscord() as local,
+        ada_in(local) as ada,
+        roomtone_run(local, tmp_path, whisper_model_dir, "--rooms", "processes", **url) as bot,
+    ):
+        await bot.says("is on Discord")
+        await local.invoke(ADA, "join")
+        await until(lambda: len(logged(tmp_path, "room_opened")) == 1, "the room")
+        await met(ada)
+        assert "I am silent until" in (await local.invoke(ADA, "quiet")).replies[0].content
+        await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
+        await until(lambda: len(said(postgres_place)) == 1, "the first turn")
+        speaking = asyncio.create_task(ada.say(Clip.load(CLIPS / "3-ada.ogg")))
+        await asyncio.sleep(0)
+        os.kill(running(tmp_path)[0], signal.SIGKILL)
+        await until(lambda: len(logged(tmp_path, "room_opened")) == 2, "the room's next process")
+        await speaking
+        await met(ada)
+        await ada.say(Clip.load(CLIPS / "1-ada.ogg"))
+        await until(lambda: len(said(postgres_place)) >= 2, "a turn in the next process")
+        state = (await local.invoke(ADA, "status")).replies[0].content
+        assert "I have been in" in state
+        assert "I am silenced for now" in state
+        assert "no longer hear you" in (await local.invoke(ADA, "opt-out")).replies[0].content
+        spoken = said(postgres_place)
+        await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
+        await local.invoke(ADA, "leave")
+        await until(lambda: len(logged(tmp_path, "session_ended")) == 1, "the session's end")
+        assert said(postgres_place) == spoken
+        status, err = await bot.ends(signal.SIGTERM)
+        assert (status, err.count("Traceback")) == (0, 0)
+    assert running(tmp_path) == []
+    assert [line["resumed"] for line in logged(tmp_path, "room_opened")] == [False, True]
+    with psycopg.connect(postgres_place.get_secret_value()) as database:
+        numbers = [seq for (seq,) in database.execute("SELECT seq FROM turns ORDER BY seq").fetchall()]
+        sessions = database.execute("SELECT count(*) FROM sessions").fetchone()
+    assert numbers == list(range(len(numbers)))
+    assert len(spoken) == len({words for _, words in spoken})
+    assert sessions == (1,)
+
+
+@pytest.mark.rehearsal
+@pytest.mark.asyncio
+async def test_rooms_in_processes_need_a_server(tmp_path: Path, whisper_model_dir: Path) -> None:
+    """One file of SQLite has one writer, so the bot says at its start what it needs."""
+    async with (
+        LocalDiscord() as local,
+        roomtone_run(local, tmp_path, whisper_model_dir, "--rooms", "processes") as bot,
+    ):
+        status, err = await bot.ends()
+    assert status == 1
+    assert "ROOMTONE_DATABASE_URL" in err
+    assert "Traceback" not in err
