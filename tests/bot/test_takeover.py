@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
-# The lock of the one bot is the only one that outlives a transaction.
+# The lock of the bot's shard has two numbers, that of work that one process does at a time has one.
 _CUT_OFF = """
     SELECT pg_terminate_backend(pid) FROM pg_locks
-    WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    WHERE locktype = 'advisory' AND objsubid = 2
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 
 
