@@ -256,7 +256,9 @@ async def running_bot(
         health.add_check(client.shard_losses.degraded_parts)
         if places is not None:
             served = places
-            client.on_change = lambda change: served.on_change(change.guild_id, at_once=change.moves)
+            client.on_change = lambda change: served.on_change(
+                change.guild_id, at_once=change.moves, channels=change.channels
+            )
         dashboard.directory = DiscordDirectory(client, settings.discord, stores.servers)
         await stack.enter_async_context(recaps.running(client.place))
         # Entered after the client, so that rooms end while the client is still connected.
