@@ -38,6 +38,7 @@ from bot.remote.told_guild import apply_participation, choice_in, costs_in
 from bot.remote.wire_error import error_to_wire
 from bot.room.endings import HANDED_OVER
 from bot.texts.text import Text
+from compaction.errors import StaleOwnerError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -183,8 +184,12 @@ class RoomHost:
             over = RoomOver(reason)
         except Exception as error:
             cause = _first_error(error)
-            over = RoomOver("crashed", error_to_wire(cause))
-            log.exception("room_crashed", guild_id=running.told.guild_id, error_class=type(cause).__name__)
+            if isinstance(cause, StaleOwnerError):
+                over = RoomOver("taken_over", error_to_wire(cause))
+                log.error("room_taken_over", guild_id=running.told.guild_id, problem=cause)  # noqa: TRY400 - no crash
+            else:
+                over = RoomOver("crashed", error_to_wire(cause))
+                log.exception("room_crashed", guild_id=running.told.guild_id, error_class=type(cause).__name__)
         try:
             await self._link.ask(over, within_s=OVER_WITHIN_S)
         except BotError as error:

@@ -395,19 +395,22 @@ async def test_what_the_room_changes_reaches_everybody_else() -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("error", "raised", "words"),
+    ("error", "raised", "words", "reason"),
     [
-        (StoreError("The disk is full. Make room."), StoreError, "Make room"),
-        (ExceptionGroup("tasks", [StaleOwnerError("Somebody else runs it.")]), StaleOwnerError, "Somebody else"),
-        (ValueError("secret words"), OtherProcessError, "ValueError"),
+        (StoreError("The disk is full. Make room."), StoreError, "Make room", "crashed"),
+        (ExceptionGroup("tasks", [StaleOwnerError("Others run it.")]), StaleOwnerError, "Others", "taken_over"),
+        (ValueError("secret words"), OtherProcessError, "ValueError", "crashed"),
     ],
 )
-async def test_a_crash_is_raised_as_in_one_process(error: Exception, raised: type[Exception], words: str) -> None:
+async def test_a_crash_is_raised_as_in_one_process(
+    error: Exception, raised: type[Exception], words: str, reason: str
+) -> None:
     """Our errors keep their class and their sentence; of others only the class crosses."""
     async with living() as life:
         life.distant.end.set_exception(error)
         with pytest.raises(raised, match=words):
             await life.task
+        assert await life.hosting == reason
 
 
 @pytest.mark.asyncio
