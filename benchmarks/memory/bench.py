@@ -29,7 +29,6 @@ from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.system_catalogue import peer_system, recorded_systems, roomtone_systems, systems_without_model
 from benchmarks.memory.targets import memory_targets
 from benchmarks.peers.process import peer_process
-from benchmarks.stats import share_of
 from benchmarks.stub_model import stub_endpoint
 from compaction.settings import CompactionSettings
 
@@ -116,8 +115,7 @@ class _Measuring(Measuring):
                 if entrant.claims and (entrant.recorded or not entrant.needs_model):
                     await self._measure_cases(entrant)
             if verdicts := read_verdicts():
-                share = share_of(verdicts["ours"] + verdicts["equal"], verdicts.total())
-                self.ours["blind"] = {"pairs": verdicts.total(), "share": share, **verdicts}
+                self.ours["blind"] = verdicts
         if self._wants("facts"):
             self.peers.update(await self._baselines())
             for entrant in entrants:

@@ -1,9 +1,10 @@
 """Compare two texts blindly: `python -m benchmarks.memory.blind SHEET`, then `python -m benchmarks.memory.blind`.
 
 The first lays Roomtone's text and that of `recursive` (what the same kind of answers come to as one running paragraph)
-side by side, after several folds of each written conversation, in an order that only the number of the pair tells. A
-person or a strong model reads SHEET and writes `recorded/verdicts.toml`: for each pair `first`, `second` or `equal`,
-whichever serves a companion who joins now better. The second counts.
+side by side, after several folds of each written conversation, in an order that only the number of the pair tells.
+Several persons or strong models read SHEET, each alone, and `recorded/verdicts.toml` has what they answered: for each
+pair a list of `first`, `second` or `equal`, one word a judge, whichever serves a companion who joins now better. The
+second counts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.disabled_logging import logging_disabled
 from benchmarks.memory.evaluation import turns_needed
@@ -24,17 +25,18 @@ from benchmarks.memory.options import ANSWERS
 from benchmarks.memory.recorded_answers import recorded_folds
 from benchmarks.memory.system_catalogue import recorded_systems
 from benchmarks.memory.written_conversations import FOLDER, NAMES, read_written
+from benchmarks.stats import share_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from benchmarks.memory.conversation import RecordedConversation
     from benchmarks.memory.system_catalogue import SystemSpec
 
 VERDICTS = FOLDER / "verdicts.toml"
 SIDES = ("roomtone", "recursive")
-# Every third fold is compared: texts one fold apart are nearly the same.
-_EVERY = 3
+# Every second fold is compared: texts one fold apart are nearly the same.
+_EVERY = 2
 _TASK = """\
 Below are pairs of summaries of a voice conversation, each with the newest turns that it covers. A companion joins the
 conversation now and has only the summary of what was before. Which of the two serves it better: what it must know, said
@@ -62,20 +64,26 @@ def lay_out(name: str, ours: str, other: str) -> BlindPair:
     return BlindPair(name, ours, other) if BlindPair.ours_first(name) else BlindPair(name, other, ours)
 
 
-def count_verdicts(verdicts: Mapping[str, str]) -> Counter[str]:
-    """Return how many pairs Roomtone won, lost and drew. Raises ValueError for a verdict that is none."""
+def count_verdicts(verdicts: Mapping[str, Sequence[str]]) -> Counter[str]:
+    """Return how many verdicts Roomtone won, lost and drew. Raises ValueError for a verdict that is none."""
     counts: Counter[str] = Counter()
-    for name, verdict in verdicts.items():
-        if verdict not in {"first", "second", "equal"}:
-            raise ValueError(f"The verdict on {name} must be first, second or equal, not {verdict}.")
-        won = (verdict == "first") is BlindPair.ours_first(name)
-        counts["equal" if verdict == "equal" else "ours" if won else "other"] += 1
+    for name, answers in verdicts.items():
+        for verdict in answers:
+            if verdict not in {"first", "second", "equal"}:
+                raise ValueError(f"A verdict on {name} must be first, second or equal, not {verdict}.")
+            won = (verdict == "first") is BlindPair.ours_first(name)
+            counts["equal" if verdict == "equal" else "ours" if won else "other"] += 1
     return counts
 
 
-def read_verdicts(path: Path = VERDICTS) -> Counter[str]:
-    """Return the counts of the kept verdicts; none if there are none yet."""
-    return count_verdicts(tomllib.loads(path.read_text("utf-8"))) if path.is_file() else Counter()
+def read_verdicts(path: Path = VERDICTS) -> dict[str, Any]:
+    """Return the kept verdicts as figures: pairs, verdicts, the share that ours wins or draws; empty without any."""
+    verdicts: dict[str, list[str]] = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+    counts = count_verdicts(verdicts)
+    if not counts:
+        return {}
+    share = share_of(counts["ours"] + counts["equal"], counts.total())
+    return {"pairs": len(verdicts), "verdicts": counts.total(), "share": share, **counts}
 
 
 async def lay_out_pairs(answers: Path) -> list[str]:
@@ -117,7 +125,7 @@ def main() -> None:
     parser.add_argument("--answers", type=Path, default=ANSWERS, help="where answers are kept")
     given = parser.parse_args()
     if given.sheet is None:
-        print(dict(read_verdicts()))  # noqa: T201
+        print(read_verdicts())  # noqa: T201
     else:
         pairs = asyncio.run(lay_out_pairs(given.answers))
         given.sheet.write_text("\n".join([_TASK, *pairs]), "utf-8")

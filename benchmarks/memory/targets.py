@@ -108,7 +108,7 @@ def memory_targets(ours: dict[str, Json], peers: dict[str, Json] | None = None) 
             ">= half",
             _number(ours, "blind", "share"),
             0.5,
-            _sample(ours, ("blind", "pairs"), "pairs", MODEL),
+            _sample(ours, ("blind", "verdicts"), "verdicts of blind judges", MODEL),
         ),
         *_evidence(_last_search(ours), _last_search(peers or {})),
         at_least(

@@ -28,7 +28,7 @@ async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(place: Pla
             await connection.execute(text("UPDATE segments SET degraded = TRUE WHERE start_seq = 0"))
         state = evening.memory.state
         first = evening.memory.segments[0]
-        repaired = replace(first, gist="Ada: It was made again.", summariser="llm ledger.v6")
+        repaired = replace(first, gist="Ada: It was made again.", summariser="llm ledger.v7")
         assert await evening.store.land(
             Landing(
                 session_id=evening.session_id,

@@ -195,7 +195,7 @@ def test_superseded_facts_keep_their_numbers() -> None:
             Fact((Seq(5),), FactKind.LASTING, "Cy", 5.0, "I'm allergic to walnuts."),
         ),
     )
-    made = make_repaired_segment(old, fold, later=ledger.facts_after(old.id), summariser="llm ledger.v6", at=5.0)
+    made = make_repaired_segment(old, fold, later=ledger.facts_after(old.id), summariser="llm ledger.v7", at=5.0)
     assert [fact.text for fact in made.facts] == [
         "There are two stoves in the cabin in Braemar.",
         "The gate code is 4411.",
@@ -214,5 +214,5 @@ def test_too_few_new_facts_leave_old_ones_in_place() -> None:
     """If a repair has fewer facts than before, old facts stay, so that every fact number remains valid."""
     old = replace(stored_segment(0, 10, name="a"), facts=(OTHER, OLD))
     later = SegmentLedger([old, replace(stored_segment(10, 20, name="b"), facts=(CORRECTED,))]).facts_after(old.id)
-    made = make_repaired_segment(old, Fold("Nothing much.", ()), later=later, summariser="llm ledger.v6", at=5.0)
+    made = make_repaired_segment(old, Fold("Nothing much.", ()), later=later, summariser="llm ledger.v7", at=5.0)
     assert made.facts == (OTHER, OLD)

@@ -348,7 +348,7 @@ def chapter(level: int, start: int, end: int, *, paragraph: str = "", refs: tupl
         T0 + end - 1,
         gist,
         refs,
-        "llm chapter.v3",
+        "llm chapter.v4",
         paragraph=paragraph,
     )
 
