@@ -114,7 +114,8 @@ class ParagraphCheck:
             return None
         return Fault(
             "The model's summary has names or numbers that nobody said.",
-            "It has names, numbers or sentences that nobody said. Leave these out, or write a number as it was said:",
+            "It has names, numbers, days or sentences without a source. Leave these out; write a number as it was said "
+            "and a word like 'tonight' as the day that it means:",
             "\n".join(map(plain, found[:_NAMED])),
         )
 
