@@ -49,7 +49,7 @@ def request_for_batch(
         before=turns_before(timeline, run.start),
         roster=ledger.roster | {part.speaker for turn in window for part in turn.parts},
         strategy=strategy,
-        chapters=ledger.top_chapters,
+        chapters=ledger.told_chapters,
     )
 
 
@@ -72,7 +72,7 @@ def request_for_repair(
         before=tuple(turn for turn in stored if turn.seq < run.start),
         roster=ledger.roster | {part.speaker for turn in turns for part in turn.parts},
         strategy=strategy,
-        chapters=before.top_chapters,
+        chapters=before.told_chapters,
     )
 
 

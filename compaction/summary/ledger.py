@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _NEWEST_SEGMENTS = 2
 # Only so many standing facts are considered for the summary. About fifteen fit into it.
 _SHORTLIST = 150
+# At most so many chapters tell a summary's writer of earlier stretches.
+_TOLD_CHAPTERS = 2 * CHAPTER_PARTS
 # A new batch may correct so many of the newest facts, and so many of the older ones, the most important first.
 _NEWEST_KNOWN = 120
 _WEIGHTIEST_KNOWN = 80
@@ -109,6 +111,24 @@ class SegmentLedger:
             if not kept or each.start >= kept[-1].end:
                 kept.append(each)
         return tuple(kept)
+
+    @cached_property
+    def told_chapters(self) -> tuple[Chapter, ...]:
+        """Return the chapters that tell of earlier stretches, oldest first: at most sixteen, the newer the finer.
+
+        A chapter over others has one gist for eight of theirs, so it stands for them only where there is no room.
+        """
+        told = list(self.top_chapters)
+        for place in reversed(range(len(told))):
+            whole = told[place]
+            parts = [
+                each
+                for each in self._chapters
+                if each.level == whole.level - 1 and whole.start <= each.start and each.end <= whole.end
+            ]
+            if parts and len(told) - 1 + len(parts) <= _TOLD_CHAPTERS:
+                told[place : place + 1] = parts
+        return tuple(told)
 
     # -- changes ------------------------------------------------------------------------------------------------
 
@@ -218,7 +238,7 @@ class SegmentLedger:
                 ChapterPart(each.start, each.end, each.gist, tuple(self._facts_of(each.start, each.end)))
                 for each in parts
             ),
-            chapters=tuple(each for each in self.top_chapters if each.end <= due.start),
+            chapters=tuple(each for each in self.told_chapters if each.end <= due.start),
             since=tuple(each.gist for each in self._segments if each.start >= due.end),
             known=known,
             roster=self.roster,
@@ -248,9 +268,9 @@ class SegmentLedger:
         if not self._segments:
             return None
         newest = self._segments[-1]
-        # A chapter over the newest segment was made after it.
-        chapter = next((each for each in reversed(self._chapters) if each.end == newest.end and each.paragraph), None)
-        written = chapter.paragraph if chapter is not None else newest.paragraph
+        # A chapter over the newest segment was made after it, and one over that chapter later still.
+        later = [each for each in self._chapters if each.end == newest.end and each.paragraph]
+        written = max(later, key=lambda each: each.level).paragraph if later else newest.paragraph
         if written and (kept := whole_sentences(written, max_chars)):
             return _as_written(kept, newest.ended_at)
         since = max(0, len(self._segments) - _NEWEST_SEGMENTS)

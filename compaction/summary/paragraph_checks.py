@@ -7,6 +7,7 @@ not be lost are in it, that it gives no orders, and that it is no copy. Only cer
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from compaction.language.meaning import contradicts, meaning
@@ -56,7 +57,9 @@ class ToldText:
         said = [meaning(one, own_names) for one in sentences(fact.text)]
         topics = frozenset(each for one in said for each in one.topics)
         others = frozenset(name for one in said for name in one.names) - own_names
-        values = frozenset(value for one in said for value in one.values)
+        # 'In March 2026' is told by 'in March': the year in which something was said goes without saying.
+        year = str(datetime.fromtimestamp(fact.at, UTC).year)
+        values = frozenset(value for one in said for value in one.values) - {year}
         numbers = frozenset(value for value in values if value[0].isdigit())
         lacking = unfounded(fact.attributed_text, self._sources, own_names)
         details = others | values

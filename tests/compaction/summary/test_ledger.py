@@ -366,6 +366,15 @@ def test_eight_closed_parts_make_a_chapter_due() -> None:
     assert [each.id for each in ledger.top_chapters] == ["c2-0"]
 
 
+def test_the_gists_of_the_newest_chapters_stay_while_there_is_room() -> None:
+    """A chapter over eight others takes their place in a request only once sixteen chapters tell of later turns."""
+    wide = [chapter(2, start, start + 640) for start in (0, 640)]
+    fine = [chapter(1, start, start + 80) for start in range(0, 1440, 80)]
+    assert [each.id for each in SegmentLedger((), [*fine[:9], wide[0]]).told_chapters] == [each.id for each in fine[:9]]
+    told = SegmentLedger((), [*fine, *wide]).told_chapters
+    assert [each.id for each in told] == ["c2-0", *(each.id for each in fine[8:])]
+
+
 def test_a_chapter_request_has_its_parts_with_their_standing_facts() -> None:
     """Each part of a chapter comes with its gist and the facts that still hold; later segments with their gists."""
     segments = [
@@ -391,6 +400,15 @@ def test_the_paragraph_of_a_chapter_serves_until_the_next_fold() -> None:
     assert after is not None
     assert before.text == "The chapter's paragraph is here."
     assert after.text == "Paragraph 8 is here."
+
+
+def test_the_paragraph_of_the_highest_chapter_is_the_newest() -> None:
+    """A chapter over chapters is made after the last of them."""
+    segments = [replace(batch(number), paragraph=f"Paragraph {number} is here.") for number in range(64)]
+    fine = [chapter(1, start, start + 80, paragraph=f"Chapter {start} is here.") for start in range(0, 640, 80)]
+    summary = render_summary(segments, [*fine, chapter(2, 0, 640, paragraph="All chapters are here.")])
+    assert summary is not None
+    assert summary.text == "All chapters are here."
 
 
 def test_labels_name_facts_by_their_turn() -> None:

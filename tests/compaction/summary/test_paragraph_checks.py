@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -180,12 +183,15 @@ def test_fact_is_told_by_its_person_and_a_third_of_its_words(text: str, *, told:
             False,
         ),
         ("gate", "The gate code is 7023.", "The gate has a new code.", False),
+        ("Wanda", "Wanda is in Ghent for the whole of March YEAR.", "Wanda is in Ghent for a course all March.", True),
         ("Jonas", "Jonas owes Mara 25.", "Jonas, Tuva and Sami each owe Mara 25.", True),
     ],
 )
 def test_a_dense_text_tells_a_fact_without_its_words(subject: str, said: str, text: str, *, told: bool) -> None:
     """Its person, its numbers and half of its names are there, and a word of it or all of its names and values."""
-    assert ToldText(text).tells(fact(said, subject, 3)) is told
+    written = fact(said, subject, 3)
+    year = str(datetime.fromtimestamp(written.at, UTC).year)
+    assert ToldText(text).tells(replace(written, text=said.replace("YEAR", year))) is told
 
 
 def test_quoted_fact_is_told_with_its_speaker() -> None:
