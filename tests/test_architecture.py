@@ -5,6 +5,7 @@ names.
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,6 +116,9 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("realtime",),
     ),
 }
+
+# Words in backticks in packages' docstrings that are commands, libraries or log lines.
+NO_MODULES = {"roomtone", "mcp", "model_context_built", "revision", "port"}
 
 # Class name that two modules share on purpose -> the reason.
 SHARED_CLASS_NAMES: dict[str, str] = {}
@@ -290,6 +294,21 @@ def test_there_is_no_circle_of_imports() -> None:
 
     for module in sorted(graph):
         visit(module, ())
+
+
+def test_package_docstrings_name_what_exists() -> None:
+    """A package's docstring guides readers to its modules: it names none that was renamed or removed."""
+    stale = []
+    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("__init__.py")):
+        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        # `module`, `module.name` in this package, or `package.module` from the top. Other words in backticks have a
+        # blank, a sign or a capital.
+        for name in re.findall(r"`([a-z_]+(?:\.[a-z_]\w*)*)`", docstring):
+            first = name.split(".")[0]
+            here = [path.parent / first, path.parent / f"{first}.py", path.parent / name, ROOT / first]
+            if name not in NO_MODULES and not any(found.exists() for found in here):
+                stale.append(f"{module_name(path)}: {name}")
+    assert stale == []
 
 
 def test_package_list_names_every_package() -> None:

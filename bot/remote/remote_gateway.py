@@ -52,6 +52,8 @@ class RemoteMainGateway:
         self._run, self._seen = "", 0
         # Credentials of the channel that nobody has used since the process that had them is gone.
         self._credentials: tuple[VoiceUpdate, ...] = ()
+        # Whether the bot stays in the channel when the connection ends, for the next process.
+        self._hands_over = False
         # Whether the last joining used them.
         self._took_over = False
         # Whether the connection could not be attached again.
@@ -63,6 +65,10 @@ class RemoteMainGateway:
     def begin(self, guild_id: int, channel_id: int) -> None:
         """Be the gateway of this channel."""
         self._guild_id, self._channel_id = guild_id, channel_id
+
+    def hand_over(self) -> None:
+        """Leave the bot in the channel when the connection ends: the next process takes over from this one."""
+        self._hands_over = True
 
     @asynccontextmanager
     async def serving(
@@ -138,10 +144,14 @@ class RemoteMainGateway:
 
     def detach(self) -> None:
         self._updates, self._credentials, self._is_lost = None, (), False
-        self._link.tell(DetachVoice())
+        if not self._hands_over:
+            self._link.tell(DetachVoice())
 
     async def request(self, channel_id: int | None, *, self_mute: bool = False, self_deaf: bool = False) -> bool:
         """See `MainGateway.request`. Raises `LinkError` if the gateway process is away and the bot wants to come in."""
+        if channel_id is None and self._hands_over:
+            log.info("voice_handed_over", guild_id=self._guild_id)
+            return False
         if self._is_owner is not None and not await self._is_owner():
             log.warning("voice_state_not_requested", guild_id=self._guild_id, leaves=channel_id is None)
             return False

@@ -102,6 +102,10 @@ class RemotePlace:
         except TimeoutError as error:
             raise OtherProcessError(NO_FACTS) from error
 
+    def hand_over(self) -> None:
+        """Leave the bot in the channel when the voice connection ends, because the room goes on in another process."""
+        self._gateway.hand_over()
+
     def _take(self, facts: PlaceFacts) -> None:
         self._told = facts
         self._bots = frozenset(person.id for person in facts.members if person.is_bot)

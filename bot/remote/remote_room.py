@@ -42,7 +42,7 @@ from bot.remote.room_messages import (
 from bot.remote.told_guild import told_choice, told_costs, told_participation
 from bot.remote.told_memory import ToldMemory
 from bot.remote.wire_error import error_from_wire
-from bot.room.endings import ProcessLostError
+from bot.room.endings import HANDED_OVER, ProcessLostError
 from bot.server_settings import from_json, to_json
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -77,6 +77,7 @@ READ_AGAIN_WITHIN_S = 30.0
 SAMPLE_WITHIN_S = 120.0
 
 GONE = Text("The process that ran this room has ended.")
+ENDED = Text("The process that ran this room had to end.")
 COMING = Text("I am coming to {channel}.")
 
 
@@ -193,6 +194,9 @@ class RemoteRoom:
         over = self._over.result()
         if over.error is not None:
             raise error_from_wire(over.error)
+        if over.reason == HANDED_OVER:
+            # The session goes on, so another process has to run the room.
+            raise ProcessLostError(ENDED)
         return over.reason
 
     def _forget(self, guild: GuildParticipation) -> None:

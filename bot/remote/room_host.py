@@ -111,6 +111,9 @@ class RoomHost:
         self._new_room: Callable[[OpenRoom], SupervisedRoom] | None = None
         self._voices: LoadedVoices | None = None
         self._running: asyncio.Future[_Running] = asyncio.get_running_loop().create_future()
+        self._leave_bot: Callable[[], None] = lambda: None
+        # Whether the gateway process wants the room to end.
+        self._is_closed = False
         self._asks = False
         self._told_memory: MemoryLook | None = None
 
@@ -120,10 +123,12 @@ class RoomHost:
         begin: Callable[[int, int], Awaitable[None]],
         new_room: Callable[[OpenRoom], SupervisedRoom],
         voices: LoadedVoices,
+        leave_bot: Callable[[], None],
     ) -> None:
         """Be ready for a room. `begin`: waits until the place of a guild and channel is known. `new_room`: makes the
-        room then.
+        room then. `leave_bot`: makes the bot stay in the channel when the room ends, for the next process.
         """
+        self._leave_bot = leave_bot
         self._participation, self._begin, self._new_room, self._voices = participation, begin, new_room, voices
         handlers = self._link.handlers
         handlers.answer(OpenRoom, self._open)
@@ -173,6 +178,8 @@ class RoomHost:
         await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
         # A service manager may have told both processes; then the gateway process knows why the room ends.
         await self._clock.sleep(GRACE_S)
+        if not self._is_closed:
+            self._leave_bot()
         room.close(HANDED_OVER)
 
     async def _run(self, running: _Running) -> str:
@@ -266,6 +273,7 @@ class RoomHost:
         return await self._running.result().room.play_sample(voice)
 
     def _on_close(self, told: CloseRoom) -> None:
+        self._is_closed = True
         self._running.result().room.close(told.reason)
 
     def _on_member_moved(self, told: MemberMoved) -> None:

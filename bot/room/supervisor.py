@@ -324,6 +324,9 @@ class RoomSupervisor:
                     # The first start: `join` raises the error, and the person may try again.
                     started.set_exception(error)
                     return
+                if entry.ending:
+                    # Nobody wants it back.
+                    return
                 if was_moved and not entry.room.opened.is_set():
                     # The bot may not join there; trying again would not help.
                     await entry.place.write(Text("I could not come along. {why}", why=_crash_sentence(error)))

@@ -135,7 +135,7 @@ async def run_room_process(
             listen = None if told.listen is None else ListenRequest(told.listen.target, told.listen.channel_id)
             return Room(place, services, listen)
 
-        host.prepare(participation, place.begin, new_room, voices)
+        host.prepare(participation, place.begin, new_room, voices, place.hand_over)
         stack.enter_context(low_latency_interpreter())
         metrics.health.started(task for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS))
         await stack.enter_async_context(link)

@@ -12,8 +12,6 @@ from tests.test_architecture import ALL_IMPORTS, FLOORS, ROOT, part_of
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 # The page says why it leaves them out.
 LEFT_OUT = {"texts"}
-# Rooms in processes of their own are being built: nothing opens the link between the processes yet.
-NOT_YET = {("wiring", "remote")}
 NAMES = re.findall(r"`((?:bot|voice)\.[a-z_.]+\.[A-Z]\w+(?:\.\w+)?)`", PAGE)
 
 
@@ -40,7 +38,7 @@ def test_every_arrow_is_an_import(package: str) -> None:
     }
     arrows = set(re.findall(r"^ *(\w+)(?:\[.*?\])? --> (\w+)", picture_of(package), re.MULTILINE))
     assert arrows
-    assert arrows - imported - NOT_YET == set()
+    assert arrows - imported == set()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -24,7 +24,7 @@ from bot.remote.remote_room import GONE, GatewayParts, RemoteRoom
 from bot.remote.room_host import NOT_WANTED, RoomHost, ToldStores
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.remote.wire_error import OtherProcessError
-from bot.room.endings import HANDED_OVER, ProcessLostError
+from bot.room.endings import ProcessLostError
 from bot.server_settings import DEFAULTS, ServerSettingsBook, no_server_settings
 from bot.texts.text import Text, in_language
 from compaction.errors import StaleOwnerError, StoreError
@@ -197,7 +197,9 @@ class House:
         self.distant_choices = told[0]
         self.rooms: list[DistantRoom] = []
         voices = cast("Any", SimpleNamespace(load=self.upkeep.load))
-        self.host.prepare(self.distant, self._begin, self._new_room, voices)
+        # How often the bot was told to stay in the channel.
+        self.stays: list[bool] = []
+        self.host.prepare(self.distant, self._begin, self._new_room, voices, lambda: self.stays.append(True))
         self.seen: list[events.Event] = []
         self.shown: list[tuple[str, ShownMemory]] = []
         self.in_use: set[SessionId] = set()
@@ -431,7 +433,22 @@ async def test_a_process_that_has_to_end_hands_its_room_over() -> None:
         life.stop.set()
         await until(lambda: life.house.clock.sleeping >= 2)
         life.house.clock.advance(2.0)
-        assert await life.task == HANDED_OVER
+        with pytest.raises(ProcessLostError, match="had to end"):
+            await life.task
+        assert life.house.stays == [True]
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_has_to_end_leaves_the_channel() -> None:
+    """Both processes were told to end, and the gateway process says why: there is no next process."""
+    async with living() as life:
+        life.stop.set()
+        await until(lambda: life.house.clock.sleeping >= 2)
+        life.room.close("left")
+        assert await life.task == "left"
+        life.house.clock.advance(2.0)
+        await life.hosting
+        assert life.house.stays == []
 
 
 @pytest.mark.asyncio

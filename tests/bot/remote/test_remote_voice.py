@@ -279,6 +279,23 @@ async def test_a_room_takes_over_from_one_that_was_killed(tmp_path: Path) -> Non
 
 
 @pytest.mark.asyncio
+async def test_a_room_is_handed_over_without_leaving(tmp_path: Path) -> None:
+    """A process that has to end leaves the bot in the channel, and the next one needs no word of Discord."""
+    async with gateway_process(tmp_path) as gateway, scripted_member(gateway.local, ADA) as ada:
+        async with room_process(gateway, claim=1) as first:
+            await ada.meet(BOT)
+            await first.hears(ada)
+            first.place.hand_over()
+        (state,) = inside(gateway.local)
+        async with room_process(gateway, claim=2) as second:
+            await ada.meet(BOT)
+            await second.hears(ada)
+            assert gateway.asked == [second.place.channel_id]
+            assert inside(gateway.local) == [state]
+        await until(lambda: not inside(gateway.local), "leaving")
+
+
+@pytest.mark.asyncio
 async def test_the_rest_of_a_sentence_is_heard_by_the_next_process(tmp_path: Path) -> None:
     """Nobody tells the new process who speaks already, so it finds out whose key fits."""
     sentence = clip_of(tmp_path, lead_s=0.1, voice_s=12.0, tail_s=0.1)

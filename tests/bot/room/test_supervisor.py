@@ -245,6 +245,19 @@ async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.asyncio
+async def test_a_room_that_crashes_while_it_is_ending_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody has sent the bot away, so nobody wants the room back."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        end = house.rooms[0].end
+        monkeypatch.setattr(house.rooms[0], "close", lambda _: end.set_exception(LinkError("Discord hung up.")))
+        assert await rooms.leave(place.guild_id)
+        assert rooms.place_of(place.guild_id) is None
+    assert len(house.rooms) == 1
+
+
+@pytest.mark.asyncio
 async def test_leaving_while_a_crashed_room_rests_ends_it() -> None:
     """/leave during the pause after a crash cancels the restart."""
     house, place = House(), FakePlace()
