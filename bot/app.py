@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from bot.store.guilds import GuildStore
     from bot.store.sessions import Sessions
     from bot.web.server import WebServer
-    from bot.wiring.room_processes import RoomCommand
+    from bot.wiring.room_processes import RoomStart
     from bot.wiring.services import Stores
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
@@ -122,13 +122,13 @@ async def running_bot(
     clock: Clock | None = None,
     pool: Endpoint | None = None,
     shards: Shards = ONLY_SHARD,
-    room_command: RoomCommand | None = None,
+    rooms: RoomStart | None = None,
 ) -> AsyncIterator[RunningBot]:
     """Start the bot and yield it. On exit the rooms end first and store their sessions; then the other parts close.
 
     `rejoin`: resume the sessions that a crashed process left open. `zone`: the time zone of times shown to people.
     `pool`: recognisers of the operator's cluster, asked before the bot's own. `shards`: those that this process serves.
-    `room_command`: starts a room's process; None: rooms run in this process.
+    `rooms`: how rooms get processes of their own; None: they run in this process.
 
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
     """
@@ -174,7 +174,7 @@ async def running_bot(
         metrics.add_queue(lambda: dashboard.live.queue)
         metronome: Metronome | None = None
         places: ServedPlaces | None = None
-        if room_command is None:
+        if rooms is None:
             services = await open_services(
                 stack,
                 settings,
@@ -209,7 +209,7 @@ async def running_bot(
                 stack,
                 settings,
                 stores,
-                room_command,
+                rooms,
                 participation=participation,
                 observe=observe,
                 clock=clock,

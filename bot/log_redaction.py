@@ -64,6 +64,7 @@ NAME_KEYS = frozenset(
         "level",
         "location",
         "logger",
+        "machine",
         "message_digests",
         "method",
         "mode",

@@ -1,4 +1,4 @@
-"""`roomtone cluster`: recognisers on several machines, through Ray."""
+"""`roomtone cluster`: recognisers on several machines, through Ray, and rooms on other machines."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import asyncio
 import os
 import re
 import signal
+import socket
 import sys
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.environment import cluster_folder
 from bot.cli.output import say
 from bot.cli.signals import stop_on_signals, until_stopped
 from bot.errors import SetupError
@@ -26,22 +29,16 @@ if TYPE_CHECKING:
     from bot.cluster.state import ClusterState
     from config.schema import Settings
 
-# Below storage.data_dir: the cluster's token, Ray's output, and the process of `cluster up`.
-FOLDER = "cluster"
+# In the cluster's folder: the process of `cluster up`.
 PROCESS_FILE = "up.pid"
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 app = typer.Typer(
     name="cluster",
-    help="Recognise speech on several machines, through Ray.",
+    help="Recognise speech, and run rooms, on several machines.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def cluster_folder(settings: Settings) -> Path:
-    """Return the folder of the cluster's token on this machine."""
-    return settings.storage.data_dir / FOLDER
 
 
 @app.command()
@@ -137,6 +134,24 @@ def down() -> None:
     say("Asked `roomtone cluster up` to end: the recognisers finish what they have begun.")
 
 
+@app.command()
+def rooms(
+    gateway: Annotated[
+        str,
+        typer.Option(metavar="HOST:PORT", help="Where the bot listens: --rooms-listen of its `roomtone run`."),
+    ],
+    most: Annotated[
+        int, typer.Option("--rooms", min=1, help="How many processes there are at most; one of them waits for a room.")
+    ] = 4,
+    cluster: Annotated[str | None, typer.Option(metavar="ADDRESS", help="As in `roomtone run`.")] = None,
+    name: Annotated[
+        str, typer.Option(help="What the bot's log calls this machine. Default: the machine's own name.")
+    ] = "",
+) -> None:
+    """Run rooms of a bot on another machine, until Ctrl-C; then hand them over, one after the other."""
+    asyncio.run(_rooms(load(), gateway, most, cluster, name or socket.gethostname()))
+
+
 def pool_settings(recognisers: str, *, cpus: float, gpus: float) -> PoolSettings:
     """Return the pool of the command line. Raises `SetupError` for numbers that make none."""
     from bot.cluster.pool_settings import PoolSettings
@@ -214,3 +229,27 @@ async def _until(stop: asyncio.Event, ended: asyncio.Task[int]) -> None:
         await asyncio.wait({stopped, ended}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         stopped.cancel()
+
+
+async def _rooms(settings: Settings, gateway: str, most: int, cluster: str | None, name: str) -> None:
+    """Offer processes to the bot until a signal."""
+    from bot.cli.environment import logging_from_settings
+    from bot.cli.room_start import room_command
+    from bot.clock import SystemClock
+    from bot.cluster.address import read_token
+    from bot.remote.address import RoomsAddress
+    from bot.remote.hello import is_machine_name
+    from bot.remote.room_machine import RoomMachine
+    from bot.wiring.room_process import require_server
+
+    address = RoomsAddress.parsed(gateway)
+    if not is_machine_name(name):
+        raise SetupError(f"{name!r} is no name of a machine. Give --name up to 64 letters, digits, dots and hyphens.")
+    require_server(settings.storage)
+    # Refused before a process has loaded for seconds.
+    read_token(cluster_folder(settings))
+    stop = asyncio.Event()
+    with logging_from_settings(settings), stop_on_signals(stop):
+        say(f"Offering at most {most} processes to the bot at {gateway}, as {name}. Ctrl-C hands their rooms over.")
+        await RoomMachine(partial(room_command, cluster, address.url, machine=name), SystemClock(), most=most).run(stop)
+        say("All rooms are handed over.")

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 # Within the data folder: a rehearsal without a token is kept apart from what the bot remembers of real evenings.
 TRIAL_FOLDER = "trial"
+# Within the data folder: the cluster's token, Ray's output, and the process of `cluster up`.
+CLUSTER_FOLDER = "cluster"
+
+
+def cluster_folder(settings: Settings) -> Path:
+    """Return the folder of the cluster's token on this machine."""
+    return settings.storage.data_dir / CLUSTER_FOLDER
 
 
 def local_zone() -> tzinfo:

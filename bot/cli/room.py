@@ -1,14 +1,19 @@
-"""`roomtone room`: the process of one room. `roomtone run --rooms` starts it; it is no command for people."""
+"""`roomtone room`: the process of one room. Other commands start it; it is no command for people."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from config.schema import Settings
 
 
@@ -16,19 +21,23 @@ def command(
     gateway: Annotated[str, typer.Argument(metavar="URL", help="Where the bot listens for its rooms.")],
     run: Annotated[str, typer.Argument(metavar="RUN", help="The number that the bot gave this process.")],
     cluster: Annotated[str | None, typer.Option(metavar="ADDRESS", help="As in `roomtone run`.")] = None,
+    machine: Annotated[
+        str, typer.Option(metavar="NAME", help="The name of this machine, if the bot runs on another one.")
+    ] = "",
 ) -> None:
-    """Run one room for `roomtone run --rooms`, which starts this by itself."""
+    """Run one room for `roomtone run --rooms` or `roomtone cluster rooms`, which start this by themselves."""
     from config.load import load
 
-    asyncio.run(_run(load(), gateway, run, cluster))
+    asyncio.run(_run(load(), gateway, run, cluster, machine))
 
 
-async def _run(settings: Settings, gateway: str, run: str, cluster: str | None) -> None:
+async def _run(settings: Settings, gateway: str, run: str, cluster: str | None, machine: str) -> None:
     import structlog
 
-    from bot.cli.environment import local_zone, logging_from_settings
+    from bot.cli.environment import cluster_folder, local_zone, logging_from_settings
     from bot.cli.run import STOP_WITHIN_S, pool_of
     from bot.cli.signals import stop_on_signals
+    from bot.cluster.address import read_token
     from bot.remote.link_token import read_link_token
     from bot.wiring.room_process import GatewayAddress, run_room_process
     from bot.wiring.room_processes import token_file
@@ -36,7 +45,47 @@ async def _run(settings: Settings, gateway: str, run: str, cluster: str | None) 
 
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     stop = asyncio.Event()
-    with logging_from_settings(settings), stop_on_signals(stop, within_s=STOP_WITHIN_S):
-        address = GatewayAddress(gateway, read_link_token(token_file(parts)), run)
-        reason = await run_room_process(parts, address, stop=stop, zone=local_zone(), pool=pool_of(settings, cluster))
+    with (
+        logging_from_settings(settings),
+        stop_on_signals(stop, within_s=STOP_WITHIN_S),
+        _stop_without_parent(stop, watches=bool(machine)),
+    ):
+        token = read_token(cluster_folder(settings)) if machine else read_link_token(token_file(parts))
+        reason = await run_room_process(
+            parts,
+            GatewayAddress(gateway, token, run, machine),
+            stop=stop,
+            zone=local_zone(),
+            pool=pool_of(settings, cluster),
+            tell=_tell_parent if machine else lambda _: None,
+        )
         structlog.get_logger().info("room_process_ended", reason=reason)
+
+
+def _tell_parent(word: str) -> None:
+    """Say a word to `roomtone cluster rooms`, if it is still there."""
+    with suppress(OSError):
+        sys.stdout.write(f"{word}\n")
+        sys.stdout.flush()
+
+
+@contextmanager
+def _stop_without_parent(stop: asyncio.Event, *, watches: bool) -> Iterator[None]:
+    """Set `stop` once `roomtone cluster rooms` is gone, which holds the other end of standard input: nobody could drain
+    this process any more.
+    """
+    if not watches:
+        yield
+        return
+    loop, source = asyncio.get_running_loop(), sys.stdin.fileno()
+
+    def on_input() -> None:
+        if not os.read(source, 1024):
+            loop.remove_reader(source)
+            stop.set()
+
+    loop.add_reader(source, on_input)
+    try:
+        yield
+    finally:
+        loop.remove_reader(source)

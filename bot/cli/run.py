@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from dataclasses import fields
-from enum import StrEnum
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.cli.output import say
+from bot.cli.room_start import RoomPlacement, room_start
 
 if TYPE_CHECKING:
     from bot.shards import Shards
+    from bot.wiring.room_processes import RoomStart
     from config.schema import Settings
     from voice.endpoint import Endpoint
-
-
-class RoomPlacement(StrEnum):
-    """Where rooms run."""
-
-    HERE = "here"
-    PROCESSES = "processes"
 
 
 WITHOUT_DISCORD = (
@@ -61,6 +53,14 @@ def command(
             "the crash of one touches no other. Processes need PostgreSQL."
         ),
     ] = RoomPlacement.HERE,
+    rooms_listen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="With --rooms processes: let other machines run rooms too (`roomtone cluster rooms`), which reach "
+            "this one here. Nothing is encrypted: never an address that the internet sees.",
+        ),
+    ] = None,
 ) -> None:
     """Run the bot on Discord until Ctrl-C. Without DISCORD_TOKEN, play the rehearsal on this machine, and keep it.
 
@@ -77,7 +77,7 @@ def command(
 
         say(WITHOUT_DISCORD)
         raise typer.Exit(0 if rehearse(RehearsalOptions(keep=settings.storage.data_dir / TRIAL_FOLDER)) else 1)
-    asyncio.run(_run(settings, cluster, _shards(shards), rooms))
+    asyncio.run(_run(settings, cluster, _shards(shards), room_start(settings, rooms, rooms_listen, cluster)))
 
 
 def next_step(application_id: int | None, *, is_in_a_server: bool) -> str:
@@ -100,7 +100,7 @@ def pool_of(settings: Settings, cluster: str | None) -> Endpoint | None:
     """Return where the cluster's recognisers answer; None: no cluster was named."""
     if cluster is None:
         return None
-    from bot.cli.cluster import cluster_folder
+    from bot.cli.environment import cluster_folder
     from bot.cluster.address import pool_endpoint
 
     return pool_endpoint(cluster, cluster_folder(settings))
@@ -122,18 +122,13 @@ def _shards(given: str | None) -> Shards | None:
         raise SetupError(str(error)) from error
 
 
-def _room_command(cluster: str | None, gateway: str, run_id: str) -> list[str]:
-    """Return the command of a room's process. It reads the same settings as this one."""
-    more = [] if cluster is None else ["--cluster", cluster]
-    return [sys.executable, "-m", "bot", "room", gateway, run_id, *more]
-
-
-async def _run(settings: Settings, cluster: str | None, choice: Shards | None, rooms: RoomPlacement) -> None:
+async def _run(settings: Settings, cluster: str | None, choice: Shards | None, rooms: RoomStart | None) -> None:
     import structlog
 
     from bot.app import running_bot
-    from bot.cli.environment import local_zone, logging_from_settings
+    from bot.cli.environment import cluster_folder, local_zone, logging_from_settings
     from bot.cli.signals import stop_on_signals
+    from bot.cluster.address import TOKEN_FILE
     from bot.discord.shard_choice import chosen_shards
     from bot.events import ignore_event
     from bot.private_files import runs_as_root
@@ -147,9 +142,8 @@ async def _run(settings: Settings, cluster: str | None, choice: Shards | None, r
         say("Starting: loading the recogniser and the voice, then connecting to Discord …")
         pool = pool_of(settings, cluster)
         shards = await chosen_shards(settings.discord, choice)
-        processes = None if rooms is RoomPlacement.HERE else partial(_room_command, cluster)
         running_parts = running_bot(
-            parts, observe=ignore_event, zone=local_zone(), pool=pool, shards=shards, room_command=processes
+            parts, observe=ignore_event, zone=local_zone(), pool=pool, shards=shards, rooms=rooms
         )
         async with running_parts as running:
             guilds = ", ".join(guild.name for guild in running.client.guilds)
@@ -158,6 +152,9 @@ async def _run(settings: Settings, cluster: str | None, choice: Shards | None, r
                 say(f"This process serves shards {shards}.")
             if not shards.is_divided or guilds:
                 say(next_step(running.client.application_id, is_in_a_server=bool(guilds)))
+            if rooms is not None and rooms.listen is not None:
+                say(f"Another machine runs rooms with `roomtone cluster rooms --gateway {rooms.listen}`, after")
+                say(f"{cluster_folder(settings) / TOKEN_FILE} was copied there.")
             if running.dashboard_link is not None:
                 say(f"Dashboard: {running.dashboard_link}")
             await running.run_until(stop)

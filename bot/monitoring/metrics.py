@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from bot import events
@@ -152,6 +152,11 @@ class Metrics:
     def add_shards(self, gateway: GatewayState) -> None:
         """Measure the connections to Discord."""
         self._shards.set(gateway)
+
+    def add_distant_rooms(self, count: Callable[[], int]) -> None:
+        """Measure how many rooms run on other machines."""
+        gauge = Gauge("roomtone_distant_rooms", "Rooms that run on other machines.", registry=self._registry)
+        gauge.set_function(count)
 
     def add_recogniser(self, figures: Callable[[], RecognizerFigures]) -> None:
         """Measure the local recogniser."""

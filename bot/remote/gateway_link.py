@@ -35,7 +35,7 @@ _UNAUTHORIZED = 401
 class GatewayLink:
     """The link of one room. Implements `Peer`. An async context manager; register handlers before entering it.
 
-    `room`: who introduces itself; set it anew when its claim is known. Entering raises `RoomRefusedError`, or
+    `room`: who introduces itself; set it anew when it is known which room it is. Entering raises `RoomRefusedError`, or
     `OtherProcessError` if the gateway process cannot be reached.
     """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
     from bot.remote.link import Socket
 
 # Raised whenever the messages change: two processes of different versions do not talk to each other.
-PROTOCOL_VERSION: Final = 1
+PROTOCOL_VERSION: Final = 2
 # The path of the websocket, and where its token is.
 ROOM_PATH: Final = "/room"
 AUTHORIZATION: Final = "Authorization"
 HELLO_S: Final = 5.0
+# Of a machine: it goes into logs.
+_MACHINE_NAME: Final = re.compile(r"[\w.-]{1,64}")
 
 OTHER_VERSION = Text(
     "Two processes of this bot are of different versions ({theirs} and {ours}). Install the same Roomtone everywhere "
@@ -42,13 +45,15 @@ NO_HELLO = Text("Another process of this bot did not introduce itself.")
 class RoomIdentity:
     """Which room a process runs. `claim`: the number of its claim; 0: it has none yet.
 
-    `run_id`: what whoever started the process gave it, so that two processes of one room are told apart.
+    `run_id`: what whoever started the process gave it, so that two processes of one room are told apart. `machine`: the
+    name of its machine, if it is not the gateway process's. A guild of 0: it waits for a room.
     """
 
     guild_id: int
     channel_id: int
     claim: int = 0
     run_id: str = ""
+    machine: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,11 @@ class Admitted(Notice):
 
 class RoomRefusedError(SetupError):
     """The gateway process will not have this one, now or later. The message says why."""
+
+
+def is_machine_name(name: str) -> bool:
+    """Return whether a machine may have this name: up to 64 letters, digits, dots and hyphens."""
+    return _MACHINE_NAME.fullmatch(name) is not None
 
 
 def bearer(token: str) -> str:

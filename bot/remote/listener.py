@@ -11,6 +11,7 @@ import structlog
 from aiohttp import web
 
 from bot.errors import BotError, SetupError
+from bot.remote.address import RoomsAddress
 from bot.remote.handlers import Handlers
 from bot.remote.hello import AUTHORIZATION, ROOM_PATH, Admitted, is_known, read_hello, refuse
 from bot.remote.link import HEARTBEAT_S, MessageLink
@@ -64,8 +65,7 @@ class RemoteRoomListener:
     @property
     def url(self) -> str:
         """Return where rooms connect to."""
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"ws://{host}:{self._port}{ROOM_PATH}"
+        return RoomsAddress(self._host, self._port).url
 
     async def __aenter__(self) -> Self:
         """Listen. Raises `SetupError`."""

@@ -39,6 +39,7 @@ from bot.remote.room_messages import (
     StoreSilence,
     TakeOver,
 )
+from bot.remote.room_process import THIS_MACHINE
 from bot.remote.told_guild import told_choice, told_costs, told_participation
 from bot.remote.told_memory import ToldMemory
 from bot.remote.wire_error import error_from_wire
@@ -61,7 +62,8 @@ if TYPE_CHECKING:
     from bot.models.voices import EmbeddedVoice
     from bot.participation.guild_participation import GuildParticipation, GuildParticipations
     from bot.remote.link import MessageLink
-    from bot.remote.room_process import RoomProcess, RoomProcesses
+    from bot.remote.room_process import RoomProcess
+    from bot.remote.room_processes import RoomProcesses
     from bot.server_settings import ServerSettings, ServerSettingsBook
     from bot.store.guilds import GuildStore
 
@@ -86,8 +88,8 @@ class GatewayParts:
     """What the rooms of a gateway process share: what commands change, and who shows and measures rooms.
 
     `in_use`: the sessions of open rooms. `upkeeps`: gets what has to read its memory again when words are deleted.
-    `speakers_of`: returns who has spoken in a session. `serve`: answers what a room asks of its place, while it is
-    entered.
+    `speakers_of`: returns who has spoken in a session. `fence`: makes the claim of a server's room stale, if it can.
+    `serve`: answers what a room asks of its place, while it is entered.
     """
 
     processes: RoomProcesses
@@ -101,6 +103,7 @@ class GatewayParts:
     in_use: set[SessionId]
     upkeeps: WeakSet[Any]
     speakers_of: Callable[[SessionId], Awaitable[frozenset[str]]]
+    fence: Callable[[int], Awaitable[None]]
     serve: Callable[[Place, MessageLink], AbstractContextManager[None]]
 
 
@@ -115,6 +118,7 @@ class RemoteRoom:
         self._parts = parts
         self._listen = listen
         self._opened = asyncio.Event()
+        self._ended = asyncio.Event()
         self._process: RoomProcess | None = None
         self._over: asyncio.Future[RoomOver] = asyncio.get_running_loop().create_future()
         self._close_reason: str | None = None
@@ -144,11 +148,17 @@ class RemoteRoom:
         guild = self._guild = await self._parts.participation.of_guild(self._place.guild_id)
         async with self._parts.processes.taken() as process:
             self._process = process
+            log.info("room_placed", guild_id=guild.guild_id, machine=process.machine or "here")
             self._handle(process.link)
             try:
                 with self._parts.serve(self._place, process.link), self._shown:
                     await self._open(process, guild)
                     return await self._end_of(process)
+            except ProcessLostError:
+                # Nobody here can end a process of another machine.
+                if process.machine != THIS_MACHINE:
+                    await self._parts.fence(guild.guild_id)
+                raise
             finally:
                 self._forget(guild)
 
@@ -201,6 +211,7 @@ class RemoteRoom:
 
     def _forget(self, guild: GuildParticipation) -> None:
         self._runs = False
+        self._ended.set()
         if guild.room is self:
             guild.room = None
         self._parts.upkeeps.discard(self)
@@ -273,7 +284,7 @@ class RemoteRoom:
         )
 
     async def confirm(self) -> None:
-        """Return once the room has taken over what was changed, or its process is dead."""
+        """Return once the room has taken over what was changed, or its process is dead or stores nothing any more."""
         if self._process is None or self._guild is None or not self._runs:
             return
         told = told_participation(self._guild)
@@ -299,6 +310,8 @@ class RemoteRoom:
                 process_alive=process.is_alive,
             )
             await process.kill()
+            # Then it is fenced too.
+            await self._ended.wait()
 
     def _on_choice(self, guild_id: int, choice: GuildChoice) -> None:
         if guild_id == self._place.guild_id and self._process is not None and self._runs:

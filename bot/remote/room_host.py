@@ -64,7 +64,8 @@ log = structlog.get_logger()
 LOOK_EVERY_S: Final = 1.0
 # The gateway process may be started again meanwhile. Then nobody tells the room any more who came or opted out.
 GATEWAY_AWAY_S: Final = 60.0
-# A process without a room has nothing to wait for: the next gateway process starts its own.
+# A process without a room has nothing to wait for: the next gateway process starts its own. One of another machine
+# waits as long as a room does, and offers itself to the next one.
 UNUSED_AWAY_S: Final = 5.0
 GRACE_S: Final = 2.0
 # The gateway process may be busy ending other rooms.
@@ -146,13 +147,16 @@ class RoomHost:
 
     # -- life -------------------------------------------------------------------------------------------------------
 
-    async def run(self, stop: asyncio.Event) -> str:
-        """Wait for a room, run it, tell how it ended and return that. `stop`: hand the room over."""
+    async def run(self, stop: asyncio.Event, on_room: Callable[[], None] = lambda: None) -> str:
+        """Wait for a room, run it, tell how it ended and return that. `stop`: hand the room over. `on_room`: is called
+        when there is one.
+        """
         stopping = asyncio.create_task(stop.wait(), name="until-stopped")
         refused = asyncio.create_task(self._link.refused(), name="until-refused")
         try:
             if not await self._is_wanted(stopping, refused):
                 return NOT_WANTED
+            on_room()
             running = self._running.result()
             handing_over = asyncio.create_task(self._hand_over(running.room, stopping, refused), name="hand-over")
             try:
@@ -165,9 +169,10 @@ class RoomHost:
 
     async def _is_wanted(self, *endings: asyncio.Future[Any]) -> bool:
         """Wait until this process has a room, and return True; False if it never will have one."""
+        most_away_s = GATEWAY_AWAY_S if self._link.room.machine else UNUSED_AWAY_S
         while not self._running.done():
             away_since = self._link.away_since
-            away = away_since is not None and self._clock.monotonic() - away_since >= UNUSED_AWAY_S
+            away = away_since is not None and self._clock.monotonic() - away_since >= most_away_s
             if away or any(ending.done() for ending in endings):
                 return False
             await asyncio.wait({self._running, *endings}, timeout=LOOK_EVERY_S, return_when=asyncio.FIRST_COMPLETED)
@@ -241,6 +246,8 @@ class RoomHost:
         guild.consented_in = told.participation.consented_in
         apply_participation(told.participation, guild)
         await self._begin(told.guild_id, told.channel_id)
+        # From now on it does not offer itself any more.
+        self._link.room = replace(self._link.room, guild_id=told.guild_id, channel_id=told.channel_id)
         self._running.set_result(_Running(told, self._new_room(told), guild))
 
     async def _take_over(self, told: TakeOver) -> None:

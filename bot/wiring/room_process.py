@@ -25,6 +25,7 @@ from bot.remote.gateway_link import GatewayLink
 from bot.remote.hello import RoomIdentity
 from bot.remote.remote_place import RemotePlace
 from bot.remote.room_host import RoomHost, ToldStores
+from bot.remote.room_machine import HAS_ROOM, LOADED
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.room.room import Room
 from bot.runtime_tuning import low_latency_interpreter
@@ -36,10 +37,12 @@ from bot.wiring.speech_models import open_voices
 from voice.transport.metronome import running_metronome
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import tzinfo
 
     from bot.clock import Clock
     from bot.remote.room_messages import OpenRoom
+    from bot.settings import StorageSettings
     from bot.wiring.settings import BotSettings
     from voice.endpoint import Endpoint
 
@@ -53,16 +56,20 @@ NEEDS_SERVER = Text(
 
 @dataclass(frozen=True, slots=True)
 class GatewayAddress:
-    """Where a room's process finds the gateway process, and the number of the run that it was started for."""
+    """Where a room's process finds the gateway process, and the number of the run that it was started for.
+
+    `machine`: the name of this machine; empty if the gateway process runs here.
+    """
 
     url: str
     token: str
     run_id: str
+    machine: str = ""
 
 
-def require_server(settings: BotSettings) -> None:
+def require_server(storage: StorageSettings) -> None:
     """Raise `SetupError` unless several processes can write to the database."""
-    if settings.storage.database_url is None:
+    if storage.database_url is None:
         raise SetupError(NEEDS_SERVER)
 
 
@@ -74,15 +81,19 @@ async def run_room_process(
     zone: tzinfo,
     clock: Clock | None = None,
     pool: Endpoint | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """Load everything, wait for a room, run it, and return why it has ended. `stop`: hand the room over.
+    """Load everything, wait for a room, run it, and return why it has ended. `stop`: hand the room over. `tell`: gets
+    `LOADED` when it waits, and `HAS_ROOM`.
 
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence.
     """
-    require_server(settings)
+    require_server(settings.storage)
     clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
-        link = GatewayLink(gateway.url, gateway.token, RoomIdentity(0, 0, run_id=gateway.run_id))
+        link = GatewayLink(
+            gateway.url, gateway.token, RoomIdentity(0, 0, run_id=gateway.run_id, machine=gateway.machine)
+        )
         metrics = Metrics(Health(clock))
         choices, opt_outs, told_servers = ToldChoices(link), ToldOptOuts(), ToldServerSettings(link)
         servers = ServerSettingsBook(told_servers)
@@ -139,4 +150,5 @@ async def run_room_process(
         stack.enter_context(low_latency_interpreter())
         metrics.health.started(task for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS))
         await stack.enter_async_context(link)
-        return await host.run(stop)
+        tell(LOADED)
+        return await host.run(stop, partial(tell, HAS_ROOM))

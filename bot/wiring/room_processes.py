@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import structlog
 
 from bot.remote.link_token import write_link_token
 from bot.remote.listener import RemoteRoomListener
 from bot.remote.remote_room import GatewayParts, RemoteRoom
-from bot.remote.room_process import RoomProcesses
+from bot.remote.room_processes import RoomProcesses
+from bot.store.claims import claim_room
 from bot.store.history import SessionHistory
 from bot.texts.text import Text
 from bot.wiring.monitoring import room_meter
 from bot.wiring.room_process import require_server
+from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
     from bot.monitoring.metrics import Metrics
     from bot.monitoring.traces import Traces
     from bot.participation.guild_participation import GuildParticipations
+    from bot.remote.address import RoomsAddress
     from bot.remote.link import MessageLink
     from bot.wiring.services import Stores
     from bot.wiring.settings import BotSettings
@@ -33,12 +40,27 @@ if TYPE_CHECKING:
     # Returns what starts a room's process, for the address of this one and the number of the run.
     RoomCommand = Callable[[str, str], Sequence[str]]
 
+# How long the start of a room's next process may wait for it. That one's claim makes the lost one stale anyway.
+FENCE_WITHIN_S = 2.0
 # In the data folder: opens a link to the bot that runs now.
 LINK_FILE = "rooms-link"
+
+log = structlog.get_logger()
 
 NO_SCREENS = Text(
     "Nobody can share a screen while each of my rooms runs in a process of its own; whoever runs me decides that."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RoomStart:
+    """How rooms get their processes. `command`: starts one on this machine. `listen`: where processes of other machines
+    offer themselves, with `token`; None: only this machine has rooms.
+    """
+
+    command: RoomCommand
+    listen: RoomsAddress | None = None
+    token: str = ""
 
 
 def token_file(settings: BotSettings) -> Path:
@@ -50,7 +72,7 @@ async def open_room_processes(
     stack: AsyncExitStack,
     settings: BotSettings,
     stores: Stores,
-    command: RoomCommand,
+    start: RoomStart,
     *,
     participation: GuildParticipations,
     observe: events.Observer,
@@ -62,18 +84,33 @@ async def open_room_processes(
 ) -> Callable[[Place, ListenRequest | None], RemoteRoom]:
     """Listen for rooms' processes, start one that waits, and return what makes a room. Raises `SetupError`.
 
+    Processes of this machine have a listener and a token of their own, so no other machine can take the place of one.
+
     `serve`: see `GatewayParts`.
     """
-    require_server(settings)
+    require_server(settings.storage)
     token = write_link_token(token_file(settings))
     listener: RemoteRoomListener
 
-    processes = RoomProcesses(lambda run_id: command(listener.url, run_id), clock)
+    processes = RoomProcesses(lambda run_id: start.command(listener.url, run_id), clock)
     listener = await stack.enter_async_context(RemoteRoomListener(processes.on_link, tokens=lambda: (token,)))
+    if start.listen is not None:
+        elsewhere = RemoteRoomListener(
+            processes.on_offer, tokens=lambda: (start.token,), host=start.listen.host, port=start.listen.port
+        )
+        await stack.enter_async_context(elsewhere)
+        metrics.add_distant_rooms(lambda: processes.distant_rooms)
     history = SessionHistory(stores.database)
 
     async def speakers_of(session_id: SessionId) -> frozenset[str]:
         return frozenset(await history.speakers(session_id))
+
+    async def fence(guild_id: int) -> None:
+        try:
+            async with asyncio.timeout(FENCE_WITHIN_S), stores.database.writing() as connection:
+                await claim_room(connection, guild_id)
+        except (StoreError, TimeoutError) as error:
+            log.warning("room_not_fenced", guild_id=guild_id, error_class=type(error).__name__)
 
     parts = GatewayParts(
         processes=await stack.enter_async_context(processes),
@@ -87,6 +124,7 @@ async def open_room_processes(
         in_use=stores.in_use,
         upkeeps=stores.upkeeps,
         speakers_of=speakers_of,
+        fence=fence,
         serve=serve,
     )
     return lambda place, listen: RemoteRoom(place, parts, listen)

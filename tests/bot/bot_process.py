@@ -77,6 +77,15 @@ async def roomtone_run(
     """Start `roomtone run` with `folder` as its working and data directory. `options`: of the command; `more`: further
     variables.
     """
+    async with roomtone(local, folder, whisper, "run", *options, token=token, **more) as process:
+        yield process
+
+
+@asynccontextmanager
+async def roomtone(
+    local: LocalDiscord, folder: Path, whisper: Path, *words: str, token: str = "", **more: str
+) -> AsyncIterator[Process]:
+    """Start `roomtone` with these words, as `roomtone_run` does. `token`: of the bot, if the command needs it."""
     # With a settings file in its folder the program does not look for the tester's own.
     (folder / "roomtone.toml").touch()
     own = {
@@ -87,7 +96,7 @@ async def roomtone_run(
         "PYTHONPATH": os.pathsep.join(sys.path),
         **more,
     }
-    async with started([sys.executable, "-m", "bot", "run", *options], local, folder, **own) as process:
+    async with started([sys.executable, "-m", "bot", *words], local, folder, **own) as process:
         yield process
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -14,7 +15,7 @@ import pytest
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import ADA, CLIPS, PATIENCE_S, ada_in, roomtone_run
+from tests.bot.bot_process import ADA, CLIPS, PATIENCE_S, ada_in, roomtone, roomtone_run
 from tests.bot.test_takeover import said, until
 
 if TYPE_CHECKING:
@@ -115,3 +116,55 @@ async def test_rooms_in_processes_need_a_server(tmp_path: Path, whisper_model_di
     assert status == 1
     assert "ROOMTONE_DATABASE_URL" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.rehearsal
+@pytest.mark.postgres
+@pytest.mark.asyncio
+async def test_a_room_on_another_machine_is_drained_and_goes_on(
+    tmp_path: Path, whisper_model_dir: Path, postgres_place: SecretStr
+) -> None:
+    """Two data folders are two machines. The room begins on the one that only has the cluster's token. That one is
+    told to end: the room goes on beside the gateway process, with the same session, and nothing is lost or doubled.
+    """
+    here, north = tmp_path / "here", tmp_path / "north"
+    for folder in (here, north):
+        (folder / "cluster").mkdir(parents=True)
+        (folder / "cluster" / "token").write_text("a" * 64, "ascii")
+    url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    listening = ("--rooms", "processes", "--rooms-listen", address)
+    offering = ("cluster", "rooms", "--gateway", address, "--rooms", "2", "--name", "north")
+    async with (
+        LocalDiscord() as local,
+        ada_in(local) as ada,
+        roomtone_run(local, here, whisper_model_dir, *listening, **url) as bot,
+    ):
+        await bot.says("is on Discord")
+        async with roomtone(local, north, whisper_model_dir, *offering, **url) as machine:
+            await until(lambda: len(logged(here, "room_process_offered")) == 1, "the other machine's process")
+            await local.invoke(ADA, "join")
+            await until(lambda: len(logged(north, "room_opened")) == 1, "the room on the other machine")
+            await met(ada)
+            await local.invoke(ADA, "quiet")
+            await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
+            await until(lambda: len(said(postgres_place)) == 1, "the first turn")
+            status, err = await machine.ends(signal.SIGTERM)
+            assert (status, err.count("Traceback")) == (0, 0)
+        await until(lambda: len(logged(here, "room_opened")) == 1, "the room here")
+        await met(ada)
+        await ada.say(Clip.load(CLIPS / "3-ada.ogg"))
+        await until(lambda: len(said(postgres_place)) == 2, "a turn here")
+        await local.invoke(ADA, "leave")
+        await until(lambda: len(logged(here, "session_ended")) == 1, "the session's end")
+        status, err = await bot.ends(signal.SIGTERM)
+        assert (status, err.count("Traceback")) == (0, 0)
+    assert [line["machine"] for line in logged(here, "room_placed")] == ["north", "here"]
+    assert [line["resumed"] for line in logged(here, "room_opened")] == [True]
+    assert [*running(here), *running(north)] == []
+    with psycopg.connect(postgres_place.get_secret_value()) as database:
+        numbers = [seq for (seq,) in database.execute("SELECT seq FROM turns ORDER BY seq").fetchall()]
+        sessions = database.execute("SELECT count(*) FROM sessions").fetchone()
+    assert (numbers, sessions) == (list(range(len(numbers))), (1,))

@@ -359,7 +359,10 @@ async def test_another_version_is_refused_with_a_sentence() -> None:
     assert links == []
 
 
-@pytest.mark.parametrize("frame", ["nonsense", '{"kind":"tell","name":"Hello"}\n{"version":1}', '{"kind":"ask"}\n{}'])
+@pytest.mark.parametrize(
+    "frame",
+    ["nonsense", f'{{"kind":"tell","name":"Hello"}}\n{{"version":{PROTOCOL_VERSION}}}', '{"kind":"ask"}\n{}'],
+)
 @pytest.mark.asyncio
 async def test_who_does_not_introduce_itself_is_refused(frame: str) -> None:
     """Nobody gets such a link."""

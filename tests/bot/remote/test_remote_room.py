@@ -20,8 +20,10 @@ from bot.models.voices import DEFAULT_VOICE
 from bot.participation.costs import Cost
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
+from bot.remote.hello import RoomIdentity
 from bot.remote.remote_room import GONE, GatewayParts, RemoteRoom
-from bot.remote.room_host import NOT_WANTED, RoomHost, ToldStores
+from bot.remote.room_host import NOT_WANTED, UNUSED_AWAY_S, RoomHost, ToldStores
+from bot.remote.room_process import THIS_MACHINE
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.remote.wire_error import OtherProcessError
 from bot.room.endings import ProcessLostError
@@ -157,6 +159,8 @@ class DistantRoom:
 class FakeProcess:
     """A process with one end of a real link. `died`: set once it is gone."""
 
+    machine = THIS_MACHINE
+
     def __init__(self, link: MessageLink) -> None:
         self.link = link
         self.died = asyncio.Event()
@@ -203,6 +207,8 @@ class House:
         self.seen: list[events.Event] = []
         self.shown: list[tuple[str, ShownMemory]] = []
         self.in_use: set[SessionId] = set()
+        # The servers whose rooms were made stale.
+        self.fenced: list[int] = []
         self.upkeeps: WeakSet[Any] = WeakSet()
         self.process: FakeProcess | None = None
 
@@ -231,6 +237,9 @@ class House:
         async def speakers_of(_: SessionId) -> frozenset[str]:
             return frozenset({str(BO)})
 
+        async def fence(guild_id: int) -> None:
+            self.fenced.append(guild_id)
+
         parts = GatewayParts(
             processes=cast("Any", SimpleNamespace(taken=taken)),
             participation=self.participation,
@@ -243,6 +252,7 @@ class House:
             in_use=self.in_use,
             upkeeps=self.upkeeps,
             speakers_of=speakers_of,
+            fence=fence,
             serve=lambda *_: nullcontext(),
         )
         return RemoteRoom(FakePlace(), parts, listen)
@@ -341,12 +351,19 @@ async def test_an_opt_out_is_in_effect_in_the_room_before_it_is_confirmed() -> N
         assert memory.allowed_part(TURN).parts == ()
 
 
+@pytest.mark.parametrize(("machine", "fenced"), [(THIS_MACHINE, []), ("north", [10])])
 @pytest.mark.asyncio
-async def test_a_room_that_does_not_confirm_is_ended_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody may be heard in it against their wish; the command succeeds because the process is gone."""
+async def test_a_room_that_does_not_confirm_is_ended_first(
+    monkeypatch: pytest.MonkeyPatch, machine: str, fenced: list[int]
+) -> None:
+    """Nobody may be heard in it against their wish; the command succeeds because the process is gone. One of another
+    machine may live on, so it is fenced off before the command is answered.
+    """
+    monkeypatch.setattr(FakeProcess, "machine", machine)
     monkeypatch.setattr("bot.remote.remote_room.CONFIRM_WITHIN_S", 0.0)
     async with living() as life:
         await life.house.participation.set_opt_out(10, ADA, out=True)
+        assert life.house.fenced == fenced
         with pytest.raises(ProcessLostError):
             await life.task
         assert life.house.process is not None
@@ -459,3 +476,33 @@ async def test_a_process_without_a_room_ends_when_it_is_told() -> None:
         stop = asyncio.Event()
         stop.set()
         assert await houses[0].host.run(stop) == NOT_WANTED
+
+
+@pytest.mark.asyncio
+async def test_a_process_with_a_room_does_not_offer_itself_any_more() -> None:
+    """It introduces itself as its room, so a gateway process that has given it up knows it."""
+    async with living() as life:
+        room = life.ends.room.room
+        assert (room.guild_id, room.channel_id, room.run_id) == (10, 20, "one")
+
+
+@pytest.mark.parametrize(("machine", "waits"), [("", False), ("north", True)])
+@pytest.mark.asyncio
+async def test_a_process_of_another_machine_waits_for_the_next_gateway_process(machine: str, *, waits: bool) -> None:
+    """One of the same machine belongs to the gateway process that started it."""
+    clock, stop = FakeClock(), asyncio.Event()
+
+    async def never_refused() -> None:
+        await asyncio.Event().wait()
+
+    link = SimpleNamespace(
+        away_since=clock.monotonic(), room=RoomIdentity(0, 0, machine=machine), refused=never_refused
+    )
+    host = RoomHost(cast("Any", link), cast("Any", None), health=Health(clock), clock=clock)
+    clock.advance(UNUSED_AWAY_S)
+    hosting = asyncio.create_task(host.run(stop))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert hosting.done() is not waits
+    stop.set()
+    assert await hosting == NOT_WANTED

@@ -15,7 +15,10 @@ from bot.errors import SetupError
 from bot.remote.gateway_link import GatewayLink
 from bot.remote.hello import RoomIdentity, RoomRefusedError
 from bot.remote.listener import RemoteRoomListener
-from bot.remote.room_process import ENDED, FROZEN, SPARE_AFTER_S, RoomProcesses
+from bot.remote.room_child import ENDED, FROZEN
+from bot.remote.room_process import LinkedChild
+from bot.remote.room_processes import RoomProcesses
+from bot.remote.spare_pool import SPARE_AFTER_S
 from tests.bot.remote.peers import TOKEN, until
 from tests.fakes.clock import FakeClock
 
@@ -60,10 +63,16 @@ async def opened() -> AsyncIterator[House]:
         yield house
 
 
+def pid(process: RoomProcess) -> int:
+    """Return the number of a child."""
+    assert isinstance(process, LinkedChild)
+    return process.pid
+
+
 def is_there(process: RoomProcess) -> bool:
     """Return whether the process is there."""
     try:
-        os.kill(process.pid, 0)
+        os.kill(pid(process), 0)
     except ProcessLookupError:
         return False
     return True
@@ -94,12 +103,12 @@ async def test_a_killed_process_and_a_frozen_one_are_told_apart() -> None:
         await house.load(0)
         async with house.processes.taken() as process:
             losing = asyncio.create_task(process.lost())
-            os.kill(process.pid, signal.SIGKILL)
+            os.kill(pid(process), signal.SIGKILL)
             assert await losing == ENDED
         house.clock.advance(SPARE_AFTER_S)
         await house.load(1)
         async with house.processes.taken() as frozen:
-            os.kill(frozen.pid, signal.SIGSTOP)
+            os.kill(pid(frozen), signal.SIGSTOP)
             losing = asyncio.create_task(frozen.lost())
             frozen.link.close()
             assert await losing == FROZEN

@@ -1,0 +1,52 @@
+"""How `roomtone run` and `roomtone cluster rooms` start the processes of rooms."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bot.wiring.room_processes import RoomStart
+    from config.schema import Settings
+
+
+class RoomPlacement(StrEnum):
+    """Where rooms run."""
+
+    HERE = "here"
+    PROCESSES = "processes"
+
+
+def room_command(cluster: str | None, gateway: str, run_id: str, *, machine: str = "") -> list[str]:
+    """Return the command of a room's process. It reads the same settings as this one."""
+    more = [] if cluster is None else ["--cluster", cluster]
+    named = ["--machine", machine] if machine else []
+    return [sys.executable, "-m", "bot", "room", gateway, run_id, *more, *named]
+
+
+def room_start(settings: Settings, rooms: RoomPlacement, listen: str | None, cluster: str | None) -> RoomStart | None:
+    """Return how rooms get processes of their own; None: they get none. Raises `SetupError`.
+
+    `listen`: HOST:PORT for other machines, for which the cluster's token is made if there is none.
+    """
+    from bot.errors import SetupError
+
+    if rooms is RoomPlacement.HERE:
+        if listen is not None:
+            raise SetupError("--rooms-listen is for rooms in processes of their own. Add --rooms processes.")
+        return None
+    from bot.wiring.room_processes import RoomStart
+
+    command = partial(room_command, cluster)
+    if listen is None:
+        return RoomStart(command)
+    from bot.cli.environment import cluster_folder
+    from bot.cluster.address import read_token
+    from bot.cluster.node import make_token
+    from bot.remote.address import RoomsAddress
+
+    address, folder = RoomsAddress.parsed(listen), cluster_folder(settings)
+    make_token(folder)
+    return RoomStart(command, address, read_token(folder))

@@ -1,0 +1,95 @@
+"""The processes that this machine offers to the gateway process of another one, for its rooms.
+
+Each process opens its own link there. Here it only says when it is loaded and when it has got a room, so that the next
+one is loaded; and it hands its room over once this process is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from bot.remote.room_child import RoomChild
+from bot.remote.spare_pool import SparePool
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
+    from collections.abc import Callable, Sequence
+
+    from bot.clock import Clock
+
+log = structlog.get_logger()
+
+# The lines that a room's process writes to who has started it.
+LOADED: Final = "loaded"
+HAS_ROOM: Final = "has-room"
+# Longer than a room's process takes at most before it ends itself.
+HAND_OVER_WITHIN_S = 60.0
+
+
+class RoomMachine:
+    """Keeps one process waiting, and at most `most` of them. `command`: starts one; the number of its run is added."""
+
+    def __init__(self, command: Callable[[str], Sequence[str]], clock: Clock, *, most: int) -> None:
+        self._pool = SparePool(command, self._watched, clock, most=most, stream=asyncio.subprocess.PIPE)
+        self._watching: set[asyncio.Task[None]] = set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Offer processes until `stop` is set; then hand over every room, one after the other.
+
+        *Cancellation*: kills the processes. The gateway process starts their rooms elsewhere.
+        """
+        keeping = asyncio.create_task(self._pool.keep(), name="room-spare")
+        stopping = asyncio.create_task(stop.wait(), name="until-stopped")
+        try:
+            await asyncio.wait({keeping, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if keeping.done():
+                keeping.result()
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+            await self._hand_over()
+        finally:
+            keeping.cancel()
+            stopping.cancel()
+            await self._pool.kill_all()
+            await asyncio.gather(keeping, *self._watching, return_exceptions=True)
+
+    async def _hand_over(self) -> None:
+        """End the process that waits, so that no room comes back here, and then each room's."""
+        processes = self._pool.known
+        if (spare := self._pool.spare) is not None:
+            processes.remove(spare)
+            processes.insert(0, spare)
+        for process in processes:
+            if process.is_alive:
+                log.info("room_process_hands_over", run_id=process.run_id, waits=process is spare)
+                process.hand_over()
+                await process.end(HAND_OVER_WITHIN_S)
+
+    def _watched(self, run_id: str, process: Process) -> RoomChild:
+        child = RoomChild(run_id, process)
+        watching = asyncio.create_task(self._watch(child, process), name=f"room-process-{run_id}")
+        self._watching.add(watching)
+        watching.add_done_callback(self._watching.discard)
+        return child
+
+    async def _watch(self, child: RoomChild, process: Process) -> None:
+        """Take what a process says until it has ended."""
+        saying = asyncio.create_task(self._hear(child, process), name=f"room-process-{child.run_id}-says")
+        try:
+            await process.wait()
+        finally:
+            saying.cancel()
+            self._pool.forget(child)
+
+    async def _hear(self, child: RoomChild, process: Process) -> None:
+        assert process.stdout is not None, "a pipe"
+        while line := await process.stdout.readline():
+            said = line.decode(errors="replace").strip()
+            if said == LOADED:
+                child.on_loaded()
+            elif said == HAS_ROOM and self._pool.spare is child:
+                log.info("room_process_has_room", run_id=child.run_id)
+                self._pool.take()

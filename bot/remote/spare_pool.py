@@ -1,0 +1,142 @@
+"""The processes that this machine has started for rooms, one of them loaded and waiting.
+
+Loading the models takes seconds. A room that is wanted, or has lost its process, gets the one that waits; the next one
+is loaded once the room has had time to begin, because loading takes the processor from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import structlog
+
+from bot.errors import BotError, SetupError
+from bot.remote.room_child import NOT_STARTED, START_WITHIN_S, RoomChild
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
+    from collections.abc import Callable, Sequence
+
+    from bot.clock import Clock
+
+log = structlog.get_logger()
+
+# The room is in its channel by then.
+SPARE_AFTER_S = 10.0
+# After a process that ended before it was loaded; doubled up to the longest.
+FIRST_PAUSE_S = 5.0
+LONGEST_PAUSE_S = 300.0
+
+ChildT = TypeVar("ChildT", bound=RoomChild)
+
+
+class SparePool(Generic[ChildT]):
+    """`command`: starts a process; the number of its run is added. `make`: returns what a started process is here.
+    `most`: how many there are at once; None: any number. `stream`: what standard input and output of a process are.
+
+    *Ownership*: who runs `keep` owns its task; `kill_all` ends every process.
+    """
+
+    def __init__(
+        self,
+        command: Callable[[str], Sequence[str]],
+        make: Callable[[str, Process], ChildT],
+        clock: Clock,
+        *,
+        most: int | None = None,
+        stream: int | None = None,
+    ) -> None:
+        self._command = command
+        self._make = make
+        self._clock = clock
+        self._most = most
+        self._stream = stream
+        self._known: dict[str, ChildT] = {}
+        self._spare: ChildT | None = None
+        self._taken = asyncio.Event()
+        self._forgotten = asyncio.Event()
+
+    @property
+    def known(self) -> list[ChildT]:
+        """Return all processes, oldest first."""
+        return list(self._known.values())
+
+    @property
+    def spare(self) -> ChildT | None:
+        """Return the process that waits, or is being loaded; None if there is none, or it has died."""
+        return self._spare if self._spare is not None and self._spare.is_alive else None
+
+    def find(self, run_id: str) -> ChildT | None:
+        """Return the process of a run."""
+        return self._known.get(run_id)
+
+    def take(self) -> ChildT | None:
+        """Return the spare process, which is none any more; None if there is none."""
+        spare, self._spare = self.spare, None
+        self._taken.set()
+        return spare
+
+    async def start(self) -> ChildT:
+        """Start one more process. Raises `SetupError`."""
+        run_id = secrets.token_hex(8)
+        try:
+            child = await asyncio.create_subprocess_exec(
+                *self._command(run_id),
+                stdin=asyncio.subprocess.DEVNULL if self._stream is None else self._stream,
+                stdout=self._stream,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SetupError(NOT_STARTED) from error
+        process = self._known[run_id] = self._make(run_id, child)
+        log.info("room_process_started", run_id=run_id, pid=child.pid)
+        return process
+
+    def forget(self, process: ChildT) -> None:
+        """Forget a process that has ended."""
+        self._known.pop(process.run_id, None)
+        self._forgotten.set()
+
+    async def kill_all(self) -> None:
+        """End every process at once."""
+        await asyncio.gather(*(process.kill() for process in self.known))
+
+    async def keep(self) -> None:
+        """Have one process loaded and waiting, until this is cancelled."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            await self._until_there_is_room()
+            self._taken.clear()
+            spare: ChildT | None = None
+            try:
+                spare = self._spare = await self.start()
+                await spare.loaded(START_WITHIN_S)
+                pause_s = FIRST_PAUSE_S
+                await self._until_taken(spare)
+                wait_s = SPARE_AFTER_S
+            except BotError as error:
+                log.warning("no_spare_room_process", problem=error, retry_s=pause_s)
+                wait_s, pause_s = pause_s, min(2 * pause_s, LONGEST_PAUSE_S)
+            if spare is not None and self._spare is spare:
+                # Nobody has taken it, and it is of no use any more.
+                self._spare = None
+                await spare.kill()
+                self.forget(spare)
+            await self._clock.sleep(wait_s)
+
+    async def _until_there_is_room(self) -> None:
+        while self._most is not None and len(self._known) >= self._most:
+            self._forgotten.clear()
+            await self._forgotten.wait()
+
+    async def _until_taken(self, spare: ChildT) -> None:
+        """Return once a room has taken the process that waits, or it is lost."""
+        taken = asyncio.create_task(self._taken.wait(), name="room-spare-taken")
+        lost = asyncio.create_task(spare.lost(), name="room-spare-lost")
+        try:
+            await asyncio.wait({taken, lost}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            taken.cancel()
+            lost.cancel()

@@ -1,0 +1,107 @@
+"""`roomtone cluster rooms` and `--rooms-listen`: what their words mean, and what a process does without its parent."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.cli.app import run_command_line
+from bot.cli.environment import cluster_folder
+from bot.cli.room import _stop_without_parent
+from bot.cli.room_start import RoomPlacement, room_command, room_start
+from bot.errors import SetupError
+from bot.remote.address import RoomsAddress
+from config.load import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder on a machine with a database server."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "roomtone.toml").touch()
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("ROOMTONE_DATABASE_URL", "postgresql://roomtone@127.0.0.1/roomtone")
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("10.0.0.1:8572", "ws://10.0.0.1:8572/room"),
+        ("rooms.internal:1", "ws://rooms.internal:1/room"),
+        ("[fd00::1]:8572", "ws://[fd00::1]:8572/room"),
+        (" 10.0.0.1:65535 ", "ws://10.0.0.1:65535/room"),
+    ],
+)
+def test_an_address_is_a_host_and_a_port(text: str, url: str) -> None:
+    """Of IPv6, which needs brackets, too."""
+    assert RoomsAddress.parsed(text).url == url
+
+
+@pytest.mark.parametrize("text", ["", "8572", ":8572", "10.0.0.1", "10.0.0.1:", "a:0", "a:65536", "a:b", "a/b:1"])
+def test_what_is_no_address_is_a_sentence(text: str) -> None:
+    """It says how to write one."""
+    with pytest.raises(SetupError, match="Give it as HOST:PORT"):
+        RoomsAddress.parsed(text)
+
+
+def test_the_bot_listens_for_other_machines_only_when_it_is_told(data: Path) -> None:
+    """Then it has the cluster's token, and makes one on the first machine."""
+    settings = load()
+    assert room_start(settings, RoomPlacement.HERE, None, None) is None
+    with pytest.raises(SetupError, match="Add --rooms processes"):
+        room_start(settings, RoomPlacement.HERE, "10.0.0.1:8572", None)
+    alone = room_start(settings, RoomPlacement.PROCESSES, None, None)
+    assert alone is not None
+    assert (alone.listen, (data / "cluster").exists()) == (None, False)
+    start = room_start(settings, RoomPlacement.PROCESSES, "10.0.0.1:8572", "auto")
+    assert start is not None
+    assert start.listen == RoomsAddress("10.0.0.1", 8572)
+    assert start.token == (cluster_folder(settings) / "token").read_text("ascii")
+    assert [*start.command("ws://here", "a")][-5:] == ["room", "ws://here", "a", "--cluster", "auto"]
+    again = room_start(settings, RoomPlacement.PROCESSES, "10.0.0.1:8572", None)
+    assert again is not None
+    assert again.token == start.token
+    assert room_command(None, "ws://there", "b", machine="north")[-4:] == ["ws://there", "b", "--machine", "north"]
+
+
+def test_a_machine_without_what_rooms_need_says_so(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before it has loaded anything: an address, a name, the token, the database."""
+    offering = ["cluster", "rooms", "--gateway", "10.0.0.1:8572"]
+    for words, problem in (
+        (["cluster", "rooms", "--gateway", "10.0.0.1"], "Give it as HOST:PORT"),
+        ([*offering, "--name", "a b"], "is no name of a machine"),
+        (offering, "cannot be read, which is the cluster's token"),
+    ):
+        assert run_command_line(words) == 1
+        assert problem in " ".join(capsys.readouterr().err.split())
+    (data / "cluster").mkdir(parents=True)
+    (data / "cluster" / "token").write_text("a" * 64, "ascii")
+    monkeypatch.delenv("ROOMTONE_DATABASE_URL")
+    assert run_command_line(offering) == 1
+    assert "need PostgreSQL" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.asyncio
+async def test_a_process_hands_its_room_over_when_its_parent_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parent holds the other end of standard input, and writes nothing."""
+    reading, writing = os.pipe()
+    with io.TextIOWrapper(os.fdopen(reading, "rb", buffering=0)) as source:
+        monkeypatch.setattr("sys.stdin", source)
+        stop = asyncio.Event()
+        with _stop_without_parent(stop, watches=True):
+            os.write(writing, b"anything")
+            await asyncio.sleep(0)
+            assert not stop.is_set()
+            os.close(writing)
+            async with asyncio.timeout(10):
+                await stop.wait()

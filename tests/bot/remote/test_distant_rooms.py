@@ -1,0 +1,179 @@
+"""Processes of other machines: they offer themselves, the emptiest machine gets a room, and any of them can be lost."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.remote.gateway_link import GatewayLink
+from bot.remote.hello import RoomIdentity, RoomRefusedError
+from bot.remote.listener import RemoteRoomListener
+from bot.remote.room_process import LOST, THIS_MACHINE
+from bot.remote.room_processes import RoomProcesses, machine_for_room
+from tests.bot.remote.peers import TOKEN, until
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+SLEEPS = (sys.executable, "-c", "import time; time.sleep(600)")
+CLUSTER_TOKEN = "the cluster's token"
+
+
+@pytest.mark.parametrize(
+    ("waiting", "rooms", "chosen"),
+    [
+        ({"north"}, {}, "north"),
+        ({"north", "south"}, {}, "north"),
+        ({"north", "south"}, {"north": 1}, "south"),
+        ({"north", "south"}, {"north": 2, "south": 1, "west": 0}, "south"),
+        ({THIS_MACHINE}, {THIS_MACHINE: 9}, THIS_MACHINE),
+        ({THIS_MACHINE, "north"}, {}, "north"),
+        ({THIS_MACHINE, "north"}, {THIS_MACHINE: 1, "north": 1}, "north"),
+        ({THIS_MACHINE, "north"}, {"north": 1}, THIS_MACHINE),
+        ({THIS_MACHINE, "north", "south"}, {"north": 3, "south": 2, THIS_MACHINE: 2}, "south"),
+    ],
+)
+def test_the_machine_with_the_fewest_rooms_gets_the_next(waiting: set[str], rooms: dict[str, int], chosen: str) -> None:
+    """Among equals rather another machine than the gateway process's own, which has more to do."""
+    assert machine_for_room(waiting, rooms) == chosen
+
+
+class House:
+    """A gateway process with both listeners. Its own processes do nothing; the test opens the links of all."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.started: list[str] = []
+        self.processes = RoomProcesses(self._command, self.clock)
+        self.here = RemoteRoomListener(self.processes.on_link, tokens=lambda: {TOKEN})
+        self.elsewhere = RemoteRoomListener(self.processes.on_offer, tokens=lambda: {CLUSTER_TOKEN})
+        self.links = AsyncExitStack()
+
+    def _command(self, run_id: str) -> tuple[str, ...]:
+        self.started.append(run_id)
+        return SLEEPS
+
+    async def load(self, number: int) -> GatewayLink:
+        """Let the process of this machine with that number be loaded."""
+        await until(lambda: len(self.started) > number)
+        link = GatewayLink(self.here.url, TOKEN, RoomIdentity(0, 0, run_id=self.started[number]))
+        return await self.links.enter_async_context(link)
+
+    async def offer(self, machine: str, run_id: str = "a", *, guild_id: int = 0) -> GatewayLink:
+        """Let a process of another machine offer itself."""
+        room = RoomIdentity(guild_id, 0, run_id=run_id, machine=machine)
+        return await self.links.enter_async_context(GatewayLink(self.elsewhere.url, CLUSTER_TOKEN, room))
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[House]:
+    """Open a house, and end every process."""
+    house = House()
+    async with house.here, house.elsewhere, house.processes, house.links:
+        yield house
+
+
+@pytest.mark.asyncio
+async def test_rooms_go_to_the_machines_in_turn() -> None:
+    """Each takes the process that waits longest on its machine; the gateway's own machine is used like the others."""
+    async with opened() as house, AsyncExitStack() as rooms:
+        await house.load(0)
+        for machine, run_id in (("north", "a"), ("north", "b"), ("south", "c")):
+            await house.offer(machine, run_id)
+        taken = [await rooms.enter_async_context(house.processes.taken()) for _ in range(4)]
+        assert [(process.machine, process.run_id) for process in taken] == [
+            ("north", "a"),
+            ("south", "c"),
+            (THIS_MACHINE, house.started[0]),
+            ("north", "b"),
+        ]
+        assert house.processes.distant_rooms == 3
+        for process in taken:
+            await process.kill()
+    assert house.processes.distant_rooms == 0
+
+
+@pytest.mark.asyncio
+async def test_a_process_that_is_loaded_elsewhere_comes_before_one_that_loads_here() -> None:
+    """Nobody waits for seconds while another machine is ready."""
+    async with opened() as house:
+        await until(lambda: house.started)
+        await house.offer("north")
+        async with house.processes.taken() as process:
+            assert process.machine == "north"
+            await process.kill()
+
+
+@pytest.mark.asyncio
+async def test_an_offer_that_is_gone_is_not_given_to_a_room() -> None:
+    """The room gets a process of this machine instead."""
+    async with opened() as house:
+        await house.load(0)
+        async with AsyncExitStack() as north:
+            room = RoomIdentity(0, 0, run_id="a", machine="north")
+            await north.enter_async_context(GatewayLink(house.elsewhere.url, CLUSTER_TOKEN, room))
+            await until(lambda: house.processes.waiting_machines == {"north", THIS_MACHINE})
+        await until(lambda: house.processes.waiting_machines == {THIS_MACHINE})
+        async with house.processes.taken() as process:
+            assert process.machine == THIS_MACHINE
+            await process.kill()
+
+
+@pytest.mark.asyncio
+async def test_all_rooms_of_a_lost_machine_are_lost_and_go_to_the_others() -> None:
+    """Their links end together. The next processes for them are those that wait elsewhere."""
+    async with opened() as house, AsyncExitStack() as rooms, AsyncExitStack() as north:
+        for run_id in ("a", "b"):
+            room = RoomIdentity(0, 0, run_id=run_id, machine="north")
+            await north.enter_async_context(GatewayLink(house.elsewhere.url, CLUSTER_TOKEN, room))
+        taken = [await rooms.enter_async_context(house.processes.taken()) for _ in range(2)]
+        assert [process.machine for process in taken] == ["north", "north"]
+        losing = [asyncio.create_task(process.lost()) for process in taken]
+        await house.load(0)
+        await house.offer("south", "c")
+        await north.aclose()
+        assert [await each for each in losing] == [LOST, LOST]
+        assert [process.is_alive for process in taken] == [False, False]
+        again = [await rooms.enter_async_context(house.processes.taken()) for _ in range(2)]
+        assert [process.machine for process in again] == ["south", THIS_MACHINE]
+        for process in again:
+            await process.kill()
+
+
+@pytest.mark.asyncio
+async def test_a_process_that_is_given_up_may_not_come_back_with_its_room() -> None:
+    """Its link is closed. It comes back as the room that it has by then, and is refused, so it hands over."""
+    async with opened() as house:
+        link = await house.offer("north")
+        async with house.processes.taken() as process:
+            link.room = RoomIdentity(10, 20, run_id="a", machine="north")
+            await process.kill()
+            assert not process.is_alive
+        assert "given up" in str(await link.refused())
+
+
+@pytest.mark.asyncio
+async def test_who_has_no_cluster_token_or_no_proper_name_is_refused() -> None:
+    """The token of this machine's own processes is none for others, and the other way round."""
+    async with opened() as house:
+        await until(lambda: house.started)
+        child = RoomIdentity(0, 0, run_id=house.started[0])
+        north = RoomIdentity(0, 0, run_id="a", machine="north")
+        for url, token, room, why in (
+            (house.elsewhere.url, TOKEN, north, "refused my token"),
+            (house.elsewhere.url, "guessed", north, "refused my token"),
+            (house.here.url, CLUSTER_TOKEN, child, "refused my token"),
+            (house.here.url, TOKEN, north, "not started by this bot"),
+            (house.elsewhere.url, CLUSTER_TOKEN, child, "not started by this bot"),
+            (house.elsewhere.url, CLUSTER_TOKEN, RoomIdentity(0, 0, machine="a b"), "not started by this bot"),
+            (house.elsewhere.url, CLUSTER_TOKEN, RoomIdentity(0, 0, machine="n" * 65), "not started by this bot"),
+        ):
+            with pytest.raises(RoomRefusedError, match=why):
+                async with GatewayLink(url, token, room):
+                    pass
+        assert house.processes.waiting_machines == set()
