@@ -180,7 +180,7 @@ class MessageLink:
         try:
             return frame_of(head, content, kind)
         except MalformedError as error:
-            log.error("message_not_sent", link=self._name, problem=str(error))  # noqa: TRY400 - it quotes the content
+            log.error("message_not_sent", link=self._name, problem=error)  # noqa: TRY400 - it quotes the content
             raise OtherProcessError(NOT_SENT) from error
         except OtherProcessError as error:
             log.warning("message_not_sent", link=self._name, message_name=head.name, problem=error)
@@ -212,7 +212,7 @@ class MessageLink:
                 self._take(message.data)
             except MalformedError as error:
                 self._refused += 1
-                log.warning("message_refused", link=self._name, problem=str(error))
+                log.warning("message_refused", link=self._name, problem=error)
 
     def _take(self, frame: str) -> None:
         """Handle one frame. Raises `MalformedError`."""

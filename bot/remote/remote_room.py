@@ -368,7 +368,7 @@ class RemoteRoom:
         try:
             event = event_in(told)
         except MalformedError as error:
-            log.warning("room_event_refused", kind=told.kind[:40], problem=str(error))
+            log.warning("room_event_refused", kind=told.kind[:40], problem=error)
             return
         if isinstance(event, events.TurnRecorded):
             self._memory.speakers.update(part.speaker_id for part in event.turn.parts)

@@ -8,12 +8,14 @@ import pytest
 
 from compaction.model import Strategy
 from compaction.settings import CompactionSettings
+from compaction.summary.prompt_texts import LEDGER_VERSION, RECURSIVE_VERSION
 from tests.compaction.rooms import EVENING, Room
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore
 from tests.fakes.virtual_time import run_virtually
 
 RECURSIVE = CompactionSettings(strategy=Strategy.RECURSIVE)
+VERSIONS = {Strategy.LEDGER: LEDGER_VERSION, Strategy.RECURSIVE: RECURSIVE_VERSION}
 
 
 async def fold_until(room: Room, total: int) -> None:
@@ -32,7 +34,7 @@ def test_strategy_is_logged_and_recorded(strategy: Strategy) -> None:
         async with Room(settings=CompactionSettings(strategy=strategy)) as room:
             await fold_until(room, 82)
             assert {line["strategy"] for line in room.logged("voice_context_compaction_completed")} == {strategy.value}
-            assert [each.summariser for each in room.memory.segments] == [f"llm {strategy.value}.v6"] * 3
+            assert [each.summariser for each in room.memory.segments] == [f"llm {VERSIONS[strategy]}"] * 3
 
     run_virtually(main())
 
@@ -74,7 +76,7 @@ def test_outage_under_recursive_is_folded_without_the_model() -> None:
             room.model.mood = Mood.GOOD
             await room.wait(300.0)
             await fold_until(room, 81)
-            assert room.memory.segments[-1].summariser == "llm recursive.v6"
+            assert room.memory.segments[-1].summariser == f"llm {RECURSIVE_VERSION}"
             assert standing_in in room.model.calls[-1].prompt
 
     run_virtually(main())

@@ -19,7 +19,8 @@ from bot.errors import SetupError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SOURCES = Path(__file__).parents[3] / "bot" / "discord"
+BOT = Path(__file__).parents[3] / "bot"
+SOURCES = (BOT / "discord", BOT / "channel")
 
 # A call of discord.py, or a call with a keyword -> the permissions that Discord demands for it. Answers to commands go
 # through the interaction (`interaction.response`, `interaction.followup`) and need none.
@@ -44,8 +45,8 @@ NEEDED = {
 
 
 def calls() -> Iterator[str]:
-    """Yield the calls of bot/discord that `NEEDED` may name."""
-    for path in SOURCES.rglob("*.py"):
+    """Yield the calls of bot/discord and bot/channel that `NEEDED` may name."""
+    for path in (path for folder in SOURCES for path in folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 yield from _names_of(node, node.func)
