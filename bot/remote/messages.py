@@ -13,7 +13,6 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from bot.errors import BotError
 from bot.remote.wire_error import OtherProcessError
 from bot.texts.text import Text
 
@@ -38,8 +37,8 @@ class Request(Generic[AnswerT]):
     __slots__ = ()
 
 
-class MalformedError(BotError):
-    """What came in is no message, or not the one that was expected. For the log; it names no content."""
+class MalformedError(Exception):
+    """What came in is no message, or not the one that was expected. It names no content."""
 
 
 @dataclass(frozen=True, slots=True)
