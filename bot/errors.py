@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 
 class BotError(Exception):
     """Base of the errors of this package. The message is a plain sentence that says what to do.
@@ -24,3 +26,14 @@ class ModelUnknownError(ModelError):
 
 class ModelSourceError(ModelError):
     """A model could not be fetched from one of its sources: network, mirror, disk or the file itself."""
+
+
+@overload
+def first_cause(error: Exception) -> Exception: ...
+@overload
+def first_cause(error: BaseException) -> BaseException: ...
+def first_cause(error: BaseException) -> BaseException:
+    """Return the first error inside a (nested) exception group, or the error itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -7,7 +7,7 @@ import sys
 import structlog
 
 from bot.cli.output import say
-from bot.errors import BotError
+from bot.errors import BotError, first_cause
 from compaction.errors import CompactionError
 from config.errors import ConfigError
 from voice.errors import VoiceError
@@ -58,13 +58,6 @@ def report_failure(error: BaseException) -> int:
         "`python -X dev -m bot` with the same arguments prints."
     )
     return FAILED
-
-
-def first_cause(error: BaseException) -> BaseException:
-    """Return the first error inside a (nested) exception group."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _is_rehearsal_error(error: BaseException) -> bool:

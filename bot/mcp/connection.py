@@ -20,6 +20,7 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from bot.brain.tools.tool import ToolError
+from bot.errors import first_cause
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -195,8 +196,7 @@ def describe_error(error: BaseException) -> str:
     """Return an error in one line; the first error of an exception group. URLs are cut to the host, because the rest
     may contain keys.
     """
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = first_cause(error)
     match error:
         case TimeoutError():
             sentence = "it did not answer in time"

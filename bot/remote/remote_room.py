@@ -17,7 +17,6 @@ import structlog
 from bot import events
 from bot.errors import BotError
 from bot.health import HealthFault
-from bot.participation.costs import Cost
 from bot.remote.event_messages import event_in
 from bot.remote.messages import MalformedError
 from bot.remote.room_messages import (
@@ -26,7 +25,6 @@ from bot.remote.room_messages import (
     CloseRoom,
     CostTold,
     EventTold,
-    ListenOrder,
     MemberMoved,
     MemoryLook,
     OpenRoom,
@@ -40,7 +38,7 @@ from bot.remote.room_messages import (
     TakeOver,
 )
 from bot.remote.room_process import THIS_MACHINE
-from bot.remote.told_guild import told_choice, told_costs, told_participation
+from bot.remote.told_guild import told_choice, told_participation
 from bot.remote.told_memory import ToldMemory
 from bot.remote.wire_error import error_from_wire
 from bot.room.endings import HANDED_OVER, ProcessLostError
@@ -163,16 +161,16 @@ class RemoteRoom:
                 self._forget(guild)
 
     async def _open(self, process: RoomProcess, guild: GuildParticipation) -> None:
-        parts, listen = self._parts, self._listen
+        parts = self._parts
         choice = await parts.choices.choice(guild.guild_id)
         request = OpenRoom(
             guild.guild_id,
             self._place.channel_id,
-            None if listen is None else ListenOrder(listen.target, listen.channel_id),
+            self._listen,
             told_participation(guild),
             told_choice(choice),
             to_json(parts.servers.of(guild.guild_id)),
-            told_costs(guild.costs, parts.clock.monotonic()),
+            tuple(guild.costs.ages(parts.clock.monotonic())),
         )
         self._shown.enter_context(parts.servers.watched(self._on_servers))
         self._shown.enter_context(parts.choices.watched(self._on_choice))
@@ -228,9 +226,7 @@ class RemoteRoom:
         if not self._runs or self._process is None:
             self._early.append(change)
             return
-        person = change.person
-        moved = MemberMoved(person.id, person.name, person.is_bot, person.is_moderator, change.joined)
-        self._process.link.tell(moved)
+        self._process.link.tell(MemberMoved(change))
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         if self._process is None or not self._opened.is_set():
@@ -377,8 +373,7 @@ class RemoteRoom:
 
     def _on_cost(self, told: CostTold) -> None:
         if self._guild is not None:
-            cost = Cost(told.calls, told.tokens, told.spoken_s)
-            self._guild.costs.add(cost, now=self._parts.clock.monotonic())
+            self._guild.costs.add(told.cost, now=self._parts.clock.monotonic())
 
     async def _on_over(self, told: RoomOver) -> None:
         if not self._over.done():

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from bot import events
-from bot.channel.port import MembershipChange, Person
-from bot.errors import BotError, SetupError
+from bot.errors import BotError, SetupError, first_cause
 from bot.models.voices import NO_SUCH_VOICE, find_voice
 from bot.participation.costs import CostLedger
 from bot.remote.event_messages import event_message
@@ -34,7 +33,7 @@ from bot.remote.room_messages import (
     SessionBegun,
     TakeOver,
 )
-from bot.remote.told_guild import apply_participation, choice_in, costs_in
+from bot.remote.told_guild import apply_participation, choice_in
 from bot.remote.wire_error import error_to_wire
 from bot.room.endings import HANDED_OVER
 from bot.texts.text import Text
@@ -195,7 +194,7 @@ class RoomHost:
                 looking.cancel()
             over = RoomOver(reason)
         except Exception as error:
-            cause = _first_error(error)
+            cause = first_cause(error)
             if isinstance(cause, StaleOwnerError):
                 over = RoomOver("taken_over", error_to_wire(cause))
                 log.error("room_taken_over", guild_id=running.told.guild_id, problem=cause)  # noqa: TRY400 - no crash
@@ -242,7 +241,7 @@ class RoomHost:
         stores.servers.apply(told.guild_id, stores.told_servers.tell(told.guild_id, told.servers))
         guild = await self._participation.of_guild(told.guild_id)
         now = self._clock.monotonic()
-        guild.costs = CostLedger.aged(guild.costs.ceiling, costs_in(told.costs), now=now, on_add=self._tell_cost)
+        guild.costs = CostLedger.aged(guild.costs.ceiling, told.costs, now=now, on_add=self._tell_cost)
         guild.consented_in = told.participation.consented_in
         apply_participation(told.participation, guild)
         await self._begin(told.guild_id, told.channel_id)
@@ -284,8 +283,7 @@ class RoomHost:
         self._running.result().room.close(told.reason)
 
     def _on_member_moved(self, told: MemberMoved) -> None:
-        person = Person(told.person_id, told.name, told.is_bot, told.is_moderator)
-        self._running.result().room.on_membership(MembershipChange(person, told.joined))
+        self._running.result().room.on_membership(told.change)
 
     def _on_choice(self, told: ChoiceChanged) -> None:
         self._stores.choices.told = choice_in(told.choice)
@@ -348,10 +346,4 @@ class RoomHost:
             self._link.tell(look)
 
     def _tell_cost(self, cost: Cost) -> None:
-        self._link.tell(CostTold(cost.calls, cost.tokens, cost.spoken_s))
-
-
-def _first_error(error: Exception) -> Exception:
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error
+        self._link.tell(CostTold(cost))

@@ -6,10 +6,11 @@ What the room needs of its voice channel is in `place_messages`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
+from bot.channel.port import ListenRequest, MembershipChange
 from bot.guild import Silence, VoiceMode
 from bot.health import FaultKind
+from bot.participation.costs import Cost
 from bot.remote.messages import Notice, Request
 from bot.remote.wire_error import WireError
 from bot.remote.wire_text import WireText
@@ -44,37 +45,20 @@ class ToldChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldCost:
-    """A cost, and how many seconds ago it was."""
-
-    age_s: float
-    calls: int
-    tokens: int
-    spoken_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class ListenOrder:
-    """The bot only writes down: a `ListenRequest`."""
-
-    target: Literal["file", "thread"]
-    channel_id: int
-
-
-@dataclass(frozen=True, slots=True)
 class OpenRoom(Request[None]):
     """Run this room, once. Answered when it begins; `RoomOver` comes when it has ended.
 
-    `servers`: what the managers have chosen, as `bot.server_settings.to_json` writes it. `costs`: of the last hour.
+    `servers`: what the managers have chosen, as `bot.server_settings.to_json` writes it. `costs`: of the last hour,
+    each with its age in seconds.
     """
 
     guild_id: int
     channel_id: int
-    listen: ListenOrder | None
+    listen: ListenRequest | None
     participation: ToldParticipation
     choice: ToldChoice
     servers: str
-    costs: tuple[ToldCost, ...]
+    costs: tuple[tuple[float, Cost], ...]
 
 
 # -- what a room is told while it runs --------------------------------------------------------------------------------
@@ -116,13 +100,9 @@ class ServersChanged(Notice):
 
 @dataclass(frozen=True, slots=True)
 class MemberMoved(Notice):
-    """Somebody came into the channel or left it: a `MembershipChange`."""
+    """Somebody came into the channel or left it."""
 
-    person_id: int
-    name: str
-    is_bot: bool
-    is_moderator: bool
-    joined: bool
+    change: MembershipChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +174,7 @@ class EventTold(Notice):
 class CostTold(Notice):
     """The room has used this."""
 
-    calls: int
-    tokens: int
-    spoken_s: float
+    cost: Cost
 
 
 @dataclass(frozen=True, slots=True)

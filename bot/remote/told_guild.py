@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from bot.errors import BotError
 from bot.guild import GuildChoice
-from bot.participation.costs import Cost
-from bot.remote.room_messages import ChangeServers, StoreSilence, ToldChoice, ToldCost, ToldParticipation
+from bot.remote.room_messages import ChangeServers, StoreSilence, ToldChoice, ToldParticipation
 from bot.server_settings import from_json, to_json
 from bot.texts.text import sentence_of
 from compaction.errors import StoreError
@@ -20,7 +19,6 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bot.participation.costs import CostLedger
     from bot.participation.guild_participation import GuildParticipation
     from bot.remote.link import Peer
     from bot.remote.messages import Request
@@ -125,13 +123,3 @@ def told_choice(choice: GuildChoice) -> ToldChoice:
 def choice_in(told: ToldChoice) -> GuildChoice:
     """Return the choice in a message."""
     return GuildChoice(told.mode, told.budget_enabled, told.voice_mode, told.wake_names, told.silence, told.persona)
-
-
-def told_costs(costs: CostLedger, now: float) -> tuple[ToldCost, ...]:
-    """Return the costs of the last hour. `now`: monotonic seconds."""
-    return tuple(ToldCost(age_s, cost.calls, cost.tokens, cost.spoken_s) for age_s, cost in costs.ages(now))
-
-
-def costs_in(told: tuple[ToldCost, ...]) -> list[tuple[float, Cost]]:
-    """Return the costs in a message, each with its age in seconds."""
-    return [(each.age_s, Cost(each.calls, each.tokens, each.spoken_s)) for each in told]

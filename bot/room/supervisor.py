@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 import structlog
 
-from bot.errors import BotError, SetupError
+from bot.errors import BotError, SetupError, first_cause
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
 from bot.room.auto_join import DECLINING_ENDS, Arrival, BotStay, should_go
@@ -368,7 +368,7 @@ class RoomSupervisor:
             return None
         except Exception as error:
             # A crash of one room must not end another.
-            cause = _first_error(error)
+            cause = first_cause(error)
             if isinstance(cause, StaleOwnerError):
                 log.error("room_taken_over", guild_id=guild_id, problem=cause)  # noqa: TRY400 - no crash
                 return cause
@@ -413,9 +413,3 @@ def _people_in(place: Place) -> int:
 
 def _crash_sentence(error: Exception) -> Text:
     return sentence_of(error) if isinstance(error, KNOWN_ERRORS) else Text("Something in me broke.")
-
-
-def _first_error(error: Exception) -> Exception:
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error

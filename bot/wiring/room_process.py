@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.channel.port import ListenRequest
 from bot.clock import SystemClock
 from bot.discord.endpoint import connector
 from bot.errors import SetupError
@@ -143,8 +142,7 @@ async def run_room_process(
         )
 
         def new_room(told: OpenRoom) -> Room:
-            listen = None if told.listen is None else ListenRequest(told.listen.target, told.listen.channel_id)
-            return Room(place, services, listen)
+            return Room(place, services, told.listen)
 
         host.prepare(participation, place.begin, new_room, voices, place.hand_over)
         stack.enter_context(low_latency_interpreter())

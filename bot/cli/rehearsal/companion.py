@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Self
 from bot import events
 from bot.app import RunningBot, running_bot
 from bot.cli.environment import local_zone
-from bot.cli.failures import first_cause
 from bot.clock import SystemClock
+from bot.errors import first_cause
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore

@@ -10,15 +10,14 @@ import pytest
 from bot.guild import GuildChoice, Silence, VoiceMode
 from bot.participation.costs import Cost, CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
-from bot.remote.room_messages import ChangeServers, StoreSilence
+from bot.remote.messages import Head, content_of, frame_of, head_of
+from bot.remote.room_messages import ChangeServers, OpenRoom, StoreSilence
 from bot.remote.told_guild import (
     ToldChoices,
     ToldServerSettings,
     apply_participation,
     choice_in,
-    costs_in,
     told_choice,
-    told_costs,
     told_participation,
 )
 from bot.remote.wire_error import OtherProcessError
@@ -91,7 +90,11 @@ def test_choices_and_costs_arrive_as_they_were() -> None:
     assert choice_in(told_choice(choice)) == choice
     ledger = CostLedger(CostCeiling())
     ledger.add(Cost(1, 20, 3.5), now=100.0)
-    assert costs_in(told_costs(ledger, 130.0)) == [(30.0, Cost(1, 20, 3.5))]
+    told = OpenRoom(GUILD, 5, None, told_participation(a_guild()), told_choice(choice), "{}", tuple(ledger.ages(130.0)))
+    _, body = head_of(frame_of(Head("ask", 1, "OpenRoom"), told, OpenRoom))
+    arrived: OpenRoom = content_of(body, OpenRoom)
+    assert choice_in(arrived.choice) == choice
+    assert arrived.costs == ((30.0, Cost(1, 20, 3.5)),)
 
 
 @pytest.mark.asyncio

@@ -13,12 +13,12 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, assert_never
 
 from bot.channel.port import MembershipChange, Person
-from bot.cli.failures import first_cause
 from bot.cli.rehearsal.companion import ProblemLogHandler, observations
 from bot.cli.rehearsal.written.audio import ScriptedRecognizer, make_speech, speech_duration_s
 from bot.cli.rehearsal.written.channel import WrittenChannel
 from bot.cli.rehearsal.written.clock import ManualClock
 from bot.cli.rehearsal.written.services import BOT_NAME, open_written_services
+from bot.errors import first_cause
 from bot.room.membership import TURN_EVERY_S
 from bot.room.room import CHECK_ROOM_S, Room
 from rehearsal.judge.written_evening import build_written_report
