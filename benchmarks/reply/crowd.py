@@ -1,7 +1,8 @@
 """Measure what telling who is addressed costs in a crowd, in processor time of the event loop's thread.
 
-The crowds are invented: names of ordinary words, and names made to resemble the words of a text of 400 words. Every
-text is new, as what people say is, so nothing is remembered from the one before.
+The crowds are invented: names of ordinary words, and names made to resemble the words of a text of 400 words, without
+and with pauses between these, at which a name may be called. Every text is new, as what people say is, so nothing is
+remembered from the one before.
 """
 
 from __future__ import annotations
@@ -51,6 +52,14 @@ def measure_crowd() -> dict[str, Json]:
         "99 people, names of the same letters, 400 different words": (
             _names(random, scrambled, 4, 99),
             " ".join(scrambled),
+        ),
+        "99 people, names of the text's words, a pause after each of 400 words": (
+            _names(random, syllables, 5, 99),
+            ", ".join(syllables),
+        ),
+        "99 people, names of the same letters, a pause after each of 400 words": (
+            _names(random, scrambled, 4, 99),
+            ", ".join(scrambled),
         ),
     }
     times = {label: _times_ms(names, text) for label, (names, text) in crowds.items()}

@@ -56,10 +56,10 @@ MOST_DISTANCE = 0.11
 MOST_DISTANCE_IN_CALL = 0.16
 # What one text may cost. Compared by sound: different words (half a minute of talk has 60), stretches of several words,
 # and names that have a word in common with the text. Compared by letters: stretches. Looked at: places of names.
-MOST_HEARD = 96
+MOST_HEARD = 64
 MOST_JOINED = 32
 MOST_NAMES = 32
-MOST_WRITTEN = 320
+MOST_WRITTEN = 192
 MOST_PLACES = 48
 
 
@@ -94,6 +94,13 @@ class _Stretch(NamedTuple):
 _NOWHERE = frozenset[int]()
 
 
+class CallEdges(NamedTuple):
+    """Where a call may begin, and where one may end, for each word: a place that has neither is a mere mention."""
+
+    begins: Sequence[bool]
+    ends: Sequence[bool]
+
+
 @dataclass(frozen=True, slots=True)
 class FoundNames:
     """The places of each name, in order. If several begin at a word, the shortest counts.
@@ -112,11 +119,17 @@ def prepare(name: str) -> SpokenName | None:
     return SpokenName("".join(bare), "".join(phonemes_of(bare)), len(bare)) if bare else None
 
 
-def find_each(words: SpokenWords, names: Sequence[SpokenName], *, most_words: int = MOST_WORDS) -> FoundNames:
+def find_each(
+    words: SpokenWords,
+    names: Sequence[SpokenName],
+    *,
+    most_words: int = MOST_WORDS,
+    within: CallEdges | None = None,
+) -> FoundNames:
     """Find the places of each of `names`. `most_words`: a name is written as at most so many words, or as many as its
-    own spelling has.
+    own spelling has. `within`: only places that begin or end where a call may are looked for, which are few.
     """
-    search = _Search(words, names, most_words)
+    search = _Search(words, names, most_words, within)
     search.find_written()
     search.find_sounding()
     nowhere: tuple[NamePosition, ...] = ()
@@ -135,9 +148,12 @@ def shortest(places: Iterable[NamePosition]) -> tuple[NamePosition, ...]:
 class _Search:
     """One search. `found`: the places of each name."""
 
-    def __init__(self, words: SpokenWords, names: Sequence[SpokenName], most_words: int) -> None:
+    def __init__(
+        self, words: SpokenWords, names: Sequence[SpokenName], most_words: int, within: CallEdges | None
+    ) -> None:
         self._words = words
         self._names = names
+        self._within = within
         self._most = [max(most_words, name.words) for name in names]
         self.found: list[set[NamePosition]] = [set() for _ in names]
         self.compared = 0
@@ -147,20 +163,23 @@ class _Search:
 
     def find_written(self) -> None:
         """Find the names that are written as they are, in however many words; with an s for a possessive too."""
-        words, bare, joined = self._words, self._words.bare, "".join(self._words.bare)
+        words, bare, joined, within = self._words, self._words.bare, "".join(self._words.bare), self._within
         numbers: dict[str, list[int]] = {}
         for number, name in enumerate(self._names):
             numbers.setdefault(name.joined, []).append(number)
         begins = {written[:2] for written in numbers} | {written[0] for written in numbers}
         most, longest = max(self._most, default=0), max(map(len, numbers), default=0)
         ends = list(accumulate(map(len, bare)))
+        nearest = _nearest_ends(within) if within is not None else range(len(bare))
         for first, word in enumerate(bare):
-            if word[:2] not in begins:
+            if word[:2] not in begins or nearest[first] >= first + most:
                 continue
             begin = ends[first] - len(word)
             for last in range(first, min(first + most, len(words))):
                 if ends[last] - begin > longest + 1:
                     break
+                if within is not None and not (within.begins[first] or within.ends[last]):
+                    continue
                 if not self._looks():
                     return
                 written = joined[begin : ends[last]]
@@ -181,7 +200,7 @@ class _Search:
             return
         self.left_out += max(0, len(numbers) - MOST_NAMES)
         numbers, words = numbers[:MOST_NAMES], self._words
-        single, left_out = _single(words)
+        single, left_out = _single(words, self._within)
         several, more_left_out = _several(words, max(self._most[number] for number in numbers))
         heard = [*single, *several]
         shares = [MOST_DISTANCE_IN_CALL if each.in_call else MOST_DISTANCE for each in heard]
@@ -190,8 +209,9 @@ class _Search:
         self.left_out += near.left_out + left_out + more_left_out
         near_words = {heard[of_heard].word for of_heard, _, _ in near.pairs}
         positions: dict[str, list[int]] = {}
+        within = self._within
         for at, word in enumerate(words.bare):
-            if word in near_words:
+            if word in near_words and (within is None or within.begins[at] or within.ends[at]):
                 positions.setdefault(word, []).append(at)
         for of_heard, of_name, distance in near.pairs:
             number, stretch = numbers[of_name], heard[of_heard]
@@ -200,7 +220,7 @@ class _Search:
                 if share <= MOST_DISTANCE_IN_CALL and stretch.place.last - stretch.place.first < self._most[number]:
                     self._add(number, stretch.place)
                 continue
-            for at in positions[stretch.word]:
+            for at in positions.get(stretch.word, ()):
                 if not self._looks():
                     return
                 in_call = at in stretch.in_call
@@ -233,29 +253,43 @@ class _Search:
             self.left_out += 1
 
 
-@lru_cache(maxsize=8)
-def _single(words: SpokenWords) -> tuple[tuple[_Stretch, ...], int]:
+def _nearest_ends(edges: CallEdges) -> list[int]:
+    """Return for each word the nearest one from it on at which what begins there may end."""
+    nearest, found = [], len(edges.ends)
+    for at in range(len(edges.ends) - 1, -1, -1):
+        if edges.ends[at]:
+            found = at
+        nearest.append(at if edges.begins[at] else found)
+    nearest.reverse()
+    return nearest
+
+
+def _single(words: SpokenWords, within: CallEdges | None) -> tuple[list[_Stretch], int]:
     """Return the words that may be a name, those in the position of a call first, and how many the bound left out."""
+    begins, ends = _call_edges(words)
+    bare = words.bare
     called: dict[str, set[int]] = {}
-    for place in _calls(words, 1):
-        called.setdefault(words.bare[place.first], set()).add(place.first)
-    different = [*called, *(word for word in dict.fromkeys(words.bare) if word not in called)]
+    for at, word in enumerate(bare):
+        if begins[at] and ends[at] and words.texts[at] not in _NUMBERS:
+            called.setdefault(word, set()).add(at)
+    elsewhere = bare if within is None else [word for word, *edges in zip(bare, *within, strict=True) if any(edges)]
+    different = [*called, *(word for word in dict.fromkeys(elsewhere) if word not in called)]
     kept = different[:MOST_HEARD]
-    stretches = tuple(
+    stretches = [
         _Stretch(sound, word, called.get(word, _NOWHERE))
-        for word, sound in zip(kept, phonemes_of(kept), strict=True)
+        for word, sound in zip(kept, _sounds_of(words, kept), strict=True)
         if 0 < len(sound) <= LONGEST
-    )
+    ]
     return stretches, len(different) - len(kept)
 
 
 def _several(words: SpokenWords, most: int) -> tuple[list[_Stretch], int]:
     """Return the stretches of up to `most` words in the position of a call, and whether the bound left any out."""
-    places = (place for place in _calls(words, most) if place.first != place.last)
+    places = _long_calls(words, most)
     kept = list(islice(places, MOST_JOINED))
     left_out = next(places, None) is not None
     spelled = list(dict.fromkeys(word for place in kept for word in words.bare[place.first : place.last + 1]))
-    sounds = dict(zip(spelled, phonemes_of(spelled), strict=True))
+    sounds = dict(zip(spelled, _sounds_of(words, spelled), strict=True))
     stretches = []
     for place in kept:
         sound = "".join([sounds[word] for word in words.bare[place.first : place.last + 1]])
@@ -264,16 +298,41 @@ def _several(words: SpokenWords, most: int) -> tuple[list[_Stretch], int]:
     return stretches, int(left_out)
 
 
-def _calls(words: SpokenWords, most: int) -> Iterator[NamePosition]:
-    """Yield the stretches that follow the beginning or a pause, and precede a pause or the end, as a call does."""
-    texts, pauses, end = words.texts, words.pauses, len(words) - 1
-    for first in range(len(words)):
-        if first and not pauses[first - 1] and texts[first - 1] not in GREETINGS:
+def _sounds_of(words: SpokenWords, spelled: Sequence[str]) -> list[str]:
+    """Return the phonemes of some of a text's words, which are searched for the bot's names and for other people's."""
+    known = _known_sounds(words)
+    new = [word for word in spelled if word not in known]
+    known.update(zip(new, phonemes_of(new), strict=True))
+    return [known[word] for word in spelled]
+
+
+@lru_cache(maxsize=8)
+def _known_sounds(words: SpokenWords) -> dict[str, str]:
+    """Return the phonemes of one text's words that are known so far. `words` is the key of the cache."""
+    return {}
+
+
+def _long_calls(words: SpokenWords, most: int) -> Iterator[NamePosition]:
+    """Yield the stretches of two words and more that stand as a call does, between pauses or their like."""
+    texts, pauses = words.texts, words.pauses
+    begins, ends = _call_edges(words)
+    for first, may_begin in enumerate(begins):
+        # A name is not called across a pause.
+        if not may_begin or pauses[first]:
             continue
         for last in range(first, min(first + most, len(words))):
             if texts[last] in _NUMBERS:
                 break
-            if last == end or pauses[last] or texts[last + 1] in _AFTER_CALL:
+            if ends[last] and last > first:
                 yield NamePosition(first, last)
             if pauses[last] or "'" in texts[last]:
                 break  # 'the room's tone'
+
+
+@lru_cache(maxsize=8)
+def _call_edges(words: SpokenWords) -> CallEdges:
+    """Return where a misheard name may begin and end: at a pause, after a greeting, before what follows a call."""
+    texts, pauses = words.texts, words.pauses
+    begins = [pause or text in GREETINGS for text, pause in zip(texts, pauses, strict=True)]
+    ends = [pause or text in _AFTER_CALL for text, pause in zip(texts[1:], pauses, strict=False)]
+    return CallEdges([True, *begins][: len(texts)], [*ends, True][: len(texts)])

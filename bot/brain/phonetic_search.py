@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Comparisons of one text phoneme by phoneme. 25 people whose names are four ordinary words leave 15 for 110 words.
-MOST_COMPARED = 48
+MOST_COMPARED = 32
 # Longer strings are no name: a name of Discord has 32 characters, and an x is two phonemes.
 LONGEST = 64
 # Costs are multiples of 0.05.
@@ -35,6 +35,8 @@ KINDS = (
 # Most weight of one kind that counts, so that the sum of all fits into a byte.
 _MOST_WEIGHT = 255 // len(KINDS)
 _PHONEMES = "".join(phonemes for phonemes, _ in KINDS)
+# Pairs that cannot be near any more are looked for only so often, because that costs as much as going on.
+_ROWS_A_CHECK = 4
 _CODES = 128  # of ASCII letters; 0 fills what is shorter
 
 
@@ -138,24 +140,26 @@ def _distances(
     pair = np.arange(len(at_heard))
     # A column for each pair. `lost`: the cost of losing the name up to each place.
     spoken, names = heard[at_heard].T, meant[at_meant].T
-    ends = np.count_nonzero(names, axis=0)
+    lengths, ends = np.count_nonzero(spoken, axis=0), np.count_nonzero(names, axis=0)
+    stops = set(lengths.tolist())
     lost = np.zeros((len(names) + 1, len(pair)), np.int16)
     np.cumsum(_LOST[names], axis=0, out=lost[1:])
     row = lost
-    for at in range(len(spoken)):
-        sounds = spoken[at, pair]
-        going = sounds != 0
-        found[pair[~going]] = row[ends, np.arange(len(pair))][~going]
-        # Costs never fall along a way through the table: a row that is over its limit everywhere stays so.
-        going &= row.min(axis=0) <= limits
-        if not going.any():
-            return found
-        if not going.all():
-            pair, sounds, names, ends, limits = pair[going], sounds[going], names[:, going], ends[going], limits[going]
-            lost, row = lost[:, going], row[:, going]
+    for at in range(len(spoken) + 1):
+        if at in stops:
+            over = lengths == at
+            found[pair[over]] = row[ends, np.arange(len(pair))][over]
+        if at in stops or at % _ROWS_A_CHECK == 0:
+            # Costs never fall along a way through the table: a row that is over its limit everywhere stays so.
+            going = (lengths > at) & (row.min(axis=0) <= limits)
+            if not going.any():
+                break
+            if not going.all():
+                pair, lengths, ends, limits = pair[going], lengths[going], ends[going], limits[going]
+                spoken, names, lost, row = spoken[:, going], names[:, going], lost[:, going], row[:, going]
+        sounds = spoken[at]
         step = row + _ADDED[sounds]
         np.minimum(step[1:], row[:-1] + _CONFUSED[sounds, names], out=step[1:])
         # The cheapest way to each place, also by losing what lies between.
         row = np.minimum.accumulate(step - lost, axis=0) + lost
-    found[pair] = row[ends, np.arange(len(pair))]
     return found

@@ -10,7 +10,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bot.brain.lexicon import UNSPACED
-from bot.brain.name_search import GREETINGS, MOST_WORDS, NamePosition, SpokenName, find_each, prepare, shortest
+from bot.brain.name_search import (
+    GREETINGS,
+    MOST_WORDS,
+    CallEdges,
+    NamePosition,
+    SpokenName,
+    find_each,
+    prepare,
+    shortest,
+)
 from bot.brain.spoken_words import spoken_words
 
 if TYPE_CHECKING:
@@ -110,6 +119,13 @@ def is_call(words: SpokenWords, place: NamePosition) -> bool:
         past = after.endswith("ed") and len(after) > _SHORTEST_PAST
         return is_question or not (after in _AFTER_MENTION or past)
     return False
+
+
+def call_edges(words: SpokenWords) -> CallEdges:
+    """Return where a name may begin or end that `is_call` takes for a call."""
+    texts, pauses = words.texts, words.pauses
+    begins = [pause or text in _OPENERS for text, pause in zip(texts, pauses, strict=True)]
+    return CallEdges([True, *begins][: len(texts)], [*pauses[:-1], True][: len(texts)])
 
 
 @lru_cache(maxsize=256)

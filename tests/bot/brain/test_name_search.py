@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from bot.brain import name_search, phonetic_search
 from bot.brain.addressing import PersonName, calls_any
-from bot.brain.name_search import FoundNames, SpokenName, find_each, prepare
+from bot.brain.name_search import CallEdges, FoundNames, SpokenName, find_each, prepare
 from bot.brain.spoken_words import SpokenWords
+from bot.brain.wakeword import call_edges, is_call
 from tests.bot.brain.slow_search import find
 
 if TYPE_CHECKING:
@@ -40,6 +41,18 @@ def test_names_are_found_as_a_slow_search_finds_them(text: str, names: list[str]
     found = find_each(words, prepared)
     assert found.left_out == 0
     assert [list(places) for places in found.places] == [find(words, name) for name in prepared]
+
+
+@settings(deadline=None)
+@given(TEXTS, st.lists(NAMES, min_size=1, max_size=5))
+def test_every_call_is_found_where_only_calls_are_looked_for(text: str, names: list[str]) -> None:
+    """A name that is called is found too where only the edges of calls are searched."""
+    words, prepared = SpokenWords(text), _prepared(names)
+    if not len(words):
+        return
+    everywhere, at_calls = find_each(words, prepared), find_each(words, prepared, within=call_edges(words))
+    for places, found in zip(everywhere.places, at_calls.places, strict=True):
+        assert {place for place in places if is_call(words, place)} <= set(found)
 
 
 def _prepared(names: list[str]) -> list[SpokenName]:
@@ -95,9 +108,9 @@ def test_only_names_in_the_text_are_searched_for(monkeypatch: pytest.MonkeyPatch
     people = [PersonName.prepare(f"Somebody{number} Else{number}") for number in range(98)]
     asked: list[int] = []
 
-    def counted(words: SpokenWords, names: list[SpokenName]) -> FoundNames:
+    def counted(words: SpokenWords, names: list[SpokenName], *, within: CallEdges) -> FoundNames:
         asked.append(len(names))
-        return find_each(words, names)
+        return find_each(words, names, within=within)
 
     monkeypatch.setattr("bot.brain.addressing.find_each", counted)
     assert calls_any("Bartholomew, are you coming?", [*people, PersonName.prepare("Bartholomew")])
