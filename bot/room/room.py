@@ -15,7 +15,6 @@ import structlog
 
 from bot import events
 from bot.channel.port import ChatError, ListenRequest
-from bot.dropped_sounds import reasons_text
 from bot.memory.recall import RecallScope
 from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.catch_up_offers import CatchUpOffers
@@ -24,11 +23,12 @@ from bot.room.endings import HANDED_OVER, PROCESS_ENDS
 from bot.room.live_message import OVER, LiveMessage, SessionTally, session_card
 from bot.room.recap import post_recap
 from bot.room.room_faults import RoomFaults
+from bot.room.room_status import room_status, status_before_opening
 from bot.room.tasks import run_for_room
 from bot.room.transcript_writer import TranscriptWriter, read_transcript
 from bot.server_settings import ListenOnly
 from bot.settings import RESUME_WITHIN_S
-from bot.texts.text import Text, counted, joined, sentence_of, verbatim
+from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.folding.events import FoldFailed, FoldLanded
 from voice.queue_figures import QueueFigures
@@ -152,42 +152,23 @@ class Room:
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         if self._conversation is None or not self._opened.is_set():
-            return Text("I am coming to {channel}.", channel=self._place.name)
+            return status_before_opening(self._place)
         async with self._services.using_voice(voice) as synthesizer:
             return await self._conversation.play_sample(voice.sample, synthesizer)
 
     def status(self) -> Text:
-        if self._memory is None or self._conversation is None or not self._opened.is_set():
-            return Text("I am coming to {channel}.", channel=self._place.name)
-        minutes = round((self._clock.monotonic() - self._opened_at) / 60)
-        people = sum(not person.is_bot for person in self._place.members())
-        total = self._memory.total_turns
-        remembered = counted(
-            total, "I remember {count} turn of this session.", "I remember {count} turns of this session."
-        )
-        if self._memory.cursor:
-            remembered = Text(
-                "I remember {count} turns of this session, the first {folded} of them as a summary.",
-                count=total,
-                folded=self._memory.cursor,
-            )
-        return joined(
-            (
-                Text(
-                    "I have been in {channel} for {minutes}, with {people}.",
-                    channel=self._place.name,
-                    minutes=counted(minutes, "{count} minute", "{count} minutes"),
-                    people=counted(people, "{count} person", "{count} people"),
-                ),
-                remembered,
-                _dropped_sentence(self._conversation),
-                _link_sentence(self._link, self._clock.monotonic()),
-                _encryption_sentence(self._link),
-                self._conversation.participation_status(),
-                Text("I answer with {responder}.", responder=self._conversation.responder_name),
-                self._conversation.voice_status(),
-                self._services.health(),
-            )
+        """Return what /status says."""
+        if self._memory is None or self._conversation is None or self._link is None or not self._opened.is_set():
+            return status_before_opening(self._place)
+        now = self._clock.monotonic()
+        return room_status(
+            self._place,
+            self._conversation,
+            self._memory,
+            self._link,
+            health=self._services.health(),
+            open_s=now - self._opened_at,
+            now=now,
         )
 
     def faults(self) -> list[HealthFault]:
@@ -546,39 +527,4 @@ def _session_is_over(longest_h: float) -> Text:
         "This session has lasted {hours}, as long as one may on this server, so I end it and leave. What was said "
         "stays remembered; /join begins a new one.",
         hours=Text("{count} hour", count=1) if longest_h == 1 else Text("{count} hours", count=longest_h),
-    )
-
-
-def _link_sentence(link: Link | None, now: float) -> Text:
-    if link is None:
-        return verbatim("")
-    if link.down_since is None:
-        took_s = link.round_trip_s
-        return verbatim("") if took_s is None else Text("The voice server answers in {ms} ms.", ms=round(1000 * took_s))
-    return Text(
-        "My voice connection broke {seconds} s ago and is being made anew; until then I hear nobody.",
-        seconds=round(now - link.down_since),
-    )
-
-
-def _encryption_sentence(link: Link | None) -> Text:
-    if link is None or link.state != "connected":
-        return verbatim("")
-    if not link.end_to_end:
-        return Text("This call is not end-to-end encrypted, so Discord's servers could listen.")
-    if not link.privacy_code:
-        return Text("This call is end-to-end encrypted.")
-    return Text(
-        "This call is end-to-end encrypted; compare its privacy code with yours: {code}.", code=link.privacy_code
-    )
-
-
-def _dropped_sentence(conversation: Conversation) -> Text:
-    dropped = conversation.dropped
-    if not dropped:
-        return verbatim("")
-    return Text(
-        "I left out {sounds} ({reasons}).",
-        sounds=counted(dropped.total(), "{count} sound", "{count} sounds"),
-        reasons=reasons_text(dropped),
     )

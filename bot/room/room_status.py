@@ -1,0 +1,98 @@
+"""What /status says about an open room, sentence by sentence. Pure: it asks the room's parts how they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.dropped_sounds import reasons_text
+from bot.texts.text import Text, counted, joined, verbatim
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from bot.channel.port import Link, Place
+    from bot.room.conversation import Conversation
+    from compaction.session import SessionMemory
+
+
+def status_before_opening(place: Place) -> Text:
+    """Return the status of a room that has not joined its channel yet."""
+    return Text("I am coming to {channel}.", channel=place.name)
+
+
+def room_status(
+    place: Place,
+    conversation: Conversation,
+    memory: SessionMemory,
+    link: Link,
+    *,
+    health: Text,
+    open_s: float,
+    now: float,
+) -> Text:
+    """Return the status of an open room. `health`: which parts of the process do not work. `open_s`: for how long the
+    room has been open. `now`: monotonic seconds.
+    """
+    people = sum(not person.is_bot for person in place.members())
+    return joined(
+        (
+            Text(
+                "I have been in {channel} for {minutes}, with {people}.",
+                channel=place.name,
+                minutes=counted(round(open_s / 60), "{count} minute", "{count} minutes"),
+                people=counted(people, "{count} person", "{count} people"),
+            ),
+            _memory_sentence(memory),
+            _dropped_sentence(conversation.dropped),
+            _link_sentence(link, now),
+            _encryption_sentence(link),
+            conversation.participation_status(),
+            Text("I answer with {responder}.", responder=conversation.responder_name),
+            conversation.voice_status(),
+            health,
+        )
+    )
+
+
+def _memory_sentence(memory: SessionMemory) -> Text:
+    if memory.cursor:
+        return Text(
+            "I remember {count} turns of this session, the first {folded} of them as a summary.",
+            count=memory.total_turns,
+            folded=memory.cursor,
+        )
+    return counted(
+        memory.total_turns, "I remember {count} turn of this session.", "I remember {count} turns of this session."
+    )
+
+
+def _dropped_sentence(dropped: Counter[str]) -> Text:
+    if not dropped:
+        return verbatim("")
+    return Text(
+        "I left out {sounds} ({reasons}).",
+        sounds=counted(dropped.total(), "{count} sound", "{count} sounds"),
+        reasons=reasons_text(dropped),
+    )
+
+
+def _link_sentence(link: Link, now: float) -> Text:
+    if link.down_since is None:
+        took_s = link.round_trip_s
+        return verbatim("") if took_s is None else Text("The voice server answers in {ms} ms.", ms=round(1000 * took_s))
+    return Text(
+        "My voice connection broke {seconds} s ago and is being made anew; until then I hear nobody.",
+        seconds=round(now - link.down_since),
+    )
+
+
+def _encryption_sentence(link: Link) -> Text:
+    if link.state != "connected":
+        return verbatim("")
+    if not link.end_to_end:
+        return Text("This call is not end-to-end encrypted, so Discord's servers could listen.")
+    if not link.privacy_code:
+        return Text("This call is end-to-end encrypted.")
+    return Text(
+        "This call is end-to-end encrypted; compare its privacy code with yours: {code}.", code=link.privacy_code
+    )
