@@ -7,7 +7,7 @@ It opens the session's memory, joins the channel, owns the conversation's task a
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from bot.channel.port import ChatError, ListenRequest
 from bot.memory.recall import RecallScope
 from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.catch_up_offers import CatchUpOffers
+from bot.room.claim_watch import ClaimWatch
 from bot.room.conversation import Conversation
 from bot.room.endings import HANDED_OVER, PROCESS_ENDS
 from bot.room.live_message import OVER, LiveMessage, SessionTally, session_card
@@ -29,7 +30,7 @@ from bot.room.transcript_writer import TranscriptWriter, read_transcript
 from bot.server_settings import ListenOnly
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text, sentence_of
-from compaction.errors import StaleOwnerError, StoreError
+from compaction.errors import StoreError
 from compaction.folding.events import FoldFailed, FoldLanded
 from voice.queue_figures import QueueFigures
 
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from bot.room.services import RoomServices
     from bot.screen.room import RoomScreens
     from bot.server_settings import ServerSettings
-    from bot.store.claims import RoomClaim
     from bot.store.sessions import OpenedSession
     from compaction.folding.events import CompactionEvent
     from compaction.model import Note, SessionId, Turn
@@ -56,8 +56,6 @@ log = structlog.get_logger()
 
 # How often to check whether the bot is alone, and to report the packet counters.
 CHECK_ROOM_S = 5.0
-# How long the bot waits for the database when it asks whether the room is still its own.
-CLAIM_CHECK_S = 1.0
 # How often Discord is asked what newcomers and what all people present may do.
 CHECK_NEWCOMERS_S = 2.0
 REFRESH_RIGHTS_S = 30.0
@@ -208,12 +206,13 @@ class Room:
         self, opened: OpenedSession, conversation: Conversation, screens: RoomScreens | None, guild: GuildParticipation
     ) -> str:
         """Join the channel and run until asked to leave; return the reason."""
+        claim_watch = ClaimWatch(self._services.sessions, opened.claim, self._clock)
         connection = self._place.connect(
             conversation.playback,
             conversation.hear,
             excludes=self._excludes_sound,
             on_change=self._on_link_change,
-            is_owner=lambda: self._is_owner(opened.claim),
+            is_owner=claim_watch.is_owner,
             claim=opened.claim.number,
         )
         notice = self._services.notice.for_room(self._settings.notice, listen=self._listen)
@@ -230,10 +229,10 @@ class Room:
                     tasks.create_task(run_for_room(conversation.run()), name="conversation"),
                     tasks.create_task(run_for_room(self._record_membership(conversation)), name="membership"),
                     tasks.create_task(run_for_room(checks), name="room-check"),
-                    tasks.create_task(run_for_room(self._watch_link(link, opened.claim)), name="link"),
+                    tasks.create_task(run_for_room(self._watch_link(link, claim_watch)), name="link"),
                     tasks.create_task(run_for_room(self._tell_newcomers(announcer)), name="notices"),
                     tasks.create_task(run_for_room(self._refresh_rights()), name="rights"),
-                    tasks.create_task(run_for_room(self._watch_claim(opened.claim)), name="claim"),
+                    tasks.create_task(run_for_room(claim_watch.run()), name="claim"),
                 ]
                 if self._upkeep is not None:
                     running.append(tasks.create_task(run_for_room(self._upkeep.run()), name="memory-upkeep"))
@@ -395,27 +394,6 @@ class Room:
             if now - alone_since >= (self._settings.leave_when_empty_s or self._services.room.leave_when_empty_s):
                 self.close("empty")
 
-    async def _watch_claim(self, claim: RoomClaim) -> None:
-        """Raise `StaleOwnerError` once another process runs the server's room, also while nobody says anything."""
-        while True:
-            await self._clock.sleep(CHECK_ROOM_S)
-            await self._check_claim(claim)
-
-    async def _check_claim(self, claim: RoomClaim) -> None:
-        """Raise `StaleOwnerError` if another process runs the server's room now."""
-        # A bot whose database does not answer goes on; `RoomFaults` tells of that.
-        with suppress(StoreError, TimeoutError):
-            async with asyncio.timeout(CLAIM_CHECK_S):
-                await self._services.sessions.check(claim)
-
-    async def _is_owner(self, claim: RoomClaim) -> bool:
-        """Return whether the room may change the bot's voice state: a stale room's leaving would deafen the new one."""
-        try:
-            await self._check_claim(claim)
-        except StaleOwnerError:
-            return False
-        return True
-
     async def _store_waiting(self) -> None:
         """Store what the database has refused before, if it takes it now."""
         assert self._memory is not None, "the memory is open while the room runs"
@@ -440,12 +418,12 @@ class Room:
             await self._place.refresh_rights(newcomers_only=not due)
             await self._clock.sleep(CHECK_NEWCOMERS_S)
 
-    async def _watch_link(self, link: Link, claim: RoomClaim) -> None:
+    async def _watch_link(self, link: Link, claim_watch: ClaimWatch) -> None:
         """Wait until the connection ends. Close the room if somebody removed the bot, else raise `LinkError`, or
         `StaleOwnerError` if another process has taken the room over: then Discord has ended this connection for that.
         """
         reason = await link.lost()
-        await self._check_claim(claim)
+        await claim_watch.check()
         if link.removed:
             self.close("expelled")
             return

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from structlog.testing import capture_logs
 
 from bot import events
-from bot.room.room import CHECK_ROOM_S
-from bot.store.claims import STALE, fenced
+from bot.room.claim_watch import CHECK_CLAIM_S, ClaimWatch
+from bot.store.claims import STALE, RoomClaim, fenced
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
-from compaction.errors import StaleOwnerError
+from compaction.errors import StaleOwnerError, StoreError
 from tests.bot.room.test_room import House, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import speech
@@ -79,10 +79,10 @@ async def test_a_room_that_was_taken_over_neither_stores_nor_answers(tmp_path: P
 async def test_a_quiet_room_finds_out_too(tmp_path: Path) -> None:
     """Where nobody says anything, the room asks at intervals whether it still has the server's room."""
     async with two_houses(tmp_path) as (old, new), living(old) as (_, first), living(new) as (_, second):
-        await old.pass_time(CHECK_ROOM_S + 1)
+        await old.pass_time(CHECK_CLAIM_S + 1)
         await settle(first.done)
         assert str(reason(first)) == STALE
-        await new.pass_time(CHECK_ROOM_S + 1)
+        await new.pass_time(CHECK_CLAIM_S + 1)
         assert not second.done()
 
 
@@ -117,3 +117,19 @@ async def test_the_end_of_a_stale_room_does_not_end_the_session(tmp_path: Path) 
             assert isinstance(reason(first), StaleOwnerError)
             (session,) = await new.sessions.recent()
             assert session.ended_at is None
+
+
+class AwayDatabase:
+    """Stands for `Sessions` whose database cannot be reached."""
+
+    async def check(self, claim: RoomClaim) -> None:
+        """Fail as the store does."""
+        raise StoreError("The database does not answer.")
+
+
+@pytest.mark.asyncio
+async def test_a_database_that_is_away_ends_no_room() -> None:
+    """Nobody is taken for another owner because the database fails."""
+    watch = ClaimWatch(cast("Sessions", AwayDatabase()), RoomClaim(10, 1), FakeClock())
+    await watch.check()
+    assert await watch.is_owner()
