@@ -25,6 +25,7 @@ from bot.room.live_message import OVER, LiveMessage, SessionTally, session_card
 from bot.room.recap import post_recap
 from bot.room.room_faults import RoomFaults
 from bot.room.room_status import room_status, status_before_opening
+from bot.room.session_limits import SessionLimits
 from bot.room.tasks import run_for_room
 from bot.room.transcript_writer import TranscriptWriter, read_transcript
 from bot.server_settings import ListenOnly
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How often to check whether the bot is alone, and to report the packet counters.
+# How often to see to the room: measure, store what waits, and end what has reached a limit.
 CHECK_ROOM_S = 5.0
 # How often Discord is asked what newcomers and what all people present may do.
 CHECK_NEWCOMERS_S = 2.0
@@ -368,11 +369,13 @@ class Room:
     async def _check_room(
         self, link: Link, conversation: Conversation, opened: OpenedSession, screens: RoomScreens | None
     ) -> None:
-        """Close the room when the bot has been alone for too long or the session is as long as it may be, report the
-        packet counters, record gathered comings and goings, store what the database has refused before, and let the
-        upkeep see whether another process has changed the memory.
+        """At intervals, report the connection and the queues, record gathered comings and goings, store what the
+        database has refused before, let the upkeep see whether another process has changed the memory, and close the
+        room if the session has reached a limit.
         """
-        alone_since: float | None = None
+        limits = SessionLimits(
+            started_at=opened.session.started_at, leave_when_empty_s=self._services.room.leave_when_empty_s
+        )
         while True:
             await self._clock.sleep(CHECK_ROOM_S)
             self._report_link(link)
@@ -381,18 +384,13 @@ class Room:
             await self._store_waiting()
             if self._upkeep is not None:
                 self._upkeep.on_turn()
-            longest_h = self._settings.longest_session_h
-            if longest_h is not None and self._clock.now() - opened.session.started_at >= longest_h * 3600:
-                await self._place.write(_session_is_over(longest_h))
-                self.close("longest")
-                return
+            accompanied = any(not person.is_bot for person in self._place.members())
             now = self._clock.monotonic()
-            if any(not person.is_bot for person in self._place.members()):
-                alone_since = None
-                continue
-            alone_since = now if alone_since is None else alone_since
-            if now - alone_since >= (self._settings.leave_when_empty_s or self._services.room.leave_when_empty_s):
-                self.close("empty")
+            if reached := limits.check(self._settings, accompanied=accompanied, epoch=self._clock.now(), now=now):
+                if reached.sentence is not None:
+                    await self._place.write(reached.sentence)
+                self.close(reached.reason)
+                return
 
     async def _store_waiting(self) -> None:
         """Store what the database has refused before, if it takes it now."""
@@ -498,11 +496,3 @@ class Room:
     def _report(self, where: str, error: Exception) -> None:
         log.error("room_problem", where=where, problem=error)
         self._observe(events.Problem(where, sentence_of(error), self._clock.monotonic()))
-
-
-def _session_is_over(longest_h: float) -> Text:
-    return Text(
-        "This session has lasted {hours}, as long as one may on this server, so I end it and leave. What was said "
-        "stays remembered; /join begins a new one.",
-        hours=Text("{count} hour", count=1) if longest_h == 1 else Text("{count} hours", count=longest_h),
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.texts.text import Text
@@ -11,11 +11,15 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettings
 
 
-class ReachedLimit(Enum):
-    """Why a session ends by itself. The value is the room's reason in the log."""
+@dataclass(frozen=True, slots=True)
+class ReachedLimit:
+    """Why a session ends by itself. `reason`: the word for the log. `sentence`: what people are told, if anybody is
+    left
+    to read it.
+    """
 
-    LONGEST = "longest"
-    EMPTY = "empty"
+    reason: str
+    sentence: Text | None = None
 
 
 class SessionLimits:
@@ -35,18 +39,17 @@ class SessionLimits:
         """
         longest_h = settings.longest_session_h
         if longest_h is not None and epoch - self._started_at >= longest_h * 3600:
-            return ReachedLimit.LONGEST
+            return ReachedLimit("longest", _too_long(longest_h))
         if accompanied:
             self._alone_since = None
             return None
         if self._alone_since is None:
             self._alone_since = now
         alone_s = now - self._alone_since
-        return ReachedLimit.EMPTY if alone_s >= (settings.leave_when_empty_s or self._leave_when_empty_s) else None
+        return ReachedLimit("empty") if alone_s >= (settings.leave_when_empty_s or self._leave_when_empty_s) else None
 
 
-def too_long_sentence(longest_h: float) -> Text:
-    """Return what people read when a session ends because it is as long as one may be."""
+def _too_long(longest_h: float) -> Text:
     return Text(
         "This session has lasted {hours}, as long as one may on this server, so I end it and leave. What was said "
         "stays remembered; /join begins a new one.",

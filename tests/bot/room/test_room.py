@@ -608,22 +608,6 @@ async def test_a_crash_keeps_the_session_for_the_next_room(tmp_path: Path) -> No
 
 
 @pytest.mark.asyncio
-async def test_an_empty_room_is_left_after_a_while(tmp_path: Path) -> None:
-    """The bot leaves an empty room after the set time. A person who comes back resets the time."""
-    wait_s = RoomSettings().leave_when_empty_s
-    async with a_house(tmp_path) as house, living(house) as (_, task):
-        house.place.people = [OTHER_BOT]
-        await house.pass_time(wait_s - 2 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        house.place.people = [ADA]
-        await house.pass_time(2 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        house.place.people = []
-        await house.pass_time(wait_s - 2 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert not task.done()
-        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert await ended(house, task) == "empty"
-
-
-@pytest.mark.asyncio
 async def test_a_server_chooses_when_an_empty_room_is_left(tmp_path: Path) -> None:
     """A server's own time counts at once, also for a room that is open."""
     async with a_house(tmp_path) as house, living(house) as (_, task):

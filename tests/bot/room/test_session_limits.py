@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.room.session_limits import ReachedLimit, SessionLimits, too_long_sentence
+from bot.room.session_limits import ReachedLimit, SessionLimits
 from bot.server_settings import ServerSettings
 
 STARTED_AT = 1_700_000_000.0
@@ -21,37 +21,42 @@ def limits() -> SessionLimits:
     ("settings", "looks", "expected"),
     [
         (ServerSettings(), [(0, False), (59, False)], None),
-        (ServerSettings(), [(0, False), (60, False)], ReachedLimit.EMPTY),
+        (ServerSettings(), [(0, False), (60, False)], "empty"),
         (ServerSettings(), [(0, True), (600, True)], None),
         (ServerSettings(), [(0, False), (30, True), (40, False), (99, False)], None),
-        (ServerSettings(), [(0, False), (30, True), (40, False), (100, False)], ReachedLimit.EMPTY),
-        (ServerSettings(leave_when_empty_s=5.0), [(0, False), (5, False)], ReachedLimit.EMPTY),
+        (ServerSettings(), [(0, False), (30, True), (40, False), (100, False)], "empty"),
+        (ServerSettings(leave_when_empty_s=5.0), [(0, False), (5, False)], "empty"),
         (ServerSettings(leave_when_empty_s=600.0), [(0, False), (60, False)], None),
     ],
 )
 def test_an_empty_room_is_left_after_the_servers_time(
-    settings: ServerSettings, looks: list[tuple[float, bool]], expected: ReachedLimit | None
+    settings: ServerSettings, looks: list[tuple[float, bool]], expected: str | None
 ) -> None:
     """The time counts from the first look at an empty room; somebody who comes back resets it. `looks`: seconds, and
     whether people are in the channel.
     """
     session = limits()
-    *before, last = [
+    reached = [
         session.check(settings, accompanied=accompanied, epoch=STARTED_AT + at, now=at) for at, accompanied in looks
     ]
-    assert set(before) <= {None}
-    assert last is expected
+    assert reached == [*(None for _ in looks[1:]), None if expected is None else ReachedLimit(expected)]
 
 
 def test_the_length_of_a_session_is_that_of_all_its_rooms() -> None:
     """A room that resumes a session an hour after its start ends it with the first look, also with people in it."""
     settings = ServerSettings(longest_session_h=1)
     assert limits().check(settings, accompanied=True, epoch=STARTED_AT + HOUR_S - 1, now=0.0) is None
-    assert limits().check(settings, accompanied=True, epoch=STARTED_AT + HOUR_S, now=0.0) is ReachedLimit.LONGEST
+    reached = limits().check(settings, accompanied=True, epoch=STARTED_AT + HOUR_S, now=0.0)
+    assert reached is not None
+    assert reached.reason == "longest"
     assert limits().check(ServerSettings(), accompanied=True, epoch=STARTED_AT + 99 * HOUR_S, now=0.0) is None
 
 
 @pytest.mark.parametrize(("longest_h", "length"), [(1, "1 hour,"), (1.5, "1.5 hours,"), (8, "8 hours,")])
 def test_people_read_how_long_a_session_may_last(longest_h: float, length: str) -> None:
     """The sentence says the server's own limit."""
-    assert str(too_long_sentence(longest_h)).startswith(f"This session has lasted {length} as long as one may")
+    reached = limits().check(
+        ServerSettings(longest_session_h=longest_h), accompanied=True, epoch=STARTED_AT + 99 * HOUR_S, now=0.0
+    )
+    assert reached is not None
+    assert str(reached.sentence).startswith(f"This session has lasted {length} as long as one may")
