@@ -21,7 +21,7 @@ from bot.realtime.bridge import RealtimeBridge
 from bot.room.barge_in import BargeInHandler
 from bot.room.hearing import Hearing
 from bot.room.live_message import ANSWERING, LISTENING, SILENT, WRITING
-from bot.room.membership import MembershipGatherer
+from bot.room.membership_recorder import MembershipRecorder
 from bot.room.preemptive_reply import PreemptiveReply, reads_finished
 from bot.room.prompt import PromptBuilder
 from bot.room.reply_recorder import ReplyRecorder
@@ -45,11 +45,10 @@ if TYPE_CHECKING:
     from bot.brain.decider import Decision
     from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.tools.toolbox import Toolbox
-    from bot.channel.port import MembershipChange, Place
+    from bot.channel.port import Place
     from bot.events import SpokenText
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.guild_participation import GuildParticipation
-    from bot.room.membership import MembershipNews
     from bot.room.services import RoomServices
     from bot.screen.room import RoomScreens
     from compaction.model import Note, SessionId, Turn
@@ -120,7 +119,6 @@ class Conversation:
             clock=services.clock,
             replies=self,
         )
-        self._membership = MembershipGatherer()
         self._turn_recorder = TurnRecorder(
             memory, place, own_name=services.brain.name, clock=services.clock, observe=self._on_recorded
         )
@@ -205,6 +203,19 @@ class Conversation:
             on_tentative=self._on_tentative,
             on_resumed=self._preemptive_reply.discard_for,
             excludes=self._participation.excludes,
+        )
+        self.membership = MembershipRecorder(
+            place,
+            memory=memory,
+            participants=self._participants,
+            participation=self._participation,
+            hearing=self._hearing,
+            turn_recorder=self._turn_recorder,
+            upkeep=upkeep,
+            offers_catch_up=lambda: (
+                services.readable is not None and services.servers.of(place.guild_id).offers_catch_up
+            ),
+            clock=services.clock,
         )
 
     # -- life -----------------------------------------------------------------------------------------------
@@ -297,29 +308,6 @@ class Conversation:
                 arrived_at = sound.captured_at + len(sound.pcm) / LISTEN_RATE_HZ
                 self._observe(events.SoundReceived(max(0.0, now - arrived_at), now))
                 return
-
-    async def on_membership(self, change: MembershipChange) -> None:
-        person = change.person
-        self._participants.note_name(person)
-        if change.joined:
-            self._participation.on_joined()
-            if self._upkeep is not None:
-                self._upkeep.on_join([str(person.id)])
-        else:
-            self._participation.on_left(person.id)
-            self._hearing.forget(person.id)
-        if (news := self._membership.handle(change, self._clock.monotonic())) is not None:
-            await self._record_membership(news)
-
-    async def record_gathered_membership(self, *, room_ends: bool = False) -> None:
-        """Record the comings and goings that were gathered, of all people if the room ends."""
-        now = self._clock.monotonic()
-        for news in self._membership.rest(now) if room_ends else self._membership.due(now):
-            await self._record_membership(news)
-
-    async def _record_membership(self, news: MembershipNews) -> None:
-        if not self._participation.excludes(news.person.id):
-            await self._turn_recorder.record_membership(news)
 
     async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
         """Say a sentence with a voice that somebody wants to hear; return why it was not said, or None."""

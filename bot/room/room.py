@@ -17,7 +17,6 @@ from bot import events
 from bot.channel.port import ChatError, ListenRequest
 from bot.memory.recall import RecallScope
 from bot.room.announcer import Announcer, NotAnnouncedError
-from bot.room.catch_up_offers import CatchUpOffers
 from bot.room.claim_watch import ClaimWatch
 from bot.room.conversation import Conversation
 from bot.room.endings import HANDED_OVER, PROCESS_ENDS
@@ -78,7 +77,6 @@ class Room:
         self._writer: TranscriptWriter | None = None
         self._tally = SessionTally()
         self._faults = RoomFaults()
-        self._catch_up_offers = CatchUpOffers()
         self._services = services
         self._clock = services.clock
         self._observe = services.observe
@@ -260,8 +258,8 @@ class Room:
                 if screens is not None:
                     await screens.finish()
                 while not self._membership_changes.empty():
-                    await conversation.on_membership(self._membership_changes.get_nowait())
-                await conversation.record_gathered_membership(room_ends=True)
+                    await conversation.membership.handle(self._membership_changes.get_nowait(), room_ends=True)
+                await conversation.membership.record_gathered(room_ends=True)
                 for task in running:
                     task.cancel()
                 # The next process goes on with what is shown of the session.
@@ -317,20 +315,7 @@ class Room:
 
     async def _record_membership(self, conversation: Conversation) -> None:
         while True:
-            change = await self._membership_changes.get()
-            await self._offer_catch_up(change)
-            await conversation.on_membership(change)
-
-    async def _offer_catch_up(self, change: MembershipChange) -> None:
-        """Offer somebody who comes back what was said, if the server wants it and they may be heard."""
-        assert self._memory is not None, "the memory is open while the room runs"
-        total = self._memory.total_turns
-        away_s = self._catch_up_offers.handle(change, total_turns=total, now=self._clock.monotonic())
-        if away_s is None or self._services.readable is None or self.excludes(change.person.id):
-            return
-        if self._settings.offers_catch_up:
-            offered = await self._place.offer_catch_up(change.person, minutes=round(away_s / 60))
-            log.info("catch_up_offered", user_id=change.person.id, away_s=round(away_s), offered=offered)
+            await conversation.membership.handle(await self._membership_changes.get())
 
     async def _remember_listening(self, session_id: SessionId) -> None:
         """Store that the bot only writes down in this session, or find that it did before a crash of the process."""
@@ -380,7 +365,7 @@ class Room:
             await self._clock.sleep(CHECK_ROOM_S)
             self._report_link(link)
             self._report_queues(link, conversation, screens)
-            await conversation.record_gathered_membership()
+            await conversation.membership.record_gathered()
             await self._store_waiting()
             if self._upkeep is not None:
                 self._upkeep.on_turn()

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReachedLimit:
-    """Why a session ends by itself. `reason`: the word for the log. `sentence`: what people are told, if anybody is
-    left
-    to read it.
+    """Why a session ends by itself. `reason`: the word for the log. `sentence`: what people are told, if
+    anybody is left to read it.
     """
 
     reason: str

@@ -31,7 +31,6 @@ from bot.participation.settings import ParticipationSettings
 from bot.room.announcer import GATHER_S, NotAnnouncedError
 from bot.room.endings import PROCESS_ENDS
 from bot.room.guild_policy import GuildPolicy
-from bot.room.membership import TURN_EVERY_S
 from bot.room.room import CHECK_NEWCOMERS_S, CHECK_ROOM_S, REFRESH_RIGHTS_S, Room
 from bot.room.server_voice import UsualVoice
 from bot.room.services import RoomServices
@@ -549,22 +548,6 @@ async def test_alone_with_one_person_every_word_is_for_the_bot(tmp_path: Path) -
         async with living(house):
             await house.say(ADA.id, "Hello there, how are you?")
             assert (await house.reply(1)).text.startswith("Hello, Ada.")
-
-
-@pytest.mark.asyncio
-async def test_comings_and_goings_are_turns(tmp_path: Path) -> None:
-    """Joining and leaving are recorded as turns, and late words of a person who has left keep their name."""
-    async with a_house(tmp_path) as house, living(house) as (room, _):
-        room.on_membership(MembershipChange(BO, joined=False))
-        house.place.people = [ADA]
-        room.on_membership(MembershipChange(BO, joined=True))
-        await settle(lambda: len(house.turns) == 1)
-        await house.pass_time(TURN_EVERY_S + 2 * CHECK_ROOM_S, step_s=1.0)
-        await settle(lambda: len(house.turns) == 2)
-        assert house.said == ["Bo: Bo left the channel.", "Bo: Bo joined the channel."]
-        assert {turn.kind for turn in house.turns} == {TurnKind.MEMBERSHIP}
-        await house.say(BO.id, "My last words came a little late.")
-        assert house.said[2] == "Bo: My last words came a little late."
 
 
 @pytest.mark.asyncio

@@ -20,7 +20,7 @@ from bot.room.membership import TURN_EVERY_S
 from bot.room.room import CHECK_ROOM_S
 from compaction.budget.messages import MessageToolCall
 from compaction.model import TurnKind
-from tests.bot.room.test_room import TICK_S, a_house, ended, living, settle
+from tests.bot.room.test_room import TICK_S, a_house, living, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO, OTHER_BOT
@@ -355,24 +355,6 @@ async def test_what_happens_twice_in_a_row_is_one_turn(tmp_path: Path) -> None:
         await house.say(BO.id, "[laughter]")
         assert [turn.kind for turn in house.turns] == [TurnKind.MEMBERSHIP] * 2 + [TurnKind.EFFECT] * 3
         assert [line.split(":")[0] for line in house.said] == ["Cy", "Cy", "Ada", "Bo", "Bo"]
-
-
-@pytest.mark.asyncio
-async def test_300_comings_and_goings_are_one_turn_a_minute(tmp_path: Path) -> None:
-    """Somebody who joins and leaves 300 times in five minutes makes one turn a minute. The rest comes at the end."""
-    async with a_house(tmp_path) as house, living(house) as (room, task):
-        for number in range(300):
-            room.on_membership(MembershipChange(CY, joined=number % 2 == 0))
-            await house.pass_time(1.0)
-        await settle(lambda: len(house.turns) >= 5)
-        assert len(house.turns) <= 6
-        assert "times" in house.said[1]
-        room.on_membership(MembershipChange(CY, joined=True))
-        room.close("asked")
-        assert await ended(house, task) == "asked"
-        assert len(house.turns) <= 7
-        # Whether Cy was there when the last minute's turn was made is a matter of which second that was.
-        assert house.said[-1].endswith(("then joined again.", "came back 29 times.", "came back 30 times."))
 
 
 @pytest.mark.asyncio
