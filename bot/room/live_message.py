@@ -50,9 +50,7 @@ class SessionTally:
             self.spoken.update({part.speaker_id for part in event.turn.parts if part.speaker_id.isdecimal()})
 
 
-def session_card(
-    tally: SessionTally, *, doing: Text, minutes: int, cost: Cost, hidden: Callable[[int], bool] = lambda _: False
-) -> Card:
+def session_card(tally: SessionTally, *, doing: Text, minutes: int, cost: Cost, hidden: Callable[[int], bool]) -> Card:
     """Return the message. `doing`: what the bot does now. `hidden`: returns whether a person is left out of it."""
     people = [(number, times) for number, times in tally.spoken.most_common() if not hidden(int(number))]
     named = [verbatim(f"<@{number}> {times}") for number, times in people[:MOST_PEOPLE]]
@@ -77,29 +75,48 @@ def session_card(
 
 
 class LiveMessage:
-    """The message of one room. `card` returns what it shows now.
+    """The message of one room. `doing`: returns what the bot does now. `cost`: returns what the room has cost so far.
+    `hidden`: returns whether a person is left out.
 
-    *Ownership*: the room runs `run` in a task, and calls `finish` when it ends.
+    *Ownership*: the room passes all its events to `on_event`, runs `run` in a task, and calls `finish` when it ends.
     """
 
-    def __init__(self, place: Place, *, card: Callable[[], Card], clock: Clock) -> None:
+    def __init__(
+        self,
+        place: Place,
+        *,
+        doing: Callable[[], Text],
+        cost: Callable[[], Cost],
+        hidden: Callable[[int], bool],
+        clock: Clock,
+    ) -> None:
         self._place = place
-        self._card = card
+        self._doing = doing
+        self._cost = cost
+        self._hidden = hidden
         self._clock = clock
+        self._tally = SessionTally()
+        self._begun_at = clock.monotonic()
         self._shown: Card | None = None
         self._message_id: int | None = None
 
+    def on_event(self, event: events.Event) -> None:
+        self._tally.on_event(event)
+
     async def run(self) -> None:
         """Keep the message up to date. Returns if Discord refuses it."""
-        while await self._show(self._card()):
+        self._begun_at = self._clock.monotonic()
+        while await self._show(self._doing()):
             await self._clock.sleep(EDIT_EVERY_S)
 
-    async def finish(self, last: Card) -> None:
-        """Show a last time how the session went, if there is a message."""
+    async def finish(self, *, session_ends: bool) -> None:
+        """Show a last time how the session went, if there is a message. `session_ends`: no other process goes on."""
         if self._message_id is not None:
-            await self._show(last)
+            await self._show(OVER if session_ends else self._doing())
 
-    async def _show(self, card: Card) -> bool:
+    async def _show(self, doing: Text) -> bool:
+        minutes = round((self._clock.monotonic() - self._begun_at) / 60)
+        card = session_card(self._tally, doing=doing, minutes=minutes, cost=self._cost(), hidden=self._hidden)
         if card == self._shown:
             return True
         self._message_id = await self._place.show_card(card, edits=self._message_id)

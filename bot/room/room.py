@@ -20,7 +20,7 @@ from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.claim_watch import ClaimWatch
 from bot.room.conversation import Conversation
 from bot.room.endings import HANDED_OVER, PROCESS_ENDS
-from bot.room.live_message import OVER, LiveMessage, SessionTally, session_card
+from bot.room.live_message import LiveMessage
 from bot.room.recap import post_recap
 from bot.room.room_faults import RoomFaults
 from bot.room.room_status import room_status, status_before_opening
@@ -38,11 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from contextlib import AbstractContextManager
 
-    from bot.channel.port import Card, Link, MembershipChange, Place
+    from bot.channel.port import Link, MembershipChange, Place
     from bot.health import HealthFault
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice
-    from bot.participation.costs import Cost
     from bot.participation.guild_participation import GuildParticipation
     from bot.room.services import RoomServices
     from bot.screen.room import RoomScreens
@@ -75,7 +74,7 @@ class Room:
         self._place = place
         self._listen = listen
         self._writer: TranscriptWriter | None = None
-        self._tally = SessionTally()
+        self._live_message: LiveMessage | None = None
         self._faults = RoomFaults()
         self._services = services
         self._clock = services.clock
@@ -238,7 +237,13 @@ class Room:
                 if screens is not None:
                     running.append(tasks.create_task(run_for_room(screens.run()), name="screens"))
                 before = guild.costs.total
-                live = LiveMessage(self._place, card=lambda: self._card(conversation, guild, before), clock=self._clock)
+                live = self._live_message = LiveMessage(
+                    self._place,
+                    doing=lambda: conversation.doing,
+                    cost=lambda: guild.costs.total - before,
+                    hidden=conversation.hides,
+                    clock=self._clock,
+                )
                 if self._listen is not None:
                     self._writer = TranscriptWriter(
                         self._place,
@@ -265,7 +270,7 @@ class Room:
                 # The next process goes on with what is shown of the session.
                 if self._writer is not None and reason != HANDED_OVER:
                     await self._writer.finish()
-                await live.finish(self._card(conversation, guild, before, is_over=reason != HANDED_OVER))
+                await live.finish(session_ends=reason != HANDED_OVER)
             self._report_link(link)
             self._report_queues(link, conversation, screens)
         return reason
@@ -336,15 +341,6 @@ class Room:
             self._report("transcript", error)
             await self._place.write(Text("I am leaving. {why}", why=sentence_of(error)))
             self.close("no_transcript")
-
-    def _card(
-        self, conversation: Conversation, guild: GuildParticipation, before: Cost, *, is_over: bool = False
-    ) -> Card:
-        """Return the live message as it is now. `before`: what the server had cost before this room."""
-        doing = OVER if is_over else conversation.doing
-        minutes = round((self._clock.monotonic() - self._opened_at) / 60)
-        cost = guild.costs.total - before
-        return session_card(self._tally, doing=doing, minutes=minutes, cost=cost, hidden=conversation.hides)
 
     @property
     def _settings(self) -> ServerSettings:
@@ -432,8 +428,9 @@ class Room:
 
     def _count(self, event: events.Event) -> None:
         """Let the live message, the transcript and the room's faults know of an event."""
-        self._tally.on_event(event)
         self._faults.on_event(event)
+        if self._live_message is not None:
+            self._live_message.on_event(event)
         if self._writer is not None:
             self._writer.on_event(event)
 

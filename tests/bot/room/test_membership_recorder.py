@@ -77,7 +77,7 @@ async def test_300_comings_and_goings_are_one_turn_a_minute(tmp_path: Path) -> N
 async def test_who_comes_back_is_offered_a_summary(
     tmp_path: Path, settings: ServerSettings, opted_out: bool, offers: list[tuple[str, int]]
 ) -> None:
-    """Somebody who was away for long enough is offered it once, unless the server does not want that or they opted out."""
+    """Somebody who was away for long is offered it once, unless the server does not want that or they opted out."""
     async with a_house(tmp_path) as house:
         reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)
         house.readable = ReadableMemory(reader, cast("Any", None), cast("Any", None))
