@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 _BATCH = 500
 # What a session was not changed from: no import is refused because of it.
 NOTHING_MADE = 2**31
-# An open room takes a change over within this time (`bot.room.room.CHECK_ROOM_S`). Times on the list are whole seconds.
+# An open room takes a change over within this time (`bot.room.joined_channel.CHECK_ROOM_S`). Times on the list are
+# whole seconds.
 _TAKEN_OVER_S = 8.0
 
 

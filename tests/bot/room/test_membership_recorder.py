@@ -10,8 +10,8 @@ from bot.channel.port import MembershipChange, Person
 from bot.memory.readable_memory import ReadableMemory
 from bot.memory.session_reader import SessionReader
 from bot.room.catch_up_offers import LEAST_AWAY_S, LEAST_TURNS
+from bot.room.joined_channel import CHECK_ROOM_S
 from bot.room.membership import TURN_EVERY_S
-from bot.room.room import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from compaction.model import TurnKind
 from tests.bot.room.test_room import TICK_S, a_house, ended, living, settle

@@ -31,7 +31,8 @@ from bot.participation.settings import ParticipationSettings
 from bot.room.announcer import GATHER_S, NotAnnouncedError
 from bot.room.endings import PROCESS_ENDS
 from bot.room.guild_policy import GuildPolicy
-from bot.room.room import CHECK_NEWCOMERS_S, CHECK_ROOM_S, REFRESH_RIGHTS_S, Room
+from bot.room.joined_channel import CHECK_NEWCOMERS_S, CHECK_ROOM_S, REFRESH_RIGHTS_S
+from bot.room.room import Room
 from bot.room.server_voice import UsualVoice
 from bot.room.services import RoomServices
 from bot.server_settings import ServerSettings, no_server_settings

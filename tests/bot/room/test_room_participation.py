@@ -16,8 +16,8 @@ from bot.channel.port import MembershipChange, Person
 from bot.llm.port import ChatModelError
 from bot.participation.participation import CHECK_QUIET_S, MAY_SPEAK, SILENCED
 from bot.participation.settings import ParticipationSettings
+from bot.room.joined_channel import CHECK_ROOM_S
 from bot.room.membership import TURN_EVERY_S
-from bot.room.room import CHECK_ROOM_S
 from compaction.budget.messages import MessageToolCall
 from compaction.model import TurnKind
 from tests.bot.room.test_room import TICK_S, a_house, living, settle

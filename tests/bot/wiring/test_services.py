@@ -20,7 +20,7 @@ from bot.monitoring.metrics import Metrics
 from bot.monitoring.queues import QUEUES
 from bot.monitoring.traces import open_traces
 from bot.participation.guild_participation import GuildParticipations
-from bot.room.room import CHECK_ROOM_S
+from bot.room.joined_channel import CHECK_ROOM_S
 from bot.wiring.dashboard import open_dashboard
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_recollection, open_services, open_stores

@@ -1,0 +1,332 @@
+"""The channel that a room has joined: its voice connection, the notice, the room's tasks, and leaving in order.
+
+`bot.room.room` opens and ends the session around it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot import events
+from bot.channel.port import ChatError
+from bot.room.announcer import Announcer, NotAnnouncedError
+from bot.room.claim_watch import ClaimWatch
+from bot.room.endings import HANDED_OVER, PROCESS_ENDS
+from bot.room.live_message import LiveMessage
+from bot.room.room_faults import RoomFaults
+from bot.room.session_limits import SessionLimits
+from bot.room.tasks import run_for_room
+from bot.room.transcript_writer import TranscriptWriter, read_transcript
+from bot.texts.text import Text, sentence_of
+from compaction.errors import StoreError
+from voice.queue_figures import QueueFigures
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from typing import Any
+
+    from bot.channel.port import Link, ListenRequest, MembershipChange, Place
+    from bot.errors import BotError
+    from bot.health import HealthFault
+    from bot.memory.upkeep import MemoryUpkeep
+    from bot.participation.guild_participation import GuildParticipation
+    from bot.room.conversation import Conversation
+    from bot.room.endings import RoomEnding
+    from bot.room.services import RoomServices
+    from bot.screen.room import RoomScreens
+    from bot.server_settings import ServerSettings
+    from bot.store.sessions import OpenedSession
+    from compaction.session import SessionMemory
+
+log = structlog.get_logger()
+
+# How often to see to the room: measure, store what waits, and end what has reached a limit.
+CHECK_ROOM_S = 5.0
+# How often Discord is asked what newcomers and what all people present may do.
+CHECK_NEWCOMERS_S = 2.0
+REFRESH_RIGHTS_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class RoomSession:
+    """A room's session and the parts that were made for it. `listen`: the bot only writes down there."""
+
+    opened: OpenedSession
+    memory: SessionMemory
+    upkeep: MemoryUpkeep | None
+    guild: GuildParticipation
+    conversation: Conversation
+    screens: RoomScreens | None
+    listen: ListenRequest | None
+
+
+class JoinedChannel:
+    """The channel of one room, from joining to leaving. `membership_changes`: who came and went, as yet unrecorded.
+    `report`: called with the place in the code and the error of each problem.
+
+    *Ownership*: the room awaits `run` and passes all its events to `on_event`. *Cancellation*: the connection is closed
+    and all tasks end; what people say at that moment is lost.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        services: RoomServices,
+        session: RoomSession,
+        *,
+        membership_changes: asyncio.Queue[MembershipChange],
+        ending: RoomEnding,
+        report: Callable[[str, Exception], None],
+    ) -> None:
+        self._place = place
+        self._services = services
+        self._clock = services.clock
+        self._session = session
+        self._conversation = session.conversation
+        self._membership_changes = membership_changes
+        self._ending = ending
+        self._report = report
+        self._link: Link | None = None
+        # Nobody is heard before the notice is given. The connection's thread reads this.
+        self._notice_given = False
+        self._claim_watch = ClaimWatch(services.sessions, session.opened.claim, self._clock)
+        self._faults = RoomFaults()
+        self._announcer = Announcer(
+            place,
+            services.notice.for_room(self._settings.notice, listen=session.listen),
+            speak=self._conversation.speak_notice,
+            clock=self._clock,
+            asks=session.guild.asks,
+        )
+        cost_before = session.guild.costs.total
+        self._live_message = LiveMessage(
+            place,
+            doing=lambda: self._conversation.doing,
+            cost=lambda: session.guild.costs.total - cost_before,
+            hidden=self._conversation.hides,
+            clock=self._clock,
+        )
+        self._writer: TranscriptWriter | None = None
+        if session.listen is not None:
+            self._writer = TranscriptWriter(
+                place,
+                session.listen,
+                excludes=self._conversation.hides,
+                clock=self._clock,
+                read=lambda: read_transcript(session.opened.session, place, services),
+            )
+
+    # -- what the room asks -----------------------------------------------------------------------------------
+
+    @property
+    def link(self) -> Link | None:
+        """Return the voice connection; None before it is there."""
+        return self._link
+
+    def faults(self) -> list[HealthFault]:
+        """Return why nobody is heard here, nobody hears the bot, or nothing is stored."""
+        if self._link is None:
+            return []
+        speaks = self._session.listen is None
+        return self._faults.faults(self._link, audible=self._place.audible, speaks=speaks, now=self._clock.monotonic())
+
+    def on_joined(self) -> None:
+        """Somebody came into the channel. Does not wait."""
+        self._announcer.on_joined()
+
+    def on_event(self, event: events.Event) -> None:
+        """Let the faults, the live message and the transcript know of one of the room's events."""
+        self._faults.on_event(event)
+        self._live_message.on_event(event)
+        if self._writer is not None:
+            self._writer.on_event(event)
+
+    # -- joining and leaving ----------------------------------------------------------------------------------
+
+    async def run(self, on_opened: Callable[[], None]) -> str:
+        """Join, call `on_opened`, stay until the room is asked to end, and return the reason.
+
+        Raises `LinkError`, `StaleOwnerError` or `NotAnnouncedError`, or the error of the task that failed.
+        """
+        connection = self._place.connect(
+            self._conversation.playback,
+            self._conversation.hear,
+            excludes=self._excludes_sound,
+            on_change=self._report_link,
+            is_owner=self._claim_watch.is_owner,
+            claim=self._session.opened.claim.number,
+        )
+        async with connection as link, self._shown_as_listening():
+            self._link = link
+            await self._announcer.begin()
+            self._notice_given = True
+            async with asyncio.TaskGroup() as tasks:
+                running = [tasks.create_task(run_for_room(work), name=name) for name, work in self._work(link)]
+                on_opened()
+                reason = await self._ending.wait()
+                await self._record_the_rest(process_ends=reason in {PROCESS_ENDS, HANDED_OVER})
+                for task in running:
+                    task.cancel()
+                await self._finish_messages(session_ends=reason != HANDED_OVER)
+            self._report_link()
+            self._report_queues(link)
+        return reason
+
+    def _work(self, link: Link) -> Iterator[tuple[str, Coroutine[Any, Any, object]]]:
+        """Yield the name of each of the room's tasks, and what it does."""
+        yield "conversation", self._conversation.run()
+        yield "membership", self._record_membership()
+        yield "room-check", self._check_room(link)
+        yield "link", self._watch_link(link)
+        yield "notices", self._tell_newcomers()
+        yield "rights", self._refresh_rights()
+        yield "claim", self._claim_watch.run()
+        if self._session.upkeep is not None:
+            yield "memory-upkeep", self._session.upkeep.run()
+        if self._session.screens is not None:
+            yield "screens", self._session.screens.run()
+        if self._writer is not None:
+            yield "transcript", self._write_transcript(self._writer)
+        if self._settings.live_message:
+            yield "live-message", self._live_message.run()
+
+    async def _record_the_rest(self, *, process_ends: bool) -> None:
+        """Make turns of the last words, of what a screen showed, and of who came and went."""
+        await self._conversation.finish(process_ends=process_ends)
+        if self._session.screens is not None:
+            await self._session.screens.finish()
+        membership = self._conversation.membership
+        while not self._membership_changes.empty():
+            await membership.handle(self._membership_changes.get_nowait(), room_ends=True)
+        await membership.record_gathered(room_ends=True)
+
+    async def _finish_messages(self, *, session_ends: bool) -> None:
+        """Finish what people read in the chat. The next process goes on with what is shown of a session that lasts."""
+        if self._writer is not None and session_ends:
+            await self._writer.finish()
+        await self._live_message.finish(session_ends=session_ends)
+
+    @asynccontextmanager
+    async def _shown_as_listening(self) -> AsyncIterator[None]:
+        """Remove the mark that the bot listens when the block ends. The announcer sets it."""
+        try:
+            yield
+        finally:
+            await self._place.show_listening(on=False)
+
+    def _excludes_sound(self, user_id: int) -> bool:
+        """Return whether a person's packets are dropped unread. Thread-safe."""
+        return not self._notice_given or self._conversation.excludes(user_id)
+
+    # -- tasks --------------------------------------------------------------------------------------------------
+
+    async def _record_membership(self) -> None:
+        while True:
+            await self._conversation.membership.handle(await self._membership_changes.get())
+
+    async def _tell_newcomers(self) -> None:
+        """Give the notice to people who come later. Leave if that is impossible."""
+        try:
+            await self._announcer.run()
+        except NotAnnouncedError as error:
+            self._notice_given = False
+            await self._leave("not_announced", "notice", error)
+
+    async def _write_transcript(self, writer: TranscriptWriter) -> None:
+        """Write down what is said. Leave if there can be no thread: nobody wants to be heard for nothing."""
+        try:
+            await writer.run()
+        except ChatError as error:
+            await self._leave("no_transcript", "transcript", error)
+
+    async def _leave(self, reason: str, where: str, error: BotError) -> None:
+        self._report(where, error)
+        await self._place.write(Text("I am leaving. {why}", why=sentence_of(error)))
+        self._ending.ask(reason)
+
+    async def _watch_link(self, link: Link) -> None:
+        """Wait until the connection ends. End the room if somebody removed the bot, else raise `LinkError`, or
+        `StaleOwnerError` if another process has taken the room over: then Discord has ended this connection for that.
+        """
+        reason = await link.lost()
+        await self._claim_watch.check()
+        if link.removed:
+            self._ending.ask("expelled")
+            return
+        raise reason
+
+    async def _refresh_rights(self) -> None:
+        """Keep what the people present may do up to date: of newcomers soon, of everybody at intervals."""
+        asked_at = float("-inf")
+        while True:
+            due = self._clock.monotonic() - asked_at >= REFRESH_RIGHTS_S
+            if due:
+                asked_at = self._clock.monotonic()
+            await self._place.refresh_rights(newcomers_only=not due)
+            await self._clock.sleep(CHECK_NEWCOMERS_S)
+
+    async def _check_room(self, link: Link) -> None:
+        """At intervals, report the connection and the queues, record gathered comings and goings, store what the
+        database has refused before, let the upkeep see whether another process has changed the memory, and end the
+        room if the session has reached a limit.
+        """
+        limits = SessionLimits(
+            started_at=self._session.opened.session.started_at,
+            leave_when_empty_s=self._services.room.leave_when_empty_s,
+        )
+        while True:
+            await self._clock.sleep(CHECK_ROOM_S)
+            self._report_link()
+            self._report_queues(link)
+            await self._conversation.membership.record_gathered()
+            await self._store_waiting()
+            if self._session.upkeep is not None:
+                self._session.upkeep.on_turn()
+            accompanied = any(not person.is_bot for person in self._place.members())
+            now = self._clock.monotonic()
+            if reached := limits.check(self._settings, accompanied=accompanied, epoch=self._clock.now(), now=now):
+                if reached.sentence is not None:
+                    await self._place.write(reached.sentence)
+                self._ending.ask(reached.reason)
+                return
+
+    async def _store_waiting(self) -> None:
+        """Store what the database has refused before, if it takes it now."""
+        memory = self._session.memory
+        waiting = memory.unstored_items
+        try:
+            await memory.store_waiting()
+        except StoreError:
+            # The log has the first refusal.
+            self._faults.unstored = True
+            return
+        if self._faults.unstored:
+            log.info("turns_stored_again", count=waiting)
+        self._faults.unstored = False
+
+    # -- measuring ------------------------------------------------------------------------------------------------
+
+    @property
+    def _settings(self) -> ServerSettings:
+        """What the server has chosen, now."""
+        return self._services.servers.of(self._place.guild_id)
+
+    def _report_link(self) -> None:
+        """Tell the state of the connection: a break and a return at once, the packet counters at intervals."""
+        if (link := self._link) is not None:
+            changed = events.LinkChanged(link.state, link.counters, self._clock.monotonic(), link.round_trip_s)
+            self._services.observe(changed)
+
+    def _report_queues(self, link: Link) -> None:
+        waiting = QueueFigures("membership", self._membership_changes.qsize(), None)
+        queues = [link.queue, *self._conversation.queues, waiting]
+        if self._writer is not None:
+            queues.append(self._writer.queue)
+        if self._session.screens is not None:
+            queues.append(self._session.screens.queue)
+        self._services.observe(events.QueuesMeasured(tuple(queues), self._clock.monotonic()))
