@@ -36,6 +36,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "nacl": ("voice.transport", "rehearsal"),
     "ray": ("bot.cluster",),
     "starlette": ("bot.cluster",),
+    "cryptography": ("bot.remote", "rehearsal"),
     "davey": ("voice.transport", "rehearsal"),
     "faster_whisper": ("voice.asr", "benchmarks.asr"),
     "ctranslate2": ("voice.asr",),

@@ -251,5 +251,7 @@ async def _rooms(settings: Settings, gateway: str, most: int, cluster: str | Non
     stop = asyncio.Event()
     with logging_from_settings(settings), stop_on_signals(stop):
         say(f"Offering at most {most} processes to the bot at {gateway}, as {name}. Ctrl-C hands their rooms over.")
-        await RoomMachine(partial(room_command, cluster, address.url, machine=name), SystemClock(), most=most).run(stop)
+        await RoomMachine(partial(room_command, cluster, address.url(), machine=name), SystemClock(), most=most).run(
+            stop
+        )
         say("All rooms are handed over.")

@@ -19,7 +19,7 @@ FAILED = 1
 MISUSED = 2
 # The voice, the rehearsal and reading screens are parts that one chooses.
 INSTALL_PARTS = "In the checkout, run `make setup`, or `uv tool install '.[piper,rehearsal,screen]'`."
-_PARTS = {"cryptography": "rehearsal", "jiwer": "rehearsal", "whisper_normalizer": "rehearsal"}
+_PARTS = {"jiwer": "rehearsal", "whisper_normalizer": "rehearsal"}
 # What shells report for Ctrl-C.
 INTERRUPTED = 130
 

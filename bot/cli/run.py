@@ -58,7 +58,7 @@ def command(
         typer.Option(
             metavar="HOST:PORT",
             help="With --rooms processes: let other machines run rooms too (`roomtone cluster rooms`), which reach "
-            "this one here. Nothing is encrypted: never an address that the internet sees.",
+            "this one here, encrypted, with the cluster's token.",
         ),
     ] = None,
 ) -> None:

@@ -9,6 +9,8 @@ from bot.errors import SetupError
 from bot.remote.hello import ROOM_PATH
 from bot.texts.text import Text
 
+# For processes on the gateway process's own machine.
+LOOPBACK = "127.0.0.1"
 _HIGHEST_PORT = 65_535
 NO_ADDRESS = Text("“{text}” is no address. Give it as HOST:PORT, for example 10.0.0.1:8572.")
 
@@ -30,10 +32,9 @@ class RoomsAddress:
             raise SetupError(NO_ADDRESS.fill(text=text))
         return cls(host, int(port))
 
-    @property
-    def url(self) -> str:
+    def url(self, *, encrypted: bool = True) -> str:
         """Return where a room's process connects to."""
-        return f"ws://{self}{ROOM_PATH}"
+        return f"{'wss' if encrypted else 'ws'}://{self}{ROOM_PATH}"
 
     def __str__(self) -> str:
         """Return what `parsed` understands."""

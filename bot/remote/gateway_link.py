@@ -8,14 +8,27 @@ from typing import TYPE_CHECKING, Self
 
 import aiohttp
 import structlog
+from yarl import URL
 
+from bot.remote.address import LOOPBACK
 from bot.remote.handlers import Handlers
-from bot.remote.hello import AUTHORIZATION, HELLO_S, WRONG_TOKEN, RoomRefusedError, bearer, introduce
+from bot.remote.hello import (
+    AUTHORIZATION,
+    HELLO_S,
+    NO_ENCRYPTION,
+    OTHER_TOKEN,
+    WRONG_TOKEN,
+    RoomRefusedError,
+    bearer,
+    introduce,
+)
 from bot.remote.link import AWAY, HEARTBEAT_S, MessageLink
+from bot.remote.link_encryption import room_encryption
 from bot.remote.messages import MOST_BYTES
 from bot.remote.wire_error import OtherProcessError
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
     from types import TracebackType
 
@@ -32,17 +45,27 @@ LONGEST_PAUSE_S = 2.0
 _UNAUTHORIZED = 401
 
 
+def _access(url: URL, token: str) -> tuple[dict[str, str], ssl.SSLContext | None]:
+    """Return how the token opens a link: by a header on this machine, by TLS beyond it. Raises `SetupError`."""
+    if url.scheme == "wss":
+        return {}, room_encryption(token)
+    assert url.host == LOOPBACK, "a token is sent to this machine alone"
+    return {AUTHORIZATION: bearer(token)}, None
+
+
 class GatewayLink:
     """The link of one room. Implements `Peer`. An async context manager; register handlers before entering it.
 
-    `room`: who introduces itself; set it anew when it is known which room it is. Entering raises `RoomRefusedError`, or
-    `OtherProcessError` if the gateway process cannot be reached.
+    `url`: of a gateway process on this machine (`ws:`), which gets the token, or on another one (`wss:`), to which the
+    token is proved and not sent. `room`: who introduces itself; set it anew when it is known which room it is. Entering
+    raises `RoomRefusedError`, or `OtherProcessError` if the gateway process cannot be reached; making it raises
+    `SetupError` for a token that could be guessed.
     """
 
     def __init__(self, url: str, token: str, room: RoomIdentity, *, heartbeat_s: float = HEARTBEAT_S) -> None:
         self.room = room
         self._url = url
-        self._token = token
+        self._headers, self._tls = _access(URL(url), token)
         self._heartbeat_s = heartbeat_s
         self._handlers = Handlers()
         self._link: MessageLink | None = None
@@ -136,7 +159,8 @@ class GatewayLink:
             async with asyncio.timeout(HELLO_S):
                 socket = await session.ws_connect(
                     self._url,
-                    headers={AUTHORIZATION: bearer(self._token)},
+                    headers=self._headers,
+                    ssl=self._tls or True,
                     heartbeat=self._heartbeat_s,
                     max_msg_size=MOST_BYTES,
                 )
@@ -144,6 +168,14 @@ class GatewayLink:
             if error.status == _UNAUTHORIZED:
                 raise RoomRefusedError(WRONG_TOKEN) from error
             raise
+        except aiohttp.ClientSSLError as error:
+            log.warning("gateway_not_trusted", error_class=type(error).__name__)
+            if self._opened.is_set():
+                # It was there before, so this is somebody else, who shall not end the room by answering.
+                raise
+            is_other = isinstance(error, aiohttp.ClientConnectorCertificateError)
+            why = OTHER_TOKEN if is_other else NO_ENCRYPTION
+            raise RoomRefusedError(why.fill(gateway=URL(self._url).authority)) from error
         async with socket:
             await introduce(socket, self.room)
             link = self._link = MessageLink(socket, self._handlers, name="gateway-link")

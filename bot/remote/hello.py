@@ -1,7 +1,8 @@
 """How a room's process introduces itself to the gateway process, and is admitted or refused.
 
-The token goes with the websocket's request, before there is a websocket. Then the room says which version of the
-messages it speaks and which room it is, and is answered with a welcome or an error.
+On one machine the token goes with the websocket's request, before there is a websocket; between machines TLS proves it
+(`link_encryption`). Then the room says which version of the messages it speaks and which room it is, and is answered
+with a welcome or an error.
 """
 
 from __future__ import annotations
@@ -20,8 +21,6 @@ from bot.remote.wire_error import OtherProcessError, WireError, error_from_wire,
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from bot.remote.link import Socket
 
 # Raised whenever the messages change: two processes of different versions do not talk to each other.
@@ -37,7 +36,21 @@ OTHER_VERSION = Text(
     "Two processes of this bot are of different versions ({theirs} and {ours}). Install the same Roomtone everywhere "
     "and start them again."
 )
-WRONG_TOKEN = Text("Another process of this bot refused my token. Give every machine the cluster's token.")
+WRONG_TOKEN = Text("The bot refused the token of this process. Start the bot again.")
+OTHER_TOKEN = Text(
+    "What answers at {gateway} does not have the token of this machine, so nothing was sent there. Copy the file "
+    "data/cluster/token of the bot's machine to the same place on this one. If they are the same, somebody is in "
+    "between."
+)
+NO_ENCRYPTION = Text(
+    "What answers at {gateway} does not encrypt, so nothing was sent there. Install the same Roomtone everywhere and "
+    "start them again."
+)
+# Told to a Roomtone of before, whose link between machines was not encrypted.
+NOT_ENCRYPTED = Text(
+    "The link between two machines of this bot is encrypted now. Install the same Roomtone everywhere and start them "
+    "again."
+)
 NO_HELLO = Text("Another process of this bot did not introduce itself.")
 
 
@@ -88,10 +101,9 @@ def bearer(token: str) -> str:
     return f"Bearer {token}"
 
 
-def is_known(header: str, tokens: Collection[str]) -> bool:
-    """Return whether a header has one of the tokens."""
-    given = header.encode("utf-8", "surrogateescape")
-    return any(hmac.compare_digest(given, bearer(token).encode()) for token in tokens if token)
+def has_token(header: str, token: str) -> bool:
+    """Return whether a header has the token."""
+    return bool(token) and hmac.compare_digest(header.encode("utf-8", "surrogateescape"), bearer(token).encode())
 
 
 async def introduce(socket: Socket, room: RoomIdentity) -> None:

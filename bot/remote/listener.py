@@ -1,45 +1,51 @@
-"""Where rooms' processes reach the gateway process: a websocket, for who has a token and introduces itself."""
+"""Where rooms' processes reach the gateway process: a websocket, for who has a token and introduces itself.
+
+On this machine the token is in the request. Between machines the link is encrypted, and TLS has asked for the token
+before there is a request (`link_encryption`).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import structlog
 from aiohttp import web
 
 from bot.errors import BotError, SetupError
-from bot.remote.address import RoomsAddress
+from bot.remote.address import LOOPBACK, RoomsAddress
+from bot.remote.encrypted_port import EncryptedPort
 from bot.remote.handlers import Handlers
-from bot.remote.hello import AUTHORIZATION, ROOM_PATH, Admitted, is_known, read_hello, refuse
+from bot.remote.hello import AUTHORIZATION, NOT_ENCRYPTED, ROOM_PATH, Admitted, has_token, read_hello, refuse
 from bot.remote.link import HEARTBEAT_S, MessageLink
+from bot.remote.link_encryption import gateway_encryption
 from bot.remote.messages import MOST_BYTES
 from bot.texts.text import Text
 from bot.web.refusals import RefusalCounter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
     from types import TracebackType
 
     from bot.remote.hello import RoomIdentity
 
 log = structlog.get_logger()
 
-LOOPBACK = "127.0.0.1"
 _REFUSE_S = 2.0
 # Links that are open or being opened. A bot with more rooms than that has more than one process with a token.
 MOST_LINKS = 1_000
 
 
 class RemoteRoomListener:
-    """Listens for rooms' processes. An async context manager.
+    """Listens for rooms' processes. An async context manager. Making one raises `SetupError` for a token that could be
+    guessed.
 
-    `tokens`: returns those that open a link now. `on_link`: gets each room and its link before its first message is
-    read, so that it can register handlers and tell things; it raises a `BotError` to refuse the room. `host`, `port`:
-    another address than this machine's own only if the operator wants one, because nothing is encrypted; port 0: a free
-    one.
+    `token`: opens a link. `on_link`: gets each room and its link before its first message is read, so that it can
+    register handlers and tell things; it raises a `BotError` to refuse the room. `at`: where processes of other
+    machines open theirs, encrypted; None: at a free port of this machine's own address, for the processes on it.
 
     *Ownership*: it runs the links and ends them.
     """
@@ -47,17 +53,17 @@ class RemoteRoomListener:
     def __init__(
         self,
         on_link: Callable[[RoomIdentity, MessageLink], None],
+        token: str,
         *,
-        tokens: Callable[[], Collection[str]],
-        host: str = LOOPBACK,
-        port: int = 0,
+        at: RoomsAddress | None = None,
         heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
         self._on_link = on_link
-        self._tokens = tokens
-        self._host, self._port = host, port
+        self._token = token
+        self._tls = None if at is None else gateway_encryption(token)
+        self._at = at or RoomsAddress(LOOPBACK, 0)
         self._heartbeat_s = heartbeat_s
-        self._runner: web.AppRunner | None = None
+        self._stack = AsyncExitStack()
         self._links: set[MessageLink] = set()
         self._opening = 0
         self._refusals = RefusalCounter()
@@ -65,7 +71,7 @@ class RemoteRoomListener:
     @property
     def url(self) -> str:
         """Return where rooms connect to."""
-        return RoomsAddress(self._host, self._port).url
+        return self._at.url(encrypted=self._tls is not None)
 
     async def __aenter__(self) -> Self:
         """Listen. Raises `SetupError`."""
@@ -73,33 +79,43 @@ class RemoteRoomListener:
         app.router.add_get(ROOM_PATH, self._serve)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await runner.setup()
+        self._stack.push_async_callback(runner.cleanup)
         try:
-            await web.TCPSite(runner, self._host, self._port).start()
+            port = await self._listen(runner)
         except OSError as error:
-            await runner.cleanup()
+            await self._stack.aclose()
             raise SetupError(
                 Text(
                     "I cannot listen on {host}:{port} for the processes of my rooms ({reason}). Choose another "
                     "address, or end what uses it.",
-                    host=self._host,
-                    port=str(self._port),
+                    host=self._at.host,
+                    port=str(self._at.port),
                     reason=str(error.strerror),
                 )
             ) from error
-        self._runner, self._port = runner, runner.addresses[0][1]
-        log.info("rooms_listening", host=self._host, port=self._port)
+        self._at = replace(self._at, port=port)
+        log.info("rooms_listening", host=self._at.host, port=port, encrypted=self._tls is not None)
         return self
+
+    async def _listen(self, runner: web.AppRunner) -> int:
+        """Listen, and return the port. Raises `OSError`."""
+        if self._tls is None:
+            await web.TCPSite(runner, self._at.host, self._at.port).start()
+            port: int = runner.addresses[0][1]
+            return port
+        assert runner.server is not None, "set up"
+        port_of_others = EncryptedPort(runner.server, self._tls, self._at.host, self._at.port, on_refused=self._count)
+        return (await self._stack.enter_async_context(port_of_others)).port
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         for link in list(self._links):
             link.close()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._stack.aclose()
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
-        if not is_known(request.headers.get(AUTHORIZATION, ""), self._tokens()):
+        if self._tls is None and not has_token(request.headers.get(AUTHORIZATION, ""), self._token):
             self._count("token")
             raise web.HTTPUnauthorized
         if self._opening + len(self._links) >= MOST_LINKS:
@@ -109,7 +125,8 @@ class RemoteRoomListener:
         self._opening += 1
         try:
             await socket.prepare(request)
-            link = await self._opened(socket)
+            is_plain = self._tls is not None and not request.secure
+            link = await (self._told_to_encrypt(socket) if is_plain else self._opened(socket))
         finally:
             self._opening -= 1
         if link is None:
@@ -126,6 +143,13 @@ class RemoteRoomListener:
         """Count a process without a token, or one too many; a flood of them makes one log line a minute."""
         if figures := self._refusals.count(reason, time.monotonic()):
             log.warning("room_links_refused", **figures)
+
+    async def _told_to_encrypt(self, socket: web.WebSocketResponse) -> None:
+        """Tell a process of a Roomtone that does not encrypt yet why it is refused."""
+        self._count("plain")
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_REFUSE_S):
+                await refuse(socket, SetupError(NOT_ENCRYPTED))
 
     async def _opened(self, socket: web.WebSocketResponse) -> MessageLink | None:
         """Return the link of a room that introduces itself and may come; None for anybody else."""

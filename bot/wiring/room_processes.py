@@ -93,11 +93,9 @@ async def open_room_processes(
     listener: RemoteRoomListener
 
     processes = RoomProcesses(lambda run_id: start.command(listener.url, run_id), clock)
-    listener = await stack.enter_async_context(RemoteRoomListener(processes.on_link, tokens=lambda: (token,)))
+    listener = await stack.enter_async_context(RemoteRoomListener(processes.on_link, token))
     if start.listen is not None:
-        elsewhere = RemoteRoomListener(
-            processes.on_offer, tokens=lambda: (start.token,), host=start.listen.host, port=start.listen.port
-        )
+        elsewhere = RemoteRoomListener(processes.on_offer, start.token, at=start.listen)
         await stack.enter_async_context(elsewhere)
         metrics.add_distant_rooms(lambda: processes.distant_rooms)
     history = SessionHistory(stores.database)

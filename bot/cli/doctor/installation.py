@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PYTHON_FROM, PYTHON_BELOW = (3, 11), (3, 14)
 # voice/transport uses private parts of these two; with other versions the bot cannot hear or speak.
 PINNED = {"discord.py": "2.7.1", "davey": "0.1.7"}
-REHEARSAL_PARTS = ("cryptography", "jiwer", "whisper-normalizer")
+REHEARSAL_PARTS = ("jiwer", "whisper-normalizer")
 
 
 def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:

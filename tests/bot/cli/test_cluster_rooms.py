@@ -34,15 +34,15 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("text", "url"),
     [
-        ("10.0.0.1:8572", "ws://10.0.0.1:8572/room"),
-        ("rooms.internal:1", "ws://rooms.internal:1/room"),
-        ("[fd00::1]:8572", "ws://[fd00::1]:8572/room"),
-        (" 10.0.0.1:65535 ", "ws://10.0.0.1:65535/room"),
+        ("10.0.0.1:8572", "wss://10.0.0.1:8572/room"),
+        ("rooms.internal:1", "wss://rooms.internal:1/room"),
+        ("[fd00::1]:8572", "wss://[fd00::1]:8572/room"),
+        (" 10.0.0.1:65535 ", "wss://10.0.0.1:65535/room"),
     ],
 )
 def test_an_address_is_a_host_and_a_port(text: str, url: str) -> None:
     """Of IPv6, which needs brackets, too."""
-    assert RoomsAddress.parsed(text).url == url
+    assert RoomsAddress.parsed(text).url() == url
 
 
 @pytest.mark.parametrize("text", ["", "8572", ":8572", "10.0.0.1", "10.0.0.1:", "a:0", "a:65536", "a:b", "a/b:1"])

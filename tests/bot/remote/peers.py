@@ -60,7 +60,7 @@ async def linked(
         gateway(link)
         links.append(link)
 
-    async with RemoteRoomListener(on_link, tokens=lambda: {TOKEN}, heartbeat_s=heartbeat_s) as listener:
+    async with RemoteRoomListener(on_link, TOKEN, heartbeat_s=heartbeat_s) as listener:
         end = GatewayLink(listener.url, TOKEN, ROOM, heartbeat_s=heartbeat_s)
         room(end)
         async with end:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.remote.address import LOOPBACK, RoomsAddress
 from bot.remote.gateway_link import GatewayLink
 from bot.remote.hello import RoomIdentity, RoomRefusedError
 from bot.remote.listener import RemoteRoomListener
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 SLEEPS = (sys.executable, "-c", "import time; time.sleep(600)")
-CLUSTER_TOKEN = "the cluster's token"
+CLUSTER_TOKEN = "the cluster's token, which nobody guesses"
 
 
 @pytest.mark.parametrize(
@@ -50,8 +51,8 @@ class House:
         self.clock = FakeClock()
         self.started: list[str] = []
         self.processes = RoomProcesses(self._command, self.clock)
-        self.here = RemoteRoomListener(self.processes.on_link, tokens=lambda: {TOKEN})
-        self.elsewhere = RemoteRoomListener(self.processes.on_offer, tokens=lambda: {CLUSTER_TOKEN})
+        self.here = RemoteRoomListener(self.processes.on_link, TOKEN)
+        self.elsewhere = RemoteRoomListener(self.processes.on_offer, CLUSTER_TOKEN, at=RoomsAddress(LOOPBACK, 0))
         self.links = AsyncExitStack()
 
     def _command(self, run_id: str) -> tuple[str, ...]:
@@ -165,9 +166,8 @@ async def test_who_has_no_cluster_token_or_no_proper_name_is_refused() -> None:
         child = RoomIdentity(0, 0, run_id=house.started[0])
         north = RoomIdentity(0, 0, run_id="a", machine="north")
         for url, token, room, why in (
-            (house.elsewhere.url, TOKEN, north, "refused my token"),
-            (house.elsewhere.url, "guessed", north, "refused my token"),
-            (house.here.url, CLUSTER_TOKEN, child, "refused my token"),
+            (house.elsewhere.url, TOKEN * 2, north, "does not have the token"),
+            (house.here.url, CLUSTER_TOKEN, child, "refused the token"),
             (house.here.url, TOKEN, north, "not started by this bot"),
             (house.elsewhere.url, CLUSTER_TOKEN, child, "not started by this bot"),
             (house.elsewhere.url, CLUSTER_TOKEN, RoomIdentity(0, 0, machine="a b"), "not started by this bot"),

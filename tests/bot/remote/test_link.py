@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 from structlog.testing import capture_logs
+from yarl import URL
 
 from bot.channel.port import ChatError
 from bot.errors import SetupError
 from bot.remote import link as module
+from bot.remote.address import LOOPBACK, RoomsAddress
 from bot.remote.gateway_link import GatewayLink
 from bot.remote.hello import (
     AUTHORIZATION,
@@ -190,7 +192,7 @@ def listener_of(links: list[MessageLink], **options: Any) -> RemoteRoomListener:
         greeting(link)
         links.append(link)
 
-    return RemoteRoomListener(on_link, tokens=lambda: {TOKEN}, **options)
+    return RemoteRoomListener(on_link, TOKEN, **options)
 
 
 @pytest.mark.parametrize(
@@ -342,7 +344,7 @@ async def test_a_wrong_token_opens_nothing() -> None:
                     async with raw(listener.url, token="another"):
                         pass
         assert logs == [], "one line a minute"
-        with pytest.raises(RoomRefusedError, match="cluster's token"):
+        with pytest.raises(RoomRefusedError, match="refused the token"):
             async with GatewayLink(listener.url, "", ROOM):
                 pass
     assert links == []
@@ -380,7 +382,7 @@ async def test_the_gateway_refuses_a_room_that_it_does_not_want() -> None:
     def on_link(room: RoomIdentity, _: MessageLink) -> None:
         raise SetupError(Text("I am in {channel} already. Use /leave first.", channel=str(room.channel_id)))
 
-    async with RemoteRoomListener(on_link, tokens=lambda: {TOKEN}) as listener:
+    async with RemoteRoomListener(on_link, TOKEN) as listener:
         with pytest.raises(RoomRefusedError, match="I am in 20 already"):
             async with GatewayLink(listener.url, TOKEN, ROOM):
                 pass
@@ -397,7 +399,7 @@ async def test_a_room_that_is_refused_later_learns_it() -> None:
         links.append(link)
 
     async with (
-        RemoteRoomListener(on_link, tokens=lambda: {TOKEN}) as listener,
+        RemoteRoomListener(on_link, TOKEN) as listener,
         GatewayLink(listener.url, TOKEN, ROOM) as end,
     ):
         links[0].close()
@@ -421,9 +423,10 @@ async def test_a_gateway_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPat
 async def test_a_port_that_is_taken_is_told_in_a_sentence() -> None:
     """With its remedy."""
     async with listener_of([]) as listener:
-        port = int(listener.url.split(":")[2].split("/")[0])
+        port = URL(listener.url).port
+        assert port is not None
         with pytest.raises(SetupError, match="Choose another address"):
-            async with listener_of([], port=port):
+            async with RemoteRoomListener(lambda *_: None, 2 * TOKEN, at=RoomsAddress(LOOPBACK, port)):
                 pass
 
 

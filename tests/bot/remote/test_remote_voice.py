@@ -70,7 +70,7 @@ class Gateway:
         self.asked: list[int | None] = []
         self.links: list[MessageLink] = []
         self.places = ServedPlaces(lambda _: CountedGateway(self), clock=FakeClock())
-        self.listener = RemoteRoomListener(self._on_link, tokens=lambda: {TOKEN})
+        self.listener = RemoteRoomListener(self._on_link, TOKEN)
 
     def _on_link(self, _: RoomIdentity, link: MessageLink) -> None:
         block = ExitStack()

@@ -41,7 +41,7 @@ class House:
         self.started: list[str] = []
         self.program = SLEEPS
         self.processes = RoomProcesses(self._command, self.clock)
-        self.listener = RemoteRoomListener(self.processes.on_link, tokens=lambda: {TOKEN})
+        self.listener = RemoteRoomListener(self.processes.on_link, TOKEN)
         self.links = AsyncExitStack()
 
     def _command(self, run_id: str) -> tuple[str, ...]:
