@@ -28,6 +28,7 @@ from bot.room.reply_recorder import ReplyRecorder
 from bot.room.say import say_all
 from bot.room.speech_ahead import SpeechAhead
 from bot.room.tasks import run_for_room
+from bot.room.transcriber import Transcriber
 from bot.room.turn_recorder import TurnRecorder
 from bot.screen.commentary import ScreenCommentary
 from bot.texts.text import Text, in_language
@@ -188,18 +189,24 @@ class Conversation:
                 is_sharing=self._is_sharing,
                 request_remark=self._participation.request_remark,
             )
-        self._hearing = Hearing(
-            listener=self._listener,
-            recognizer=self._bridge or services.recognizer,
+        self._transcriber = Transcriber(
+            self._bridge or services.recognizer,
             glossary=self._glossary,
             language=None if services.asr.language == "auto" else services.asr.language,
+            clock=services.clock,
+            observe=self._on_heard,
+            own_words=self.playback.words_between,
+            excludes=self._participation.excludes,
+        )
+        self._hearing = Hearing(
+            listener=self._listener,
+            transcriber=self._transcriber,
             eager_recognition=services.listening.eager_recognition,
             clock=services.clock,
             observe=self._on_heard,
             on_group=self._on_utterances,
             turn_end_detector=services.turn_end_detector,
             is_urgent=self._is_addressed,
-            own_words=self.playback.words_between,
             on_tentative=self._on_tentative,
             on_resumed=self._preemptive_reply.discard_for,
             excludes=self._participation.excludes,
@@ -209,7 +216,7 @@ class Conversation:
             memory=memory,
             participants=self._participants,
             participation=self._participation,
-            hearing=self._hearing,
+            transcriber=self._transcriber,
             turn_recorder=self._turn_recorder,
             upkeep=upkeep,
             offers_catch_up=lambda: (
@@ -505,5 +512,5 @@ class Conversation:
             str(spoken.user_id),
             decision.reason,
             decision.may_skip,
-            self._hearing.reply_language(spoken.user_id),
+            self._transcriber.reply_language(spoken.user_id),
         )

@@ -1,29 +1,24 @@
-"""Turns a room's sound into text: endpointing, the recogniser's queue, guards, and utterance groups.
+"""Turns a room's sound into text: endpointing, the queue for the recogniser, and utterance groups.
 
 An utterance group becomes one turn: one utterance, or several that overlapped in time, in the order in which they
-began. Hearing knows speakers by id only. It reports every sound that does not become text, with the reason.
+began. `bot.room.transcriber` makes the text of each. Hearing knows speakers by id only. It reports every sound that does
+not become text, with the reason.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
 from bot import events
-from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
+from bot.dropped_sounds import OPTED_OUT, OVERLOADED
 from bot.events import SpokenText
 from bot.room.backlog import UtteranceBacklog
 from bot.room.eager_recognition import EagerRecognition
 from bot.room.tasks import run_for_room
-from bot.texts.text import sentence_of
-from voice.asr.guards import PreviousUtterance, judge
-from voice.asr.languages import SpeakerLanguages
-from voice.asr.second_hearing import SECOND_HEARINGS, doubt_about, is_mended
-from voice.errors import RecogniserError, RecogniserOverloadedError
 from voice.listening.coalesce import UtteranceCoalescer, is_sound_effect
 from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
 from voice.queue_figures import QueueFigures
@@ -33,9 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from bot.clock import Clock
-    from voice.asr.guards import GuardReason
-    from voice.asr.port import Recognition, Recognizer
-    from voice.asr.second_hearing import SecondHearing
+    from bot.room.transcriber import TranscribedUtterance, Transcriber
     from voice.listening.end_policy import PauseEvidence
     from voice.listening.listener import RoomListener
     from voice.listening.turn_detection import TurnEndDetector
@@ -59,25 +52,12 @@ GROUP_WAIT_S = 10.0
 GROUPS_WAITING = 64
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """One call of the recogniser. `recognition`: None if it failed; `failure` says why. `expected`: the language that
-    was passed to the recogniser.
-    """
-
-    recognition: Recognition | None
-    expected: str | None
-    asked_at: float
-    failure: str = ""
-
-
 class Hearing:
     """The hearing of one room.
 
-    `language`: the language code that everybody speaks; None: detect it for each person. `turn_end_detector` judges in
-    pauses whether the speaker has finished; `listener` must be made accordingly. `is_urgent`: whether a text must not
-    wait for others to finish. `own_words`: returns the words that the bot spoke between two times.
-    `excludes`: returns whether a person may not be heard any more.
+    `turn_end_detector` judges in pauses whether the speaker has finished; `listener` must be made accordingly.
+    `is_urgent`: whether a text must not wait for others to finish. `excludes`: returns whether a person may not be
+    heard any more.
 
     Callbacks: `on_group` gets the utterance groups one after the other. `on_tentative` gets the text so far in a pause
     that may be the end, and whether the speaker sounds finished. `on_resumed` gets the id of an utterance that goes on
@@ -88,39 +68,31 @@ class Hearing:
         self,
         *,
         listener: RoomListener,
-        recognizer: Recognizer,
-        glossary: Callable[[], tuple[str, ...]],
-        language: str | None,
+        transcriber: Transcriber,
         eager_recognition: bool,
         clock: Clock,
         observe: events.Observer,
         on_group: Callable[[tuple[SpokenText, ...]], Awaitable[None]],
         turn_end_detector: TurnEndDetector | None = None,
         is_urgent: Callable[[str], bool] = lambda text: False,
-        own_words: Callable[[float, float], str] = lambda since, until: "",
         on_tentative: Callable[[SpokenText, bool], None] = lambda *_: None,
         on_resumed: Callable[[str], None] = lambda _: None,
         excludes: Callable[[int], bool] = lambda _: False,
     ) -> None:
         self._excludes = excludes
         self._listener = listener
-        self._recognizer = recognizer
-        self._glossary = glossary
-        self._languages = SpeakerLanguages(language)
-        # Each person's last text and its end time. The same text again at once comes from a recogniser in a loop.
-        self._last_texts: dict[int, tuple[str, float]] = {}
+        self._transcriber = transcriber
         self._clock = clock
         self._observe = observe
         self._on_group = on_group
         self._is_urgent = is_urgent
-        self._own_words = own_words
         self._on_tentative = on_tentative
         self._on_resumed = on_resumed
         self._eager_recognition = EagerRecognition(
             turn_end_detector=turn_end_detector,
             on_judged=self._on_judged,
             recognise=self._transcribe if eager_recognition else None,
-            sentence_end=_sentence_end,
+            sentence_end=lambda transcription: transcription.sentence_end,
             clock=clock,
             on_recognised=self._on_early_text,
         )
@@ -199,22 +171,20 @@ class Hearing:
     def _on_judged(self, pause: PauseBegan, evidence: PauseEvidence | None, complete: bool) -> None:
         self._dispatch(self._listener.answer(pause, evidence, self._clock.monotonic(), complete=complete))
 
-    def _on_early_text(self, utterance: Utterance, attempt: _Attempt, likely_finished: bool) -> None:
+    def _on_early_text(self, utterance: Utterance, transcription: TranscribedUtterance, likely_finished: bool) -> None:
         """Pass on the text of an utterance that may go on, if the guards accept it."""
-        if attempt.recognition is None or self._guard(utterance, attempt) is not None:
+        recognition = transcription.recognition
+        if recognition is None or self._transcriber.guard(utterance, transcription) is not None:
             return
         now = self._clock.monotonic()
         if utterance.id not in self._pending and not self._excludes(utterance.user_id):
-            self._observe(events.InterimTranscribed(utterance.user_id, attempt.recognition.text, now))
-        self._on_tentative(
-            SpokenText(utterance, attempt.recognition, attempt.asked_at, now, early=True), likely_finished
-        )
+            self._observe(events.InterimTranscribed(utterance.user_id, recognition.text, now))
+        self._on_tentative(SpokenText(utterance, recognition, transcription.asked_at, now, early=True), likely_finished)
 
     # -- sound becomes text ----------------------------------------------------------------------------------
 
     def _queue(self, utterance: Utterance) -> None:
-        # If eager recognition of this utterance still waits in the queue, it counts as finished speech from now on.
-        self._recognizer.confirm(utterance.user_id)
+        self._transcriber.on_finished(utterance.user_id)
         self._pending.add(utterance.id)
         given_up = self._backlog.add(utterance)
         if given_up is None:
@@ -240,30 +210,31 @@ class Hearing:
 
     async def _finish_text(self, utterance: Utterance) -> SpokenText | None:
         """Return a finished utterance's text; None if the utterance was dropped, after reporting that."""
-        attempt = await self._eager_recognition.take(utterance.id)
-        early = attempt is not None and attempt.recognition is not None
-        if attempt is None or attempt.recognition is None:
+        transcription = await self._eager_recognition.take(utterance.id)
+        early = transcription is not None and transcription.recognition is not None
+        if transcription is None or transcription.recognition is None:
             # A failed eager recognition was not reported.
-            attempt = await self._transcribe(utterance)
+            transcription = await self._transcribe(utterance)
         if self._excludes(utterance.user_id):
-            attempt = _Attempt(None, None, attempt.asked_at, OPTED_OUT)
-        reason = self._guard(utterance, attempt)
-        recognition = attempt.recognition
-        if recognition is None:
-            self._drop_utterance(utterance, attempt.failure)
+            self._drop_utterance(utterance, OPTED_OUT)
             return None
+        recognition = transcription.recognition
+        if recognition is None:
+            self._drop_utterance(utterance, transcription.failure)
+            return None
+        reason = self._transcriber.guard(utterance, transcription)
         if reason is not None:
-            self._languages.doubt(utterance.user_id)
+            self._transcriber.on_refused(utterance.user_id)
             self._drop_utterance(utterance, reason.value, recognition.text)
             return None
-        self._remember(utterance, recognition, detected=attempt.expected is None)
+        self._transcriber.on_accepted(utterance, transcription)
         text_at = self._clock.monotonic()
         self._observe(
             events.UtteranceTranscribed(
                 utterance.id, utterance.user_id, recognition.text, utterance.started_at, utterance.ended_at, text_at
             )
         )
-        spoken = SpokenText(utterance, recognition, max(attempt.asked_at, utterance.closed_at), text_at, early)
+        spoken = SpokenText(utterance, recognition, max(transcription.asked_at, utterance.closed_at), text_at, early)
         log.info(
             "utterance_transcribed",
             utterance_id=utterance.id,
@@ -274,77 +245,8 @@ class Hearing:
         )
         return spoken
 
-    async def _transcribe(self, utterance: Utterance) -> _Attempt:
-        """Recognise `utterance`. Recognise it again if the text is doubtful."""
-        first = await self._recognise(utterance)
-        if first.recognition is None:
-            return first
-        fault, speech_s = self._guard(utterance, first), utterance.ended_at - utterance.started_at
-        doubt = doubt_about(first.recognition, fault, speech_s=speech_s)
-        if doubt is None or (fault is None and is_sound_effect(first.recognition.text)):
-            return first
-        kept = first
-        for way in SECOND_HEARINGS[doubt]:
-            second = await self._recognise(utterance, way)
-            if second.recognition is None:
-                continue
-            if is_mended(first.recognition, second.recognition, doubt, self._guard(utterance, second)):
-                kept = second
-                break
-        mended = kept is not first
-        self._observe(events.SpeechHeardAgain(utterance.user_id, doubt, mended, self._clock.monotonic()))
-        return kept
-
-    async def _recognise(self, utterance: Utterance, again: SecondHearing | None = None) -> _Attempt:
-        asked_at = self._clock.monotonic()
-        if self._excludes(utterance.user_id):
-            return _Attempt(None, None, asked_at, OPTED_OUT)
-        # Interim until the end is certain, which may happen between the two attempts.
-        interim = utterance.id not in self._pending
-        expected = self._languages.expected(utterance.user_id, speech_s=utterance.ended_at - utterance.started_at)
-        try:
-            recognition = await self._recognizer.recognize(
-                again.sound(utterance.pcm) if again else utterance.pcm,
-                language=expected,
-                glossary=self._glossary() if again is None or again.glossary else (),
-                speaker_id=utterance.user_id,
-                interim=interim,
-                careful=again is not None and again.careful,
-            )
-        except RecogniserOverloadedError:
-            return _Attempt(None, expected, asked_at, OVERLOADED)
-        except RecogniserError as error:
-            if not interim:  # an interim one is repeated as finished speech
-                log.error(RECOGNISER_FAILED, utterance_id=utterance.id, error=error)  # noqa: TRY400 - a plain sentence says it all
-                self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
-            return _Attempt(None, expected, asked_at, RECOGNISER_FAILED)
-        return _Attempt(recognition, expected, asked_at)
-
-    def _guard(self, utterance: Utterance, attempt: _Attempt) -> GuardReason | None:
-        """Return the reason why the text cannot match the speech, or None if it can."""
-        if attempt.recognition is None:
-            return None
-        before = None
-        if utterance.user_id in self._last_texts:
-            text, ended_at = self._last_texts[utterance.user_id]
-            before = PreviousUtterance(text, max(0.0, utterance.started_at - ended_at))
-        return judge(
-            attempt.recognition,
-            speech_s=utterance.ended_at - utterance.started_at,
-            before=before,
-            own_words=self._own_words(utterance.started_at, utterance.ended_at),
-        )
-
-    def _remember(self, utterance: Utterance, recognition: Recognition, *, detected: bool) -> None:
-        self._last_texts[utterance.user_id] = (recognition.text, utterance.ended_at)
-        self._languages.observed(
-            utterance.user_id,
-            recognition.language,
-            probability=recognition.language_probability,
-            speech_s=utterance.ended_at - utterance.started_at,
-            detected=detected,
-            mean_logprob=recognition.mean_logprob,
-        )
+    async def _transcribe(self, utterance: Utterance) -> TranscribedUtterance:
+        return await self._transcriber.transcribe(utterance, is_finished=lambda: utterance.id in self._pending)
 
     # -- text becomes groups ---------------------------------------------------------------------------------
 
@@ -374,18 +276,6 @@ class Hearing:
 
     # -- dropped sound ---------------------------------------------------------------------------------------
 
-    def reply_language(self, user_id: int) -> str:
-        """Return the code of the language to answer a person in; empty if nobody here speaks another than English.
-
-        A model that is sent an English prompt answers English people in English without being told.
-        """
-        return "" if self._languages.spoken() <= {"en"} else self._languages.of(user_id) or ""
-
-    def forget(self, user_id: int) -> None:
-        """Forget the language and the last text of a person who left."""
-        self._languages.forget(user_id)
-        self._last_texts.pop(user_id, None)
-
     def _drop_utterance(self, utterance: Utterance, reason: str, text: str = "") -> None:
         self._drop(utterance.id, utterance.user_id, reason, text, utterance.started_at, utterance.ended_at)
 
@@ -403,7 +293,3 @@ class Hearing:
         self._observe(
             events.SpeechDropped(utterance_id, user_id, reason, text, started_at, ended_at, self._clock.monotonic())
         )
-
-
-def _sentence_end(attempt: _Attempt) -> float | None:
-    return None if attempt.recognition is None else attempt.recognition.sentence_end_probability

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.participation import Participation
-    from bot.room.hearing import Hearing
     from bot.room.membership import MembershipNews
+    from bot.room.transcriber import Transcriber
     from bot.room.turn_recorder import TurnRecorder
     from compaction.session import SessionMemory
 
@@ -38,7 +38,7 @@ class MembershipRecorder:
         memory: SessionMemory,
         participants: Participants,
         participation: Participation,
-        hearing: Hearing,
+        transcriber: Transcriber,
         turn_recorder: TurnRecorder,
         upkeep: MemoryUpkeep | None,
         offers_catch_up: Callable[[], bool],
@@ -48,7 +48,7 @@ class MembershipRecorder:
         self._memory = memory
         self._participants = participants
         self._participation = participation
-        self._hearing = hearing
+        self._transcriber = transcriber
         self._turn_recorder = turn_recorder
         self._upkeep = upkeep
         self._offers_catch_up = offers_catch_up
@@ -88,7 +88,7 @@ class MembershipRecorder:
                 self._upkeep.on_join([str(person.id)])
         else:
             self._participation.on_left(person.id)
-            self._hearing.forget(person.id)
+            self._transcriber.forget(person.id)
 
     async def _record(self, news: MembershipNews) -> None:
         if not self._participation.excludes(news.person.id):

@@ -1,0 +1,176 @@
+"""Turns one utterance into text: what the recogniser is told, a second recognition of doubtful text, and the guards.
+
+It remembers each speaker's language and last words. `bot.room.hearing` decides which utterance is transcribed when.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot import events
+from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
+from bot.texts.text import sentence_of
+from voice.asr.guards import PreviousUtterance, judge
+from voice.asr.languages import SpeakerLanguages
+from voice.asr.second_hearing import SECOND_HEARINGS, doubt_about, is_mended
+from voice.errors import RecogniserError, RecogniserOverloadedError
+from voice.listening.coalesce import is_sound_effect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.clock import Clock
+    from voice.asr.guards import GuardReason
+    from voice.asr.port import Recognition, Recognizer
+    from voice.asr.second_hearing import SecondHearing
+    from voice.listening.utterance import Utterance
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class TranscribedUtterance:
+    """What came of one utterance. `recognition`: None if there is no text; `failure` says why. `expected`: the language
+    that the recogniser was told. `asked_at`: when it was asked, monotonic seconds.
+    """
+
+    recognition: Recognition | None
+    expected: str | None
+    asked_at: float
+    failure: str = ""
+
+    @property
+    def sentence_end(self) -> float | None:
+        """Return how likely a sentence ends where the text ends; None if that is not known."""
+        return None if self.recognition is None else self.recognition.sentence_end_probability
+
+
+class Transcriber:
+    """The transcriber of one room.
+
+    `glossary`: returns the names and words to expect now. `language`: the language code that everybody speaks; None:
+    detect it for each person. `own_words`: returns the words that the bot spoke between two times. `excludes`: returns
+    whether a person may not be heard any more. Not thread-safe.
+    """
+
+    def __init__(
+        self,
+        recognizer: Recognizer,
+        *,
+        glossary: Callable[[], tuple[str, ...]],
+        language: str | None,
+        clock: Clock,
+        observe: events.Observer,
+        own_words: Callable[[float, float], str] = lambda since, until: "",
+        excludes: Callable[[int], bool] = lambda _: False,
+    ) -> None:
+        self._recognizer = recognizer
+        self._glossary = glossary
+        self._languages = SpeakerLanguages(language)
+        # Each person's last text and its end time. The same text again at once comes from a recogniser in a loop.
+        self._last_texts: dict[int, tuple[str, float]] = {}
+        self._clock = clock
+        self._observe = observe
+        self._own_words = own_words
+        self._excludes = excludes
+
+    async def transcribe(self, utterance: Utterance, *, is_finished: Callable[[], bool]) -> TranscribedUtterance:
+        """Recognise `utterance`, and again if its text is doubtful. `is_finished`: returns whether its end is certain,
+        which may change meanwhile; an unfinished one gives way to others, and its failure is not reported.
+        """
+        first = await self._recognise(utterance, is_finished)
+        if first.recognition is None:
+            return first
+        fault, speech_s = self.guard(utterance, first), utterance.ended_at - utterance.started_at
+        doubt = doubt_about(first.recognition, fault, speech_s=speech_s)
+        if doubt is None or (fault is None and is_sound_effect(first.recognition.text)):
+            return first
+        kept = first
+        for way in SECOND_HEARINGS[doubt]:
+            second = await self._recognise(utterance, is_finished, way)
+            if second.recognition is None:
+                continue
+            if is_mended(first.recognition, second.recognition, doubt, self.guard(utterance, second)):
+                kept = second
+                break
+        mended = kept is not first
+        self._observe(events.SpeechHeardAgain(utterance.user_id, doubt, mended, self._clock.monotonic()))
+        return kept
+
+    def guard(self, utterance: Utterance, transcription: TranscribedUtterance) -> GuardReason | None:
+        """Return the reason why the text cannot match the speech, or None if it can."""
+        if transcription.recognition is None:
+            return None
+        before = None
+        if utterance.user_id in self._last_texts:
+            text, ended_at = self._last_texts[utterance.user_id]
+            before = PreviousUtterance(text, max(0.0, utterance.started_at - ended_at))
+        return judge(
+            transcription.recognition,
+            speech_s=utterance.ended_at - utterance.started_at,
+            before=before,
+            own_words=self._own_words(utterance.started_at, utterance.ended_at),
+        )
+
+    def on_finished(self, user_id: int) -> None:
+        """Treat what the recogniser still has of a person's pauses as finished speech from now on."""
+        self._recognizer.confirm(user_id)
+
+    def on_accepted(self, utterance: Utterance, transcription: TranscribedUtterance) -> None:
+        """Remember the words and the language of an utterance whose text is believed."""
+        recognition = transcription.recognition
+        assert recognition is not None, "what has no text is not accepted"
+        self._last_texts[utterance.user_id] = (recognition.text, utterance.ended_at)
+        self._languages.observed(
+            utterance.user_id,
+            recognition.language,
+            probability=recognition.language_probability,
+            speech_s=utterance.ended_at - utterance.started_at,
+            detected=transcription.expected is None,
+            mean_logprob=recognition.mean_logprob,
+        )
+
+    def on_refused(self, user_id: int) -> None:
+        """A guard refused the text: what is known of the person's language may be wrong."""
+        self._languages.doubt(user_id)
+
+    def reply_language(self, user_id: int) -> str:
+        """Return the code of the language to answer a person in; empty if nobody here speaks another than English.
+
+        A model that is sent an English prompt answers English people in English without being told.
+        """
+        return "" if self._languages.spoken() <= {"en"} else self._languages.of(user_id) or ""
+
+    def forget(self, user_id: int) -> None:
+        """Forget the language and the last text of a person who left."""
+        self._languages.forget(user_id)
+        self._last_texts.pop(user_id, None)
+
+    async def _recognise(
+        self, utterance: Utterance, is_finished: Callable[[], bool], again: SecondHearing | None = None
+    ) -> TranscribedUtterance:
+        asked_at = self._clock.monotonic()
+        if self._excludes(utterance.user_id):
+            return TranscribedUtterance(None, None, asked_at, OPTED_OUT)
+        interim = not is_finished()
+        expected = self._languages.expected(utterance.user_id, speech_s=utterance.ended_at - utterance.started_at)
+        try:
+            recognition = await self._recognizer.recognize(
+                again.sound(utterance.pcm) if again else utterance.pcm,
+                language=expected,
+                glossary=self._glossary() if again is None or again.glossary else (),
+                speaker_id=utterance.user_id,
+                interim=interim,
+                careful=again is not None and again.careful,
+            )
+        except RecogniserOverloadedError:
+            return TranscribedUtterance(None, expected, asked_at, OVERLOADED)
+        except RecogniserError as error:
+            if not interim:  # an interim one is repeated as finished speech
+                log.error(RECOGNISER_FAILED, utterance_id=utterance.id, error=error)  # noqa: TRY400 - a plain sentence says it all
+                self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
+            return TranscribedUtterance(None, expected, asked_at, RECOGNISER_FAILED)
+        return TranscribedUtterance(recognition, expected, asked_at)

@@ -1,0 +1,162 @@
+"""One utterance becomes text: whose language is expected, what is recognised again, and which text is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot import events
+from tests.bot.room.test_hearing import ADA, BO, Bench
+from tests.fakes.brain import until
+from voice.asr.second_hearing import LEADING_SILENCE, Doubt
+from voice.errors import RecogniserOverloadedError
+
+
+@pytest.mark.asyncio
+async def test_a_language_once_sure_is_expected() -> None:
+    """A person's language is detected in the first utterance and then kept until they leave. A fixed language is never
+    detected.
+    """
+    bench = Bench()
+    async with bench.running():
+        await bench.say(ADA, seconds=3.0)
+        await bench.say(ADA, seconds=3.0)
+        bench.transcriber.forget(ADA)
+        await bench.say(ADA, seconds=3.0)
+        await until(lambda: len(bench.texts) == 3)
+    assert [language for _, language, _ in bench.recognizer.asked] == [None, "en", None]
+    fixed = Bench(language="de")
+    async with fixed.running():
+        await fixed.say(ADA)
+        await until(lambda: bool(fixed.recognizer.asked))
+    assert fixed.recognizer.asked[0][1] == "de"
+
+
+@pytest.mark.asyncio
+async def test_two_people_are_heard_in_their_languages_and_followed() -> None:
+    """Each person is heard in their own language and answered in it. Somebody who changes it is followed."""
+    bench = Bench()
+    asked = bench.recognizer.asked
+    async with bench.running():
+        await _heard(bench, ADA)
+        assert bench.transcriber.reply_language(ADA) == ""
+        bench.recognizer.languages[BO] = "de"
+        await _heard(bench, BO)
+        assert (bench.transcriber.reply_language(BO), bench.transcriber.reply_language(ADA)) == ("de", "en")
+        # Ada goes on in German, which makes no sense as English.
+        bench.recognizer.languages[ADA] = "de"
+        for _ in range(8):
+            await _heard(bench, ADA)
+        await _heard(bench, BO)
+        assert bench.transcriber.reply_language(ADA) == "de"
+    assert [language for speaker, language, _ in asked if speaker == BO] == [None, "de"]
+    languages = [language for speaker, language, _ in asked if speaker == ADA]
+    assert list(dict.fromkeys(languages[1:])) == ["en", None, "de"]
+    assert languages.count(None) == 3
+
+
+async def _heard(bench: Bench, user_id: int) -> None:
+    """Let a person say something, and wait until it has become text or was dropped."""
+    before = len(bench.texts) + len(bench.dropped)
+    await bench.say(user_id, seconds=3.0)
+    await until(lambda: len(bench.texts) + len(bench.dropped) > before)
+
+
+@pytest.mark.asyncio
+async def test_the_bots_own_voice_is_nobodys_words() -> None:
+    """If a microphone picks up the bot's own speech, the utterance is dropped."""
+    bench = Bench("The lantern belongs to Bo.")
+    bench.own_words = "Just now, Ada said: the lantern belongs to Bo."
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.dropped))
+    assert bench.dropped == ["own_voice"]
+
+
+@pytest.mark.asyncio
+async def test_a_sentence_that_broke_off_is_heard_again() -> None:
+    """A small model sometimes stops after one word of a clear sentence. The sound is recognised again
+    behind a silence.
+    """
+    bench = Bench("Room", "Roomtone, what do we take to the mountains on Saturday?")
+    async with bench.running():
+        await bench.say(ADA, seconds=3.0)
+        await until(lambda: bool(bench.texts))
+    assert [spoken.text for spoken in bench.texts] == ["Roomtone, what do we take to the mountains on Saturday?"]
+    assert bench.dropped == []
+    first, second = bench.recognizer.sounds
+    assert len(second) - len(first) == len(LEADING_SILENCE)
+    assert not second[: len(LEADING_SILENCE)].any()
+
+
+@pytest.mark.asyncio
+async def test_what_a_glossary_spoils_is_heard_without_it() -> None:
+    """Usernames in the glossary sometimes make the model stutter. The sound is then recognised again without a
+    glossary.
+    """
+    bench = Bench("Ada, Ada, Ada, Ada, Ada, Ada, Ada, Ada,", "Margaret said that she would come.")
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.texts))
+    assert [spoken.text for spoken in bench.texts] == ["Margaret said that she would come."]
+    assert [glossary for _, _, glossary in bench.recognizer.asked] == [("Roomtone", "Ada"), ()]
+    assert bench.dropped == []
+    again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
+    assert [(event.speaker_id, event.doubt, event.mended) for event in again] == [(ADA, Doubt.DROPPED, True)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("second_logprob", "texts", "mended"),
+    [(-0.4, ["Lobster from Newberg."], True), (-0.9, [], False)],
+)
+async def test_a_dropped_unsure_text_is_heard_again_carefully(
+    second_logprob: float, texts: list[str], mended: bool
+) -> None:
+    """A text that a guard drops for its low probability comes back if a careful hearing is sure, which is counted."""
+    bench = Bench("Lobsters all new.", "Lobster from Newberg.")
+    bench.recognizer.mean_logprobs = [-1.1, second_logprob]
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.texts or bench.dropped))
+    assert [spoken.text for spoken in bench.texts] == texts
+    assert bench.dropped == ([] if mended else ["low_confidence"])
+    assert bench.recognizer.careful == [False, True]
+    assert [glossary for _, _, glossary in bench.recognizer.asked] == [("Roomtone", "Ada")] * 2
+    again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
+    assert [(event.doubt, event.mended) for event in again] == [(Doubt.UNSURE, mended)]
+
+
+@pytest.mark.asyncio
+async def test_an_unsure_text_that_stands_is_not_waited_for() -> None:
+    """A text that no guard drops is used at once, because an answer would wait a second for nothing better."""
+    bench = Bench("Lobsters all new.", "Lobster from Newberg.")
+    bench.recognizer.mean_logprobs = [-0.9, -0.3]
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.texts))
+    assert [spoken.text for spoken in bench.texts] == ["Lobsters all new."]
+    assert bench.recognizer.careful == [False]
+
+
+@pytest.mark.asyncio
+async def test_a_broken_text_stays_when_the_recogniser_refuses_another() -> None:
+    """If the recogniser refuses the second hearing because others wait, the first text is used."""
+    bench = Bench("Roomtone, what", RecogniserOverloadedError("Finished speech waits."))
+    async with bench.running():
+        await bench.say(ADA, seconds=3.0)
+        await until(lambda: bool(bench.texts))
+    assert [spoken.text for spoken in bench.texts] == ["Roomtone, what"]
+    assert bench.recognizer.careful == [False, False]
+    assert bench.dropped == []
+
+
+@pytest.mark.asyncio
+async def test_gibberish_that_stays_gibberish_is_dropped() -> None:
+    """A run of one letter is heard again twice, the second time carefully; if nothing better comes, it is dropped."""
+    bench = Bench("MNNNNNNNNNNNN", "MNNNNNNNNNNN", "MMMMMMMMMMMMMM")
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.dropped))
+    assert bench.dropped == ["gibberish"]
+    assert bench.texts == []
+    assert bench.recognizer.careful == [False, False, True]
