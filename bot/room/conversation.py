@@ -19,25 +19,25 @@ from bot.channel.participants import Participants
 from bot.participation.participation import Participation, ReplyState
 from bot.realtime.bridge import RealtimeBridge
 from bot.room.barge_in import BargeInHandler
+from bot.room.fixed_sentences import FixedSentences
 from bot.room.hearing import Hearing
 from bot.room.live_message import ANSWERING, LISTENING, SILENT, WRITING
 from bot.room.membership_recorder import MembershipRecorder
-from bot.room.preemptive_reply import PreemptiveReply, reads_finished
+from bot.room.preemptive_reply import PreemptiveReply
 from bot.room.prompt import PromptBuilder
 from bot.room.reply_recorder import ReplyRecorder
-from bot.room.say import say_all
+from bot.room.sound_delay import SoundDelay
 from bot.room.speech_ahead import SpeechAhead
 from bot.room.tasks import run_for_room
 from bot.room.transcriber import Transcriber
 from bot.room.turn_recorder import TurnRecorder
+from bot.room.turn_taking import TurnTaking
 from bot.screen.commentary import ScreenCommentary
 from bot.texts.text import Text, in_language
 from voice.asr.glossary import choose_glossary
-from voice.audio import LISTEN_RATE_HZ
 from voice.listening.listener import RoomListener
 from voice.queue_figures import QueueFigures
 from voice.speaking.playback import Playback
-from voice.transport.audio_events import SpeechFrames
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.port import Place
-    from bot.events import SpokenText
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.guild_participation import GuildParticipation
     from bot.room.services import RoomServices
@@ -66,13 +65,6 @@ SHUT_DOWN_S = 2.0
 # have more time to become turns.
 LAST_SENTENCE_S = 10.0
 LAST_WORDS_OF_PROCESS_S = 15.0
-# How long a turn waits for the reply that it interrupted to be recorded before it.
-RECORD_REPLY_S = 2.0
-MEASURE_DELAY_EVERY_S = 1.0
-# The notice that the bot listens, where it must be spoken: less than the supervisor's time to join, and how often to
-# look whether a reply is over.
-NOTICE_TIMEOUT_S = 50.0
-NOTICE_POLL_S = 0.2
 
 
 class Conversation:
@@ -106,7 +98,7 @@ class Conversation:
         self._toolbox = toolbox
         self._finishing = False
         self._voice = services.open_voice(place, services.synthesizer)
-        self._delay_measured_at = float("-inf")
+        self._sound_delay = SoundDelay()
         # Each part is built after the parts that it needs.
         self.playback = Playback(monotonic=services.clock.monotonic)
         self._listener = RoomListener(services.detector, judged=services.turn_end_detector is not None)
@@ -172,6 +164,9 @@ class Conversation:
             language=lambda: place.language,
             on_begun=lambda question: self._voice.prefer(question.language),
         )
+        self._fixed_sentences = FixedSentences(
+            place, self.playback, busy=lambda: self._replier.busy, clock=services.clock
+        )
         self._barge_in = BargeInHandler(
             self._listener,
             self.playback,
@@ -198,16 +193,31 @@ class Conversation:
             own_words=self.playback.words_between,
             excludes=self._participation.excludes,
         )
+        self._turn_taking = TurnTaking(
+            memory=memory,
+            participants=self._participants,
+            participation=self._participation,
+            turn_recorder=self._turn_recorder,
+            replier=self._replier,
+            preemptive_reply=self._preemptive_reply,
+            quoting=quoting,
+            ask=self._ask,
+            reply_language=self._transcriber.reply_language,
+            prepares=self._prepares_replies,
+            starts_early=services.brain.preemptive_reply,
+            clock=services.clock,
+            observe=services.observe,
+        )
         self._hearing = Hearing(
             listener=self._listener,
             transcriber=self._transcriber,
             eager_recognition=services.listening.eager_recognition,
             clock=services.clock,
             observe=self._on_heard,
-            on_group=self._on_utterances,
+            on_group=self._turn_taking.on_group,
             turn_end_detector=services.turn_end_detector,
             is_urgent=self._is_addressed,
-            on_tentative=self._on_tentative,
+            on_tentative=self._turn_taking.on_tentative,
             on_resumed=self._preemptive_reply.discard_for,
             excludes=self._participation.excludes,
         )
@@ -300,21 +310,10 @@ class Conversation:
         return self._participation.excludes(user_id)
 
     def hear(self, batch: Sequence[AudioEvent]) -> None:
-        self._measure_delay(batch)
+        if (delay := self._sound_delay.measure(batch, self._clock.monotonic())) is not None:
+            self._observe(delay)
         self._hearing.hear(batch)
         self._barge_in.update()
-
-    def _measure_delay(self, batch: Sequence[AudioEvent]) -> None:
-        """Tell the observer, once a second, how long received sound took to come here."""
-        now = self._clock.monotonic()
-        if now - self._delay_measured_at < MEASURE_DELAY_EVERY_S:
-            return
-        for sound in batch:
-            if isinstance(sound, SpeechFrames):
-                self._delay_measured_at = now
-                arrived_at = sound.captured_at + len(sound.pcm) / LISTEN_RATE_HZ
-                self._observe(events.SoundReceived(max(0.0, now - arrived_at), now))
-                return
 
     async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
         """Say a sentence with a voice that somebody wants to hear; return why it was not said, or None."""
@@ -322,28 +321,15 @@ class Conversation:
             return Text("I only write down in this session and say nothing.")
         if self._participation.silenced:
             return Text("I am silent at present. /talk lets me speak again.")
-        if not await self._say((sentence,), synthesizer):
+        if not await self._fixed_sentences.say((sentence,), synthesizer):
             return Text("I could not speak in {channel} now.", channel=self._place.name)
         return None
 
     async def speak_notice(self, sentences: Sequence[Text]) -> bool:
-        """Say sentences aloud in the server's language when no reply is in progress. Return whether all of them were
-        played to people.
-        """
+        """Say sentences aloud in the server's language. Return whether all of them were played to people."""
         spoken = [in_language(sentence, self._place.language) for sentence in sentences]
         self._voice.prefer("")
-        return await self._say(spoken, self._voice)
-
-    async def _say(self, sentences: Sequence[str], synthesizer: Synthesizer) -> bool:
-        try:
-            async with asyncio.timeout(NOTICE_TIMEOUT_S):
-                while self._replier.busy:
-                    await self._clock.sleep(NOTICE_POLL_S)
-                return self._place.audible and await say_all(sentences, synthesizer, self.playback)
-        except TimeoutError:
-            log.warning("notice_not_spoken", within_s=NOTICE_TIMEOUT_S)
-            self.playback.stop()
-            return False
+        return await self._fixed_sentences.say(spoken, self._voice)
 
     def on_compaction_landed(self) -> None:
         """Update the speech-to-speech session with the new summary."""
@@ -395,58 +381,6 @@ class Conversation:
                 event.speaker_id, event.text, started_at=event.started_at, ended_at=event.ended_at
             )
 
-    async def _on_utterances(self, group: tuple[SpokenText, ...]) -> None:
-        """Record a group of utterances as a turn, decide whether to answer it, and write its log line."""
-        await self._replier.wait_until_recorded(within_s=RECORD_REPLY_S)
-        group = tuple(spoken for spoken in group if not self._participation.drops(spoken))
-        if not group:
-            return
-        released_at = self._clock.monotonic()
-        turn = await self._turn_recorder.record_speech(
-            group, [self._participants.name(spoken.user_id) for spoken in group]
-        )
-        if turn is None:
-            return
-        stored_at = self._clock.monotonic()
-        spoken, decision = self._participation.choose_utterance(group)
-        self._observe(
-            events.TurnDecided(
-                turn.seq,
-                spoken,
-                decision.answer,
-                decision.reason.value,
-                released_at,
-                stored_at,
-                self._clock.monotonic(),
-            )
-        )
-        if decision.answer:
-            self._ask(self._question(turn, spoken, decision))
-        else:
-            self._preemptive_reply.discard("not_answered")
-        self._turn_recorder.log_speech(group, turn, released_at=released_at, chosen=spoken, decision=decision)
-
-    def _new_reader(self) -> Callable[[str], str | None]:
-        return self._replier.new_reader()
-
-    def _on_tentative(self, spoken: SpokenText, likely_finished: bool) -> None:
-        """Prepare a reply to an utterance that may not be over: search the memory, perhaps begin a preemptive reply."""
-        if self._finishing or self._participation.drops(spoken) or self._uses_realtime() or not self._services.can_skip:
-            return
-        decision = self._participation.preview_decision(spoken)
-        if not decision.answer:
-            return
-        turn = self._turn_recorder.preview_speech(spoken, self._participants.name(spoken.user_id))
-        if self._quoting is not None:
-            self._quoting.prefetch(turn, self._memory)
-        if (
-            self._services.brain.preemptive_reply
-            and likely_finished
-            and reads_finished(spoken.text)
-            and not self._replier.busy
-        ):
-            self._preemptive_reply.start(self._question(turn, spoken, decision))
-
     # -- speaking: called by participation (see `ReplyControl`) and by commentary ----------------------------------
 
     @property
@@ -490,6 +424,13 @@ class Conversation:
             self._commentary.on_question()
         self._replier.ask(question)
 
+    def _new_reader(self) -> Callable[[str], str | None]:
+        return self._replier.new_reader()
+
+    def _prepares_replies(self) -> bool:
+        """Return whether a reply may be prepared before it is certain that one is wanted."""
+        return not self._finishing and not self._uses_realtime() and self._services.can_skip
+
     def _is_busy(self) -> bool:
         return self._replier.busy or bool(self._listener.speaking)
 
@@ -503,14 +444,3 @@ class Conversation:
     def _screens(self) -> RoomScreens | None:
         screens = self._services.screens
         return None if screens is None else screens.room(self._place.guild_id)
-
-    def _question(self, turn: Turn, spoken: SpokenText, decision: Decision) -> Question:
-        return Question(
-            turn,
-            spoken.utterance.id,
-            spoken.ended_at,
-            str(spoken.user_id),
-            decision.reason,
-            decision.may_skip,
-            self._transcriber.reply_language(spoken.user_id),
-        )

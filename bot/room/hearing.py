@@ -1,8 +1,8 @@
 """Turns a room's sound into text: endpointing, the queue for the recogniser, and utterance groups.
 
 An utterance group becomes one turn: one utterance, or several that overlapped in time, in the order in which they
-began. `bot.room.transcriber` makes the text of each. Hearing knows speakers by id only. It reports every sound that does
-not become text, with the reason.
+began. `bot.room.transcriber` makes the text of each. Hearing knows speakers by id only. It reports every sound that
+does not become text, with the reason.
 """
 
 from __future__ import annotations
