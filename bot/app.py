@@ -52,10 +52,12 @@ from bot.texts.text import Text, sentence_of
 from bot.wiring.dashboard import history_for, open_dashboard
 from bot.wiring.forgetting import ForgettingRooms
 from bot.wiring.monitoring import open_monitoring
+from bot.wiring.process_parts import ProcessParts, open_stores
 from bot.wiring.recipients import recipients
+from bot.wiring.recollection import open_language_models, recollection_of, watch_model
 from bot.wiring.room_processes import NO_SCREENS, open_room_processes
 from bot.wiring.screens import open_screens
-from bot.wiring.services import open_recollection, open_services, open_stores, watch_model
+from bot.wiring.services import open_room_models, room_services
 from bot.wiring.speech_models import open_voices
 from voice.transport.metronome import running_metronome
 
@@ -73,8 +75,8 @@ if TYPE_CHECKING:
     from bot.store.guilds import GuildStore
     from bot.store.sessions import Sessions
     from bot.web.server import WebServer
+    from bot.wiring.process_parts import Stores
     from bot.wiring.room_processes import RoomStart
-    from bot.wiring.services import Stores
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
     from voice.endpoint import Endpoint
@@ -155,41 +157,30 @@ async def running_bot(
             serves=shards.serves,
         )
         dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
-        voices = await stack.enter_async_context(open_voices(settings.speaking, settings.models, stores.servers))
+        voices = await stack.enter_async_context(open_voices(settings.speaking, settings.models, [stores.servers]))
         screens, desk, web = await open_screens(
             stack, settings, participation, clock, dashboard=dashboard, probes=monitoring.probes
         )
-        recollection = await open_recollection(
-            stack,
-            settings,
-            stores,
-            choices=stores.guilds,
-            participation=participation,
-            zone=zone,
-            clock=clock,
-            metrics=metrics,
-        )
+        parts = ProcessParts(settings, stores, zone, clock, metrics)
+        language = await open_language_models(stack, parts)
+        recollection = await recollection_of(parts, language, choices=stores.guilds, participation=participation)
         readable = recollection.readable
-        dashboard.history = history_for(settings, stores.database, stores.turns, recollection.recall)
+        dashboard.history = history_for(settings, stores.database, stores.turns, language.recall)
         metrics.add_queue(lambda: dashboard.live.queue)
         metronome: Metronome | None = None
         places: ServedPlaces | None = None
         if rooms is None:
-            services = await open_services(
-                stack,
-                settings,
-                stores,
+            services = room_services(
+                parts,
+                await open_room_models(stack, parts, language, pool=pool),
                 recollection,
                 participation=participation,
+                voices=voices,
+                show_live=dashboard.live.show,
                 screens=screens,
                 observe=observe,
-                zone=zone,
-                clock=clock,
-                metrics=metrics,
                 traces=traces,
-                show_live=dashboard.live.show,
-                voices=voices,
-                pool=pool,
+                in_cluster=pool is not None,
             )
             supervisor = RoomSupervisor(
                 lambda place, listen: Room(place, services, listen), clock=clock, servers=stores.servers
@@ -199,7 +190,7 @@ async def running_bot(
                 health.add_check(partial(_metronome_problems, metronome))
         else:
             screens.unavailable = NO_SCREENS
-            watch_model(recollection, health)
+            watch_model(language, health)
 
             def gateway_of(place: Place) -> MainGateway:
                 return client.main_gateway(place)

@@ -143,13 +143,16 @@ def rooms(
     most: Annotated[
         int, typer.Option("--rooms", min=1, help="How many processes there are at most; one of them waits for a room.")
     ] = 4,
+    rooms_each: Annotated[
+        int, typer.Option(min=1, help="How many rooms share one process and its loaded models, as in `roomtone run`.")
+    ] = 1,
     cluster: Annotated[str | None, typer.Option(metavar="ADDRESS", help="As in `roomtone run`.")] = None,
     name: Annotated[
         str, typer.Option(help="What the bot's log calls this machine. Default: the machine's own name.")
     ] = "",
 ) -> None:
     """Run rooms of a bot on another machine, until Ctrl-C; then hand them over, one after the other."""
-    asyncio.run(_rooms(load(), gateway, most, cluster, name or socket.gethostname()))
+    asyncio.run(_rooms(load(), gateway, most, rooms_each, cluster, name or socket.gethostname()))
 
 
 def pool_settings(recognisers: str, *, cpus: float, gpus: float) -> PoolSettings:
@@ -231,7 +234,7 @@ async def _until(stop: asyncio.Event, ended: asyncio.Task[int]) -> None:
         stopped.cancel()
 
 
-async def _rooms(settings: Settings, gateway: str, most: int, cluster: str | None, name: str) -> None:
+async def _rooms(settings: Settings, gateway: str, most: int, rooms_each: int, cluster: str | None, name: str) -> None:
     """Offer processes to the bot until a signal."""
     from bot.cli.environment import logging_from_settings
     from bot.cli.room_start import room_command
@@ -251,7 +254,6 @@ async def _rooms(settings: Settings, gateway: str, most: int, cluster: str | Non
     stop = asyncio.Event()
     with logging_from_settings(settings), stop_on_signals(stop):
         say(f"Offering at most {most} processes to the bot at {gateway}, as {name}. Ctrl-C hands their rooms over.")
-        await RoomMachine(partial(room_command, cluster, address.url(), machine=name), SystemClock(), most=most).run(
-            stop
-        )
+        command = partial(room_command, cluster, address.url(), machine=name, rooms_each=rooms_each)
+        await RoomMachine(command, SystemClock(), most=most).run(stop)
         say("All rooms are handed over.")

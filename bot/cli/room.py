@@ -1,4 +1,4 @@
-"""`roomtone room`: the process of one room. Other commands start it; it is no command for people."""
+"""`roomtone room`: a process for rooms. Other commands start it; it is no command for people."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ def command(
     machine: Annotated[
         str, typer.Option(metavar="NAME", help="The name of this machine, if the bot runs on another one.")
     ] = "",
+    rooms: Annotated[int, typer.Option(min=1, help="How many rooms it runs at once.")] = 1,
 ) -> None:
-    """Run one room for `roomtone run --rooms` or `roomtone cluster rooms`, which start this by themselves."""
+    """Run rooms for `roomtone run --rooms` or `roomtone cluster rooms`, which start this by themselves."""
     from config.load import load
 
-    asyncio.run(_run(load(), gateway, run, cluster, machine))
+    asyncio.run(_run(load(), gateway, run, cluster, machine, rooms))
 
 
-async def _run(settings: Settings, gateway: str, run: str, cluster: str | None, machine: str) -> None:
+async def _run(settings: Settings, gateway: str, run: str, cluster: str | None, machine: str, rooms: int) -> None:
     import structlog
 
     from bot.cli.environment import cluster_folder, local_zone, logging_from_settings
@@ -57,6 +58,7 @@ async def _run(settings: Settings, gateway: str, run: str, cluster: str | None, 
             stop=stop,
             zone=local_zone(),
             pool=pool_of(settings, cluster),
+            rooms=rooms,
             tell=_tell_parent if machine else lambda _: None,
         )
         structlog.get_logger().info("room_process_ended", reason=reason)

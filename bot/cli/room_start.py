@@ -19,29 +19,37 @@ class RoomPlacement(StrEnum):
     PROCESSES = "processes"
 
 
-def room_command(cluster: str | None, gateway: str, run_id: str, *, machine: str = "") -> list[str]:
-    """Return the command of a room's process. It reads the same settings as this one."""
+def room_command(
+    cluster: str | None, gateway: str, run_id: str, *, machine: str = "", rooms_each: int = 1
+) -> list[str]:
+    """Return the command of a process for `rooms_each` rooms. It reads the same settings as this one."""
     more = [] if cluster is None else ["--cluster", cluster]
     named = ["--machine", machine] if machine else []
-    return [sys.executable, "-m", "bot", "room", gateway, run_id, *more, *named]
+    several = ["--rooms", str(rooms_each)] if rooms_each > 1 else []
+    return [sys.executable, "-m", "bot", "room", gateway, run_id, *more, *named, *several]
 
 
-def room_start(settings: Settings, rooms: RoomPlacement, listen: str | None, cluster: str | None) -> RoomStart | None:
+def room_start(
+    settings: Settings, rooms: RoomPlacement, listen: str | None, cluster: str | None, *, rooms_each: int = 1
+) -> RoomStart | None:
     """Return how rooms get processes of their own; None: they get none. Raises `SetupError`.
 
-    `listen`: HOST:PORT for other machines, for which the cluster's token is made if there is none.
+    `rooms_each`: how many rooms one process runs. `listen`: HOST:PORT for other machines, for which the cluster's token
+    is made if there is none.
     """
     from bot.errors import SetupError
 
     if rooms is RoomPlacement.HERE:
         if listen is not None:
             raise SetupError("--rooms-listen is for rooms in processes of their own. Add --rooms processes.")
+        if rooms_each > 1:
+            raise SetupError("--rooms-each is for rooms in processes of their own. Add --rooms processes.")
         return None
     from bot.wiring.room_processes import RoomStart
 
-    command = partial(room_command, cluster)
+    command = partial(room_command, cluster, rooms_each=rooms_each)
     if listen is None:
-        return RoomStart(command)
+        return RoomStart(command, rooms_each=rooms_each)
     from bot.cli.environment import cluster_folder
     from bot.cluster.address import read_token
     from bot.cluster.node import make_token
@@ -49,4 +57,4 @@ def room_start(settings: Settings, rooms: RoomPlacement, listen: str | None, clu
 
     address, folder = RoomsAddress.parsed(listen), cluster_folder(settings)
     make_token(folder)
-    return RoomStart(command, address, read_token(folder))
+    return RoomStart(command, address, read_token(folder), rooms_each)

@@ -49,10 +49,18 @@ def command(
     rooms: Annotated[
         RoomPlacement,
         typer.Option(
-            help="Where rooms run: in the bot's own process, or each in a process of its own on this machine, so that "
+            help="Where rooms run: in the bot's own process, or in processes of their own on this machine, so that "
             "the crash of one touches no other. Processes need PostgreSQL."
         ),
     ] = RoomPlacement.HERE,
+    rooms_each: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="With --rooms processes: how many rooms share one process. They share the loaded models, so more of "
+            "them need less memory, and more of them are lost for a moment when it crashes.",
+        ),
+    ] = 1,
     rooms_listen: Annotated[
         str | None,
         typer.Option(
@@ -77,7 +85,8 @@ def command(
 
         say(WITHOUT_DISCORD)
         raise typer.Exit(0 if rehearse(RehearsalOptions(keep=settings.storage.data_dir / TRIAL_FOLDER)) else 1)
-    asyncio.run(_run(settings, cluster, _shards(shards), room_start(settings, rooms, rooms_listen, cluster)))
+    start = room_start(settings, rooms, rooms_listen, cluster, rooms_each=rooms_each)
+    asyncio.run(_run(settings, cluster, _shards(shards), start))
 
 
 def next_step(application_id: int | None, *, is_in_a_server: bool) -> str:

@@ -1,8 +1,8 @@
 """A room that runs in another process, for the supervisor and the commands of the gateway process.
 
 It is a `SupervisedRoom` as `bot.room.room.Room` is one, and a `SilenceableRoom` as `Participation` is one: what people
-change goes to the room's process, which confirms it. A process that does not confirm is killed, so nobody is heard in
-it against their wish; the supervisor starts the room again.
+change goes to the room's process, which confirms it. A room that does not confirm is given up, so nobody is heard in it
+against their wish; the supervisor starts it again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from bot.remote.room_messages import (
     StoreSilence,
     TakeOver,
 )
-from bot.remote.room_process import THIS_MACHINE
 from bot.remote.told_guild import told_choice, told_participation
 from bot.remote.told_memory import ToldMemory
 from bot.remote.wire_error import error_from_wire
@@ -60,8 +59,8 @@ if TYPE_CHECKING:
     from bot.models.voices import EmbeddedVoice
     from bot.participation.guild_participation import GuildParticipation, GuildParticipations
     from bot.remote.link import MessageLink
-    from bot.remote.room_process import RoomProcess
     from bot.remote.room_processes import RoomProcesses
+    from bot.remote.room_seat import RoomSeat
     from bot.server_settings import ServerSettings, ServerSettingsBook
     from bot.store.guilds import GuildStore
 
@@ -108,7 +107,7 @@ class GatewayParts:
 class RemoteRoom:
     """A room in `place`, for one start. `listen`: the bot only writes down there.
 
-    *Ownership*: the supervisor runs `run` in a task. *Cancellation*: ends the room's process without its knowledge.
+    *Ownership*: the supervisor runs `run` in a task. *Cancellation*: ends the room without its knowledge.
     """
 
     def __init__(self, place: Place, parts: GatewayParts, listen: ListenRequest | None = None) -> None:
@@ -117,7 +116,7 @@ class RemoteRoom:
         self._listen = listen
         self._opened = asyncio.Event()
         self._ended = asyncio.Event()
-        self._process: RoomProcess | None = None
+        self._seat: RoomSeat | None = None
         self._over: asyncio.Future[RoomOver] = asyncio.get_running_loop().create_future()
         self._close_reason: str | None = None
         # Before the process runs the room.
@@ -144,23 +143,28 @@ class RemoteRoom:
         `ProcessLostError`.
         """
         guild = self._guild = await self._parts.participation.of_guild(self._place.guild_id)
-        async with self._parts.processes.taken() as process:
-            self._process = process
-            log.info("room_placed", guild_id=guild.guild_id, machine=process.machine or "here")
-            self._handle(process.link)
+        async with self._parts.processes.taken(guild.guild_id) as seat:
+            self._seat = seat
+            log.info("room_placed", guild_id=guild.guild_id, machine=seat.machine or "here", run_id=seat.run_id)
+            self._handle(seat.link)
             try:
-                with self._parts.serve(self._place, process.link), self._shown:
-                    await self._open(process, guild)
-                    return await self._end_of(process)
-            except ProcessLostError:
-                # Nobody here can end a process of another machine.
-                if process.machine != THIS_MACHINE:
-                    await self._parts.fence(guild.guild_id)
+                with self._parts.serve(self._place, seat.link), self._shown:
+                    await self._open(seat, guild)
+                    return await self._end_of(seat)
+            except BaseException as error:
+                if not self._over.done():
+                    await self._give_up(seat, fences=isinstance(error, Exception))
                 raise
             finally:
                 self._forget(guild)
 
-    async def _open(self, process: RoomProcess, guild: GuildParticipation) -> None:
+    async def _give_up(self, seat: RoomSeat, *, fences: bool) -> None:
+        """End the room without its knowledge. It may go on for a while if its process does, so it can be fenced."""
+        await seat.give_up()
+        if fences and seat.may_go_on:
+            await self._parts.fence(self._place.guild_id)
+
+    async def _open(self, seat: RoomSeat, guild: GuildParticipation) -> None:
         parts = self._parts
         choice = await parts.choices.choice(guild.guild_id)
         request = OpenRoom(
@@ -175,9 +179,9 @@ class RemoteRoom:
         self._shown.enter_context(parts.servers.watched(self._on_servers))
         self._shown.enter_context(parts.choices.watched(self._on_choice))
         try:
-            await process.link.ask(request, within_s=OPEN_WITHIN_S)
+            await seat.link.ask(request, within_s=OPEN_WITHIN_S)
         except BotError:
-            if process.is_alive:
+            if seat.is_open:
                 raise
             raise ProcessLostError(GONE) from None
         self._runs = True
@@ -188,10 +192,10 @@ class RemoteRoom:
             self.on_membership(change)
         self._early.clear()
         if self._close_reason is not None:
-            process.link.tell(CloseRoom(self._close_reason))
+            seat.link.tell(CloseRoom(self._close_reason))
 
-    async def _end_of(self, process: RoomProcess) -> str:
-        lost = asyncio.create_task(process.lost(), name=f"room-process-{self._place.guild_id}")
+    async def _end_of(self, seat: RoomSeat) -> str:
+        lost = asyncio.create_task(seat.lost(), name=f"room-process-{self._place.guild_id}")
         try:
             either: set[asyncio.Future[Any]] = {lost, self._over}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -219,19 +223,19 @@ class RemoteRoom:
     def close(self, reason: str) -> None:
         """Ask the room to end in order. `run` then returns `reason`."""
         self._close_reason = self._close_reason or reason
-        if self._runs and self._process is not None:
-            self._process.link.tell(CloseRoom(reason))
+        if self._runs and self._seat is not None:
+            self._seat.link.tell(CloseRoom(reason))
 
     def on_membership(self, change: MembershipChange) -> None:
-        if not self._runs or self._process is None:
+        if not self._runs or self._seat is None:
             self._early.append(change)
             return
-        self._process.link.tell(MemberMoved(change))
+        self._seat.link.tell(MemberMoved(change))
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
-        if self._process is None or not self._opened.is_set():
+        if self._seat is None or not self._opened.is_set():
             return COMING.fill(channel=self._place.name)
-        return await self._process.link.ask(PlaySample(voice.name), within_s=SAMPLE_WITHIN_S)
+        return await self._seat.link.ask(PlaySample(voice.name), within_s=SAMPLE_WITHIN_S)
 
     def status(self) -> Text:
         if self._look is None or not self._opened.is_set():
@@ -280,8 +284,8 @@ class RemoteRoom:
         )
 
     async def confirm(self) -> None:
-        """Return once the room has taken over what was changed, or its process is dead or stores nothing any more."""
-        if self._process is None or self._guild is None or not self._runs:
+        """Return once the room has taken over what was changed, or has ended, or stores nothing any more."""
+        if self._seat is None or self._guild is None or not self._runs:
             return
         told = told_participation(self._guild)
         pending, self._pending = self._pending or TakeOver(told), None
@@ -292,30 +296,30 @@ class RemoteRoom:
         await self._certainly(ReadMemoryAgain(), within_s=READ_AGAIN_WITHIN_S)
 
     async def _certainly(self, request: TakeOver | ReadMemoryAgain, *, within_s: float) -> None:
-        process = self._process
-        if process is None or not self._runs:
+        seat = self._seat
+        if seat is None or not self._runs:
             return
         try:
-            await process.link.ask(request, within_s=within_s)
+            await seat.link.ask(request, within_s=within_s)
         except BotError as error:
             log.warning(
                 "room_did_not_confirm",
                 guild_id=self._place.guild_id,
                 request=type(request).__name__,
                 problem=error,
-                process_alive=process.is_alive,
+                is_linked=seat.is_open,
             )
-            await process.kill()
+            await seat.give_up()
             # Then it is fenced too.
             await self._ended.wait()
 
     def _on_choice(self, guild_id: int, choice: GuildChoice) -> None:
-        if guild_id == self._place.guild_id and self._process is not None and self._runs:
-            self._process.link.tell(ChoiceChanged(told_choice(choice)))
+        if guild_id == self._place.guild_id and self._seat is not None and self._runs:
+            self._seat.link.tell(ChoiceChanged(told_choice(choice)))
 
     def _on_servers(self, guild_id: int, settings: ServerSettings) -> None:
-        if guild_id == self._place.guild_id and self._process is not None and self._runs:
-            self._process.link.tell(ServersChanged(to_json(settings)))
+        if guild_id == self._place.guild_id and self._seat is not None and self._runs:
+            self._seat.link.tell(ServersChanged(to_json(settings)))
 
     # -- what the room tells ----------------------------------------------------------------------------------------
 

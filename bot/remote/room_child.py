@@ -1,4 +1,4 @@
-"""A process that this machine has started for a room: it loads, waits for its room, runs it and ends."""
+"""A process that this machine has started for rooms: it loads, waits for them, runs them and ends."""
 
 from __future__ import annotations
 
@@ -49,6 +49,11 @@ class RoomChild:
         """Return whether it waits for a room, or runs one."""
         return self.is_alive and self._loaded.is_set() and not self._silent.is_set()
 
+    @property
+    def is_loading(self) -> bool:
+        """Return whether it may be loaded soon."""
+        return self.is_alive and not self._loaded.is_set()
+
     def on_loaded(self) -> None:
         """Take note that it waits for a room."""
         self._loaded.set()
@@ -65,15 +70,14 @@ class RoomChild:
             log.error("room_process_not_started", run_id=self.run_id, status=self._process.returncode)
             raise SetupError(NOT_STARTED)
 
-    async def lost(self) -> Text:
-        """Wait until the process has ended or does not answer, and return which."""
+    async def lost(self) -> None:
+        """Wait until the process has ended or does not answer."""
         await self._until_either(self._silent)
-        # A process that is killed loses its link first.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(0.2):
-                await self._process.wait()
         log.info("room_process_gone", run_id=self.run_id, status=self._process.returncode)
-        return FROZEN if self.is_alive else ENDED
+
+    async def ended(self) -> None:
+        """Wait until the process has ended."""
+        await self._process.wait()
 
     async def _until_either(self, event: asyncio.Event, within_s: float | None = None) -> None:
         """Wait for an event or for the process's end."""

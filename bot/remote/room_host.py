@@ -99,7 +99,7 @@ class _Running:
 
 
 class RoomHost:
-    """Runs the room of this process. `link`: to the gateway process; enter it after `prepare`."""
+    """Runs the room of one seat of this process, once. `link`: to the gateway process; enter it after `prepare`."""
 
     def __init__(self, link: GatewayLink, stores: ToldStores, *, health: Health, clock: Clock) -> None:
         self._link = link
@@ -172,7 +172,7 @@ class RoomHost:
         while not self._running.done():
             away_since = self._link.away_since
             away = away_since is not None and self._clock.monotonic() - away_since >= most_away_s
-            if away or any(ending.done() for ending in endings):
+            if away or any(ending.done() for ending in endings) or self._health.dead_tasks():
                 return False
             await asyncio.wait({self._running, *endings}, timeout=LOOK_EVERY_S, return_when=asyncio.FIRST_COMPLETED)
         return True
@@ -234,6 +234,8 @@ class RoomHost:
         assert self._new_room is not None, "prepared"
         if self._running.done():
             raise SetupError(HAS_ROOM)
+        if self._health.dead_tasks():
+            raise SetupError(BROKEN)
         stores = self._stores
         self._asks = told.participation.asks
         stores.opt_outs.told = told.participation.opted_out

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.errors import SetupError
-from bot.remote.room_child import END_WITHIN_S, RoomChild
+from bot.remote.placement import THIS_MACHINE, ProcessLoad
+from bot.remote.room_child import ENDED, FROZEN, RoomChild
+from bot.remote.room_seat import Seats
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -19,105 +21,101 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# The machine of the gateway process, which needs no name.
-THIS_MACHINE: Final = ""
-
-ONE_LINK = Text("A process of a room opens one link.")
+NOT_OURS = Text("This process of a room was not started by this bot, or was given up.")
+ONE_LINK = Text("A process opens one link for each of its rooms.")
 LOST = Text("The process that ran this room on another machine is not there any more.")
-
-
-class RoomProcess(Protocol):
-    """A process that runs one room, or waits for one."""
-
-    @property
-    def machine(self) -> str:
-        """Return the name of its machine; empty for the gateway process's own."""
-
-    @property
-    def run_id(self) -> str:
-        """Return the number of its run."""
-
-    @property
-    def link(self) -> MessageLink:
-        """Return the link to the process. It is loaded by then."""
-
-    @property
-    def is_alive(self) -> bool:
-        """Return whether it may still run its room."""
-
-    async def loaded(self, within_s: float) -> None:
-        """Wait until it can run a room. Raises `SetupError` if it ends before that, or takes longer."""
-
-    async def lost(self) -> Text:
-        """Wait until the process is gone or does not answer, and return which."""
-
-    async def kill(self) -> None:
-        """End it at once, or give it up. Its room can be started again afterwards."""
-
-    async def end(self) -> None:
-        """Wait for its end, which is due, and kill it if it does not come."""
+# A process that is killed loses its links first.
+REAPED_WITHIN_S = 0.2
 
 
 class LinkedChild(RoomChild):
-    """A child of the gateway process. Implements `RoomProcess`. It is loaded once it has opened its link."""
+    """A child of the gateway process. Implements `SeatedProcess`. It is loaded once it has opened a link.
+
+    `most_rooms`: how many it can run.
+    """
 
     machine = THIS_MACHINE
 
-    def __init__(self, run_id: str, process: Process) -> None:
+    def __init__(self, run_id: str, process: Process, *, most_rooms: int = 1) -> None:
         super().__init__(run_id, process)
-        self._link: MessageLink | None = None
+        self.seats = Seats()
+        self._most_rooms = most_rooms
+        self._is_retired = False
 
     @property
-    def link(self) -> MessageLink:
-        """Return the link to the process. It is loaded by then."""
-        assert self._link is not None, "it is loaded"
-        return self._link
+    def load(self) -> ProcessLoad:
+        """Return how many rooms it has and can take."""
+        free = self._most_rooms - self.seats.rooms if self.is_loading else self.seats.free
+        takes = self.is_alive and not self._is_retired
+        return ProcessLoad(self.machine, self.seats.rooms, free if takes else 0, loaded=not self.is_loading)
 
     def on_link(self, link: MessageLink) -> None:
-        """Take the link that the process has opened. Raises `BotError` for a second one."""
-        if self._link is not None:
+        """Take a link that waits for a room. Raises `SetupError` for one too many."""
+        if self._is_retired:
+            raise SetupError(NOT_OURS)
+        if self.seats.opened >= self._most_rooms:
             raise SetupError(ONE_LINK)
-        self._link = link
-        link.on_closed(self.on_silent)
+        self.seats.add(link)
+        link.on_closed(self._on_closed)
         self.on_loaded()
+
+    def _on_closed(self) -> None:
+        if not self.seats.opened:
+            self.on_silent()
+
+    async def why_lost(self) -> Text:
+        """Return whether it has ended or does not answer."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(REAPED_WITHIN_S):
+                await self.ended()
+        return FROZEN if self.is_alive else ENDED
+
+    async def retire(self) -> None:
+        """Give it no room any more, and return when it has ended."""
+        self._is_retired = True
+        self.seats.close_waiting()
+        await self.end()
 
 
 class DistantProcess:
-    """A process of another machine. Implements `RoomProcess`.
+    """A process of another machine. Implements `SeatedProcess`.
 
-    Nobody can end it from here: it is given up with its link. Its room is then claimed by the next process, so what it
-    still does is neither stored nor spoken; and it hands its room over once it is refused, or has no link for a minute.
+    Nobody can end it from here: its rooms are given up with their links. Each is then claimed by its next process, so
+    what it still does is neither stored nor spoken; and it hands over once it is refused, or has no link for a minute.
     """
 
-    def __init__(self, machine: str, run_id: str, link: MessageLink) -> None:
+    # For all that anybody here knows.
+    is_alive = True
+
+    def __init__(self, machine: str, run_id: str) -> None:
         self.machine = machine
         self.run_id = run_id
-        self.link = link
-        self._closed = asyncio.Event()
-        link.on_closed(self._closed.set)
+        self.seats = Seats()
+        self._is_retired = False
 
     @property
-    def is_alive(self) -> bool:
-        """Return whether its link is open."""
-        return self.link.is_open
+    def load(self) -> ProcessLoad:
+        """Return how many rooms it has and can take."""
+        return ProcessLoad(self.machine, self.seats.rooms, 0 if self._is_retired else self.seats.free)
+
+    def on_link(self, link: MessageLink) -> None:
+        """Take a link that waits for a room. Raises `SetupError` if it gets no room any more."""
+        if self._is_retired:
+            raise SetupError(NOT_OURS)
+        self.seats.add(link)
 
     async def loaded(self, within_s: float) -> None:
         """Return: a process of another machine comes when it is loaded."""
 
-    async def lost(self) -> Text:
-        """Wait for the end of its link."""
-        await self._closed.wait()
+    async def why_lost(self) -> Text:
+        """Return that it is gone."""
         log.info("distant_room_process_gone", run_id=self.run_id, machine=self.machine)
         return LOST
 
     async def kill(self) -> None:
-        """Close its link."""
-        self.link.close()
-        await self._closed.wait()
+        """Do nothing: nobody here can."""
 
-    async def end(self) -> None:
-        """Wait until it has closed its link, and close it otherwise."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(END_WITHIN_S):
-                await self._closed.wait()
-        await self.kill()
+    async def retire(self) -> None:
+        """Give it no room any more. It ends by itself."""
+        self._is_retired = True
+        self.seats.close_waiting()

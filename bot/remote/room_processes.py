@@ -1,68 +1,59 @@
-"""Finds a process for each room: a child of the gateway process, or one that another machine offers."""
+"""Finds a seat for each room: in a child of the gateway process, or in a process that another machine offers."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import structlog
 
 from bot.errors import SetupError
 from bot.remote.hello import is_machine_name
+from bot.remote.placement import process_for_room
 from bot.remote.room_child import START_WITHIN_S
-from bot.remote.room_process import THIS_MACHINE, DistantProcess, LinkedChild
+from bot.remote.room_process import NOT_OURS, DistantProcess, LinkedChild
+from bot.remote.room_seat import RoomSeat
 from bot.remote.spare_pool import SparePool
-from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
     from types import TracebackType
 
     from bot.clock import Clock
     from bot.remote.hello import RoomIdentity
     from bot.remote.link import MessageLink
-    from bot.remote.room_process import RoomProcess
 
 log = structlog.get_logger()
 
-NOT_OURS = Text("This process of a room was not started by this bot, or was given up.")
-
-
-def machine_for_room(waiting: Collection[str], rooms: Mapping[str, int]) -> str:
-    """Return which of the machines with a process that waits gets the next room: the one with the fewest rooms, and
-    among those rather another than the gateway process's own. `rooms`: how many each machine has now.
-    """
-    return min(waiting, key=lambda machine: (rooms.get(machine, 0), machine == THIS_MACHINE, machine))
-
 
 class RoomProcesses:
-    """The rooms' processes. `command`: starts one here; the number of its run is added. For one event loop.
+    """The processes that run rooms. `command`: starts one here; the number of its run is added. `rooms_each`: how many
+    rooms one of them runs. For one event loop.
 
     *Ownership*: an async context manager. It owns its children and the task that keeps one waiting. Processes of other
     machines are their own machine's.
     """
 
-    def __init__(self, command: Callable[[str], Sequence[str]], clock: Clock) -> None:
-        self._pool = SparePool(command, LinkedChild, clock)
-        # Those of other machines that wait for a room, oldest first.
-        self._offers: list[DistantProcess] = []
-        self._rooms: Counter[str] = Counter()
+    def __init__(self, command: Callable[[str], Sequence[str]], clock: Clock, *, rooms_each: int = 1) -> None:
+        self._pool = SparePool(command, partial(LinkedChild, most_rooms=rooms_each), clock)
+        # Those of other machines, by machine and run, oldest first.
+        self._distant: dict[tuple[str, str], DistantProcess] = {}
+        # One room after the other, so that rooms which are lost together do not start a process each.
+        self._choosing = asyncio.Lock()
         self._keeping: asyncio.Task[None] | None = None
 
     @property
     def distant_rooms(self) -> int:
         """Return how many rooms run on other machines."""
-        return sum(count for machine, count in self._rooms.items() if machine != THIS_MACHINE)
+        return sum(process.seats.rooms for process in self._distant.values())
 
     @property
     def waiting_machines(self) -> set[str]:
-        """Return the machines on which a process waits for a room, loaded."""
-        waiting = {offer.machine for offer in self._offers if offer.is_alive}
-        if self._pool.spare is not None and self._pool.spare.is_loaded:
-            waiting.add(THIS_MACHINE)
-        return waiting
+        """Return the machines on which a seat waits for a room, loaded."""
+        loads = [process.load for process in self._all()]
+        return {load.machine for load in loads if load.loaded and load.free > 0}
 
     async def __aenter__(self) -> Self:
         self._keeping = asyncio.create_task(self._pool.keep(), name="room-spare")
@@ -77,60 +68,73 @@ class RoomProcesses:
         await self._pool.kill_all()
 
     def on_link(self, room: RoomIdentity, link: MessageLink) -> None:
-        """Take the link of a child. Raises `BotError` if nobody here has started it."""
+        """Take a link of a child, which waits for a room. Raises `SetupError` if nobody here has started the child, and
+        for a link that has a room: it was given up.
+        """
         process = self._pool.find(room.run_id)
-        if process is None:
+        if process is None or room.guild_id:
             raise SetupError(NOT_OURS)
         process.on_link(link)
 
     def on_offer(self, room: RoomIdentity, link: MessageLink) -> None:
-        """Take the link of a process of another machine, which waits for a room.
+        """Take a link of a process of another machine, which waits for a room.
 
-        Raises `BotError` for one that has a room: it was given up, or belongs to a gateway process that is gone, and
+        Raises `SetupError` for one that has a room: it was given up, or belongs to a gateway process that is gone, and
         its room is started anew. So it hands over what it has.
         """
         if room.guild_id or not is_machine_name(room.machine):
             raise SetupError(NOT_OURS)
-        process = DistantProcess(room.machine, room.run_id, link)
-        link.on_closed(lambda: self._withdraw(process))
-        self._offers.append(process)
-        log.info("room_process_offered", machine=process.machine, run_id=process.run_id)
+        key = (room.machine, room.run_id)
+        process = self._distant.setdefault(key, DistantProcess(*key))
+        process.on_link(link)
+        link.on_closed(lambda: self._forget_if_gone(process))
+        log.info("room_process_offered", machine=process.machine, run_id=process.run_id, seats=process.seats.free)
 
-    def _withdraw(self, process: DistantProcess) -> None:
-        if process in self._offers:
-            self._offers.remove(process)
+    def _forget_if_gone(self, process: DistantProcess) -> None:
+        if not process.seats.opened and not process.seats.rooms:
+            self._distant.pop((process.machine, process.run_id), None)
 
     @asynccontextmanager
-    async def taken(self) -> AsyncIterator[RoomProcess]:
-        """Yield a process for one room; it is loaded. It has ended afterwards. Raises `SetupError`."""
-        process: RoomProcess = self._waiting() or await self._pool.start()
-        self._rooms[process.machine] += 1
+    async def taken(self, guild_id: int) -> AsyncIterator[RoomSeat]:
+        """Yield a seat for one room of a server; its process is loaded. It has ended afterwards, and its process with
+        its last room. Raises `SetupError`.
+        """
+        async with self._choosing:
+            process = self._chosen(guild_id) or await self._pool.start()
+            process.seats.rooms += 1
         try:
             await process.loaded(START_WITHIN_S)
-            yield process
-        except BaseException:
-            await process.kill()
-            raise
+            seat = RoomSeat(process, await process.seats.take(), guild_id)
+            try:
+                yield seat
+            except BaseException:
+                await seat.kill_if_alone()
+                raise
+            finally:
+                await seat.end()
         finally:
-            self._rooms[process.machine] -= 1
-            await self._ended(process)
+            process.seats.rooms -= 1
+            if not process.seats.rooms:
+                await self._retire(process)
 
-    def _waiting(self) -> RoomProcess | None:
-        """Return the process that a room gets, which does not wait any more; None: one must be started here."""
-        waiting = self.waiting_machines
-        if not waiting:
-            # It may be loading.
-            return self._pool.take() if self._pool.spare is not None else None
-        machine = machine_for_room(waiting, self._rooms)
-        if machine == THIS_MACHINE:
-            return self._pool.take()
-        process = next(offer for offer in self._offers if offer.machine == machine and offer.is_alive)
-        self._withdraw(process)
-        return process
+    def _all(self) -> list[LinkedChild | DistantProcess]:
+        return [*self._distant.values(), *self._pool.known]
 
-    async def _ended(self, process: RoomProcess) -> None:
+    def _chosen(self, guild_id: int) -> LinkedChild | DistantProcess | None:
+        """Return the process in which the room gets a seat; None: one must be started here."""
+        processes = [process for process in self._all() if guild_id not in process.seats.given_up]
+        index = process_for_room([process.load for process in processes])
+        if index is None:
+            return None
+        if processes[index] is self._pool.spare:
+            self._pool.take()
+        return processes[index]
+
+    async def _retire(self, process: LinkedChild | DistantProcess) -> None:
         try:
-            await process.end()
+            await process.retire()
         finally:
             if isinstance(process, LinkedChild):
                 self._pool.forget(process)
+            else:
+                self._forget_if_gone(process)

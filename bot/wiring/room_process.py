@@ -1,4 +1,4 @@
-"""A room's process: everything that one room needs, loaded before it is known which room it will be.
+"""A room's process: everything that its rooms need, loaded before it is known which rooms these will be.
 
 It opens no Discord client, no slash commands, no web pages and no retention: those are the gateway process's.
 """
@@ -6,17 +6,15 @@ It opens no Discord client, no slash commands, no web pages and no retention: th
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
-
-import structlog
+from weakref import WeakSet
 
 from bot.clock import SystemClock
 from bot.discord.endpoint import connector
 from bot.errors import SetupError
-from bot.events import ignore_event
 from bot.health import Health
 from bot.monitoring.metrics import Metrics
 from bot.participation.guild_participation import GuildParticipations
@@ -25,27 +23,32 @@ from bot.remote.hello import RoomIdentity
 from bot.remote.remote_place import RemotePlace
 from bot.remote.room_host import RoomHost, ToldStores
 from bot.remote.room_machine import HAS_ROOM, LOADED
+from bot.remote.room_seats import RoomSeats
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.room.room import Room
 from bot.runtime_tuning import low_latency_interpreter
 from bot.server_settings import ServerSettingsBook
 from bot.texts.text import Text
 from bot.wiring.monitoring import PROCESS_TASKS
-from bot.wiring.services import open_recollection, open_services, open_stores
+from bot.wiring.process_parts import ProcessParts, open_stores
+from bot.wiring.recollection import open_language_models, recollection_of
+from bot.wiring.services import open_room_models, room_services
 from bot.wiring.speech_models import open_voices
 from voice.transport.metronome import running_metronome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from datetime import tzinfo
 
     from bot.clock import Clock
+    from bot.models.loaded_voices import LoadedVoices
     from bot.remote.room_messages import OpenRoom
     from bot.settings import StorageSettings
+    from bot.wiring.recollection import LanguageModels
+    from bot.wiring.services import RoomModels
     from bot.wiring.settings import BotSettings
     from voice.endpoint import Endpoint
-
-log = structlog.get_logger()
+    from voice.transport.metronome import Metronome
 
 NEEDS_SERVER = Text(
     "Rooms in processes of their own need PostgreSQL, because one file of SQLite has one writer. Set "
@@ -80,73 +83,97 @@ async def run_room_process(
     zone: tzinfo,
     clock: Clock | None = None,
     pool: Endpoint | None = None,
+    rooms: int = 1,
     tell: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """Load everything, wait for a room, run it, and return why it has ended. `stop`: hand the room over. `tell`: gets
-    `LOADED` when it waits, and `HAS_ROOM`.
+    """Load everything, wait for rooms, run them, and return why one has ended. `rooms`: how many at once. `stop`: hand
+    all of them over. `tell`: gets `LOADED` when it waits, and `HAS_ROOM`.
 
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence.
     """
     require_server(settings.storage)
     clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
-        link = GatewayLink(
-            gateway.url, gateway.token, RoomIdentity(0, 0, run_id=gateway.run_id, machine=gateway.machine)
-        )
         metrics = Metrics(Health(clock))
-        choices, opt_outs, told_servers = ToldChoices(link), ToldOptOuts(), ToldServerSettings(link)
-        servers = ServerSettingsBook(told_servers)
-        stores = replace(await open_stores(stack, settings, clock), servers=servers)
-        told = ToldStores(choices, opt_outs, told_servers, servers, stores.people, stores.upkeeps)
-        host = RoomHost(link, told, health=metrics.health, clock=clock)
-        participation = GuildParticipations(
-            choices,
-            opt_outs,
-            settings.participation,
-            wake_names=settings.brain.wake_names,
-            clock=clock,
-            asks=host.asks,
-        )
+        parts = ProcessParts(settings, await open_stores(stack, settings, clock), zone, clock, metrics)
+        # Of the rooms now.
+        servers: WeakSet[ServerSettingsBook] = WeakSet()
         voices = await stack.enter_async_context(open_voices(settings.speaking, settings.models, servers))
-        recollection = await open_recollection(
-            stack,
-            settings,
-            stores,
-            choices=choices,
-            participation=participation,
-            zone=zone,
-            clock=clock,
-            metrics=metrics,
-            indexes=False,
-        )
-        services = await open_services(
-            stack,
-            settings,
-            stores,
-            recollection,
-            participation=participation,
-            screens=None,
-            observe=ignore_event,
-            zone=zone,
-            clock=clock,
-            metrics=metrics,
-            show_live=host.show,
+        language = await open_language_models(stack, parts, indexes=False)
+        loaded = LoadedParts(
+            language=language,
+            models=await open_room_models(stack, parts, language, pool=pool),
             voices=voices,
-            pool=pool,
-        )
-        place = RemotePlace(
-            link,
+            servers=servers,
             metronome=stack.enter_context(running_metronome()),
-            connector=partial(connector, settings.discord),
-            require_e2ee=settings.discord.require_e2ee,
+            in_cluster=pool is not None,
         )
-
-        def new_room(told: OpenRoom) -> Room:
-            return Room(place, services, told.listen)
-
-        host.prepare(participation, place.begin, new_room, voices, place.hand_over)
         stack.enter_context(low_latency_interpreter())
         metrics.health.started(task for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS))
-        await stack.enter_async_context(link)
-        tell(LOADED)
-        return await host.run(stop, partial(tell, HAS_ROOM))
+        seats = RoomSeats(
+            partial(open_seat, parts, loaded, gateway),
+            rooms,
+            health=metrics.health,
+            on_loaded=partial(tell, LOADED),
+            on_room=partial(tell, HAS_ROOM),
+        )
+        return await seats.run(stop)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedParts:
+    """What all rooms of the process share. `servers`: gets the settings of each room's server, as long as it runs."""
+
+    language: LanguageModels
+    models: RoomModels
+    voices: LoadedVoices
+    servers: WeakSet[ServerSettingsBook]
+    metronome: Metronome | None
+    in_cluster: bool
+
+
+@asynccontextmanager
+async def open_seat(parts: ProcessParts, loaded: LoadedParts, gateway: GatewayAddress) -> AsyncIterator[RoomHost]:
+    """Yield what runs one room, with its link to the gateway process open. Raises `BotError`.
+
+    All that is about a server is made for this room alone, so nothing of a room that was given up is in its successor.
+    """
+    settings, clock, health = parts.settings, parts.clock, parts.metrics.health
+    link = GatewayLink(gateway.url, gateway.token, RoomIdentity(0, 0, run_id=gateway.run_id, machine=gateway.machine))
+    choices, opt_outs, told_servers = ToldChoices(link), ToldOptOuts(), ToldServerSettings(link)
+    servers = ServerSettingsBook(told_servers)
+    loaded.servers.add(servers)
+    stores = replace(parts.stores, servers=servers, upkeeps=WeakSet())
+    told = ToldStores(choices, opt_outs, told_servers, servers, stores.people, stores.upkeeps)
+    host = RoomHost(link, told, health=health, clock=clock)
+    participation = GuildParticipations(
+        choices,
+        opt_outs,
+        settings.participation,
+        wake_names=settings.brain.wake_names,
+        clock=clock,
+        asks=host.asks,
+    )
+    own = replace(parts, stores=stores)
+    services = room_services(
+        own,
+        loaded.models,
+        await recollection_of(own, loaded.language, choices=choices, participation=participation),
+        participation=participation,
+        voices=loaded.voices,
+        show_live=host.show,
+        in_cluster=loaded.in_cluster,
+    )
+    place = RemotePlace(
+        link,
+        metronome=loaded.metronome,
+        connector=partial(connector, settings.discord),
+        require_e2ee=settings.discord.require_e2ee,
+    )
+
+    def new_room(told: OpenRoom) -> Room:
+        return Room(place, services, told.listen)
+
+    host.prepare(participation, place.begin, new_room, loaded.voices, place.hand_over)
+    async with link:
+        yield host

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bot.participation.guild_participation import GuildParticipations
     from bot.remote.address import RoomsAddress
     from bot.remote.link import MessageLink
-    from bot.wiring.services import Stores
+    from bot.wiring.process_parts import Stores
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
 
@@ -55,12 +55,13 @@ NO_SCREENS = Text(
 @dataclass(frozen=True, slots=True)
 class RoomStart:
     """How rooms get their processes. `command`: starts one on this machine. `listen`: where processes of other machines
-    offer themselves, with `token`; None: only this machine has rooms.
+    offer themselves, with `token`; None: only this machine has rooms. `rooms_each`: how many rooms one process runs.
     """
 
     command: RoomCommand
     listen: RoomsAddress | None = None
     token: str = ""
+    rooms_each: int = 1
 
 
 def token_file(settings: BotSettings) -> Path:
@@ -92,7 +93,7 @@ async def open_room_processes(
     token = write_link_token(token_file(settings))
     listener: RemoteRoomListener
 
-    processes = RoomProcesses(lambda run_id: start.command(listener.url, run_id), clock)
+    processes = RoomProcesses(lambda run_id: start.command(listener.url, run_id), clock, rooms_each=start.rooms_each)
     listener = await stack.enter_async_context(RemoteRoomListener(processes.on_link, token))
     if start.listen is not None:
         elsewhere = RemoteRoomListener(processes.on_offer, start.token, at=start.listen)

@@ -30,7 +30,7 @@ from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.piper import PiperSynthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 
     from bot.channel.port import Place
     from bot.health import Health
@@ -228,12 +228,14 @@ async def open_synthesizer(
 
 @asynccontextmanager
 async def open_voices(
-    settings: SpeakingSettings, models: ModelsSettings, servers: ServerSettingsBook
+    settings: SpeakingSettings, models: ModelsSettings, servers: Iterable[ServerSettingsBook]
 ) -> AsyncIterator[LoadedVoices]:
-    """Yield the embedded voices that servers can choose. None is loaded before a server wants it."""
+    """Yield the embedded voices that servers can choose. None is loaded before a server wants it. `servers`: the
+    books with their settings, looked at again each time.
+    """
 
     def chosen() -> set[str]:
-        names = {each.voice for each in servers.all().values() if each.voice is not None}
+        names = {each.voice for book in servers for each in book.all().values() if each.voice is not None}
         return {name for name in names if not _is_usual(name, settings)}
 
     directory = ModelDirectory(models.directory)

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+from functools import partial
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -17,6 +18,7 @@ from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from tests.bot.bot_process import ADA, CLIPS, PATIENCE_S, ada_in, roomtone, roomtone_run
 from tests.bot.test_takeover import said, until
+from tests.bot.test_two_machines import NORTH, SOUTH, has_spoken, sessions, spoken
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -168,3 +170,59 @@ async def test_a_room_on_another_machine_is_drained_and_goes_on(
         numbers = [seq for (seq,) in database.execute("SELECT seq FROM turns ORDER BY seq").fetchall()]
         sessions = database.execute("SELECT count(*) FROM sessions").fetchone()
     assert (numbers, sessions) == (list(range(len(numbers))), (1,))
+
+
+@pytest.mark.rehearsal
+@pytest.mark.postgres
+@pytest.mark.asyncio
+async def test_two_rooms_share_a_process_and_survive_its_end(
+    tmp_path: Path, whisper_model_dir: Path, postgres_place: SecretStr
+) -> None:
+    """Both are heard in one process. It is killed, and both go on in the one that waited, each with its own session and
+    claim. One leaves, and the other is heard as before.
+    """
+    url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
+    clips = [Clip.load(CLIPS / name) for name in ("2-ada.ogg", "3-ada.ogg", "1-ada.ogg")]
+    async with (
+        LocalDiscord(guild=NORTH) as north,
+        LocalDiscord(guild=SOUTH, beside=north) as south,
+        ada_in(north) as northerner,
+        ada_in(south) as southerner,
+        roomtone_run(north, tmp_path, whisper_model_dir, "--rooms", "processes", "--rooms-each", "2", **url) as bot,
+    ):
+        await bot.says("is on Discord")
+        for count, (local, ada) in enumerate(((north, northerner), (south, southerner)), 1):
+            await local.invoke(ADA, "join")
+            await until(lambda count=count: len(logged(tmp_path, "room_opened")) == count, f"room {count}")  # type: ignore[misc]
+            await met(ada)
+            await local.invoke(ADA, "quiet")
+            await ada.say(clips[0])
+        for guild in (NORTH, SOUTH):
+            await until(partial(has_spoken, postgres_place, guild, 1), f"the first turn of {guild.name}")
+        first, second = logged(tmp_path, "room_placed")
+        assert first["run_id"] == second["run_id"]
+        await until(lambda: len(logged(tmp_path, "room_link_opened")) == 4, "the seats of the process that waits")
+
+        os.kill(running(tmp_path)[0], signal.SIGKILL)
+        await until(lambda: len(logged(tmp_path, "room_opened")) == 4, "both rooms in the next process")
+        for ada in (northerner, southerner):
+            await met(ada)
+            await ada.say(clips[1])
+        for guild in (NORTH, SOUTH):
+            await until(partial(has_spoken, postgres_place, guild, 2), f"the second turn of {guild.name}")
+        assert len({line["run_id"] for line in logged(tmp_path, "room_placed")}) == 2
+
+        assert "no longer hear you" in (await south.invoke(ADA, "opt-out")).replies[0].content
+        await south.invoke(ADA, "leave")
+        await until(lambda: sessions(postgres_place)[SOUTH.id] == [True], "the end of one session")
+        await northerner.say(clips[2])
+        await until(partial(has_spoken, postgres_place, NORTH, 3), "a turn in the room that stays")
+        status, err = await bot.ends(signal.SIGTERM)
+        assert (status, err.count("Traceback")) == (0, 0)
+    assert running(tmp_path) == []
+    assert sessions(postgres_place) == {NORTH.id: [True], SOUTH.id: [True]}
+    for guild, turns in ((NORTH, 3), (SOUTH, 2)):
+        numbers = [number for _, number in spoken(postgres_place, guild)]
+        assert (len(numbers), len(set(numbers))) == (turns, turns)
+        assert len({session for session, _ in spoken(postgres_place, guild)}) == 1
+    assert [line["resumed"] for line in logged(tmp_path, "room_opened")] == [False, False, True, True]

@@ -94,6 +94,10 @@ RUN_THERE = {
     "ROOMTONE_SHARDS=8-15/16 roomtone run": ("tests/bot/test_two_machines.py", '"ROOMTONE_SHARDS": shards'),
     "roomtone run --cluster auto": ("tests/bot/wiring/test_recognizer.py", "pool=pool"),
     "roomtone run --rooms processes": ("tests/bot/test_room_processes.py", '"--rooms", "processes"'),
+    "roomtone run --rooms processes --rooms-each 4": (
+        "tests/bot/test_room_processes.py",
+        '"--rooms", "processes", "--rooms-each", "2"',
+    ),
     "roomtone run --rooms processes --rooms-listen 10.0.0.1:8572": (
         "tests/bot/test_room_processes.py",
         '"--rooms", "processes", "--rooms-listen", address',

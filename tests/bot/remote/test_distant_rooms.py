@@ -13,8 +13,9 @@ from bot.remote.address import LOOPBACK, RoomsAddress
 from bot.remote.gateway_link import GatewayLink
 from bot.remote.hello import RoomIdentity, RoomRefusedError
 from bot.remote.listener import RemoteRoomListener
-from bot.remote.room_process import LOST, THIS_MACHINE
-from bot.remote.room_processes import RoomProcesses, machine_for_room
+from bot.remote.placement import THIS_MACHINE
+from bot.remote.room_process import LOST
+from bot.remote.room_processes import RoomProcesses
 from tests.bot.remote.peers import TOKEN, until
 from tests.fakes.clock import FakeClock
 
@@ -23,25 +24,6 @@ if TYPE_CHECKING:
 
 SLEEPS = (sys.executable, "-c", "import time; time.sleep(600)")
 CLUSTER_TOKEN = "the cluster's token, which nobody guesses"
-
-
-@pytest.mark.parametrize(
-    ("waiting", "rooms", "chosen"),
-    [
-        ({"north"}, {}, "north"),
-        ({"north", "south"}, {}, "north"),
-        ({"north", "south"}, {"north": 1}, "south"),
-        ({"north", "south"}, {"north": 2, "south": 1, "west": 0}, "south"),
-        ({THIS_MACHINE}, {THIS_MACHINE: 9}, THIS_MACHINE),
-        ({THIS_MACHINE, "north"}, {}, "north"),
-        ({THIS_MACHINE, "north"}, {THIS_MACHINE: 1, "north": 1}, "north"),
-        ({THIS_MACHINE, "north"}, {"north": 1}, THIS_MACHINE),
-        ({THIS_MACHINE, "north", "south"}, {"north": 3, "south": 2, THIS_MACHINE: 2}, "south"),
-    ],
-)
-def test_the_machine_with_the_fewest_rooms_gets_the_next(waiting: set[str], rooms: dict[str, int], chosen: str) -> None:
-    """Among equals rather another machine than the gateway process's own, which has more to do."""
-    assert machine_for_room(waiting, rooms) == chosen
 
 
 class House:
@@ -86,16 +68,16 @@ async def test_rooms_go_to_the_machines_in_turn() -> None:
         await house.load(0)
         for machine, run_id in (("north", "a"), ("north", "b"), ("south", "c")):
             await house.offer(machine, run_id)
-        taken = [await rooms.enter_async_context(house.processes.taken()) for _ in range(4)]
-        assert [(process.machine, process.run_id) for process in taken] == [
+        taken = [await rooms.enter_async_context(house.processes.taken(guild_id)) for guild_id in range(4)]
+        assert [(seat.machine, seat.run_id) for seat in taken] == [
             ("north", "a"),
             ("south", "c"),
             (THIS_MACHINE, house.started[0]),
             ("north", "b"),
         ]
         assert house.processes.distant_rooms == 3
-        for process in taken:
-            await process.kill()
+        for seat in taken:
+            await seat.give_up()
     assert house.processes.distant_rooms == 0
 
 
@@ -105,9 +87,9 @@ async def test_a_process_that_is_loaded_elsewhere_comes_before_one_that_loads_he
     async with opened() as house:
         await until(lambda: house.started)
         await house.offer("north")
-        async with house.processes.taken() as process:
-            assert process.machine == "north"
-            await process.kill()
+        async with house.processes.taken(1) as seat:
+            assert seat.machine == "north"
+            await seat.give_up()
 
 
 @pytest.mark.asyncio
@@ -120,9 +102,9 @@ async def test_an_offer_that_is_gone_is_not_given_to_a_room() -> None:
             await north.enter_async_context(GatewayLink(house.elsewhere.url, CLUSTER_TOKEN, room))
             await until(lambda: house.processes.waiting_machines == {"north", THIS_MACHINE})
         await until(lambda: house.processes.waiting_machines == {THIS_MACHINE})
-        async with house.processes.taken() as process:
-            assert process.machine == THIS_MACHINE
-            await process.kill()
+        async with house.processes.taken(1) as seat:
+            assert seat.machine == THIS_MACHINE
+            await seat.give_up()
 
 
 @pytest.mark.asyncio
@@ -132,18 +114,18 @@ async def test_all_rooms_of_a_lost_machine_are_lost_and_go_to_the_others() -> No
         for run_id in ("a", "b"):
             room = RoomIdentity(0, 0, run_id=run_id, machine="north")
             await north.enter_async_context(GatewayLink(house.elsewhere.url, CLUSTER_TOKEN, room))
-        taken = [await rooms.enter_async_context(house.processes.taken()) for _ in range(2)]
-        assert [process.machine for process in taken] == ["north", "north"]
-        losing = [asyncio.create_task(process.lost()) for process in taken]
+        taken = [await rooms.enter_async_context(house.processes.taken(guild_id)) for guild_id in range(2)]
+        assert [seat.machine for seat in taken] == ["north", "north"]
+        losing = [asyncio.create_task(seat.lost()) for seat in taken]
         await house.load(0)
         await house.offer("south", "c")
         await north.aclose()
         assert [await each for each in losing] == [LOST, LOST]
-        assert [process.is_alive for process in taken] == [False, False]
-        again = [await rooms.enter_async_context(house.processes.taken()) for _ in range(2)]
-        assert [process.machine for process in again] == ["south", THIS_MACHINE]
-        for process in again:
-            await process.kill()
+        assert [seat.is_open for seat in taken] == [False, False]
+        again = [await rooms.enter_async_context(house.processes.taken(guild_id)) for guild_id in range(2)]
+        assert [seat.machine for seat in again] == ["south", THIS_MACHINE]
+        for seat in again:
+            await seat.give_up()
 
 
 @pytest.mark.asyncio
@@ -151,10 +133,10 @@ async def test_a_process_that_is_given_up_may_not_come_back_with_its_room() -> N
     """Its link is closed. It comes back as the room that it has by then, and is refused, so it hands over."""
     async with opened() as house:
         link = await house.offer("north")
-        async with house.processes.taken() as process:
+        async with house.processes.taken(10) as seat:
             link.room = RoomIdentity(10, 20, run_id="a", machine="north")
-            await process.kill()
-            assert not process.is_alive
+            await seat.give_up()
+            assert (seat.is_open, seat.may_go_on) == (False, True)
         assert "given up" in str(await link.refused())
 
 
@@ -177,3 +159,24 @@ async def test_who_has_no_cluster_token_or_no_proper_name_is_refused() -> None:
                 async with GatewayLink(url, token, room):
                     pass
         assert house.processes.waiting_machines == set()
+
+
+@pytest.mark.asyncio
+async def test_a_process_of_another_machine_offers_several_seats_and_ends_with_its_last_room() -> None:
+    """It is filled before the next process of that machine, and gets no room after its last one."""
+    async with opened() as house, AsyncExitStack() as rooms:
+        waiting, *_ = [await house.offer("north", "a") for _ in range(3)]
+        await house.offer("north", "b")
+        taken = [await rooms.enter_async_context(house.processes.taken(guild_id)) for guild_id in range(2)]
+        assert [seat.run_id for seat in taken] == ["a", "a"]
+        assert house.processes.distant_rooms == 2
+        await taken[0].give_up()
+        assert (taken[1].is_open, house.processes.waiting_machines) == (True, {"north"})
+        await taken[1].give_up()
+        await rooms.aclose()
+        with pytest.raises(RoomRefusedError, match="given up"):
+            await house.offer("north", "a", guild_id=10)
+        async with house.processes.taken(1) as seat:
+            assert seat.run_id == "b"
+            await seat.give_up()
+        del waiting

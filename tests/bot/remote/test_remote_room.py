@@ -21,9 +21,9 @@ from bot.participation.costs import Cost
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.remote.hello import RoomIdentity
+from bot.remote.placement import THIS_MACHINE
 from bot.remote.remote_room import GONE, GatewayParts, RemoteRoom
 from bot.remote.room_host import NOT_WANTED, UNUSED_AWAY_S, RoomHost, ToldStores
-from bot.remote.room_process import THIS_MACHINE
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.remote.wire_error import OtherProcessError
 from bot.room.endings import ProcessLostError
@@ -156,18 +156,20 @@ class DistantRoom:
         """Return at once."""
 
 
-class FakeProcess:
-    """A process with one end of a real link. `died`: set once it is gone."""
+class FakeSeat:
+    """A seat with one end of a real link. `died`: set once its process is gone."""
 
     machine = THIS_MACHINE
+    run_id = "one"
+    may_go_on = False
 
     def __init__(self, link: MessageLink) -> None:
         self.link = link
         self.died = asyncio.Event()
 
     @property
-    def is_alive(self) -> bool:
-        """Return whether it lives."""
+    def is_open(self) -> bool:
+        """Return whether its process answers."""
         return not self.died.is_set()
 
     async def lost(self) -> Text:
@@ -175,7 +177,7 @@ class FakeProcess:
         await self.died.wait()
         return GONE
 
-    async def kill(self) -> None:
+    async def give_up(self) -> None:
         """End it."""
         self.died.set()
 
@@ -210,7 +212,7 @@ class House:
         # The servers whose rooms were made stale.
         self.fenced: list[int] = []
         self.upkeeps: WeakSet[Any] = WeakSet()
-        self.process: FakeProcess | None = None
+        self.seat: FakeSeat | None = None
 
     async def _begin(self, guild_id: int, channel_id: int) -> None:
         assert (guild_id, channel_id) == (10, 20)
@@ -228,11 +230,12 @@ class House:
 
     def room(self, link: MessageLink, listen: ListenRequest | None = None) -> RemoteRoom:
         """Return a room at the gateway's end."""
-        process = self.process = FakeProcess(link)
+        seat = self.seat = FakeSeat(link)
 
         @asynccontextmanager
-        async def taken() -> AsyncIterator[FakeProcess]:
-            yield process
+        async def taken(guild_id: int) -> AsyncIterator[FakeSeat]:
+            assert guild_id == 10
+            yield seat
 
         async def speakers_of(_: SessionId) -> frozenset[str]:
             return frozenset({str(BO)})
@@ -351,23 +354,23 @@ async def test_an_opt_out_is_in_effect_in_the_room_before_it_is_confirmed() -> N
         assert memory.allowed_part(TURN).parts == ()
 
 
-@pytest.mark.parametrize(("machine", "fenced"), [(THIS_MACHINE, []), ("north", [10])])
+@pytest.mark.parametrize(("may_go_on", "fenced"), [(False, []), (True, [10])])
 @pytest.mark.asyncio
 async def test_a_room_that_does_not_confirm_is_ended_first(
-    monkeypatch: pytest.MonkeyPatch, machine: str, fenced: list[int]
+    monkeypatch: pytest.MonkeyPatch, fenced: list[int], *, may_go_on: bool
 ) -> None:
-    """Nobody may be heard in it against their wish; the command succeeds because the process is gone. One of another
-    machine may live on, so it is fenced off before the command is answered.
+    """Nobody may be heard in it against their wish; the command succeeds because the process is gone. One with other
+    rooms, or of another machine, may live on, so the room is fenced off before the command is answered.
     """
-    monkeypatch.setattr(FakeProcess, "machine", machine)
+    monkeypatch.setattr(FakeSeat, "may_go_on", may_go_on)
     monkeypatch.setattr("bot.remote.remote_room.CONFIRM_WITHIN_S", 0.0)
     async with living() as life:
         await life.house.participation.set_opt_out(10, ADA, out=True)
         assert life.house.fenced == fenced
         with pytest.raises(ProcessLostError):
             await life.task
-        assert life.house.process is not None
-        assert not life.house.process.is_alive
+        assert life.house.seat is not None
+        assert not life.house.seat.is_open
 
 
 @pytest.mark.asyncio
@@ -436,8 +439,8 @@ async def test_a_crash_is_raised_as_in_one_process(
 async def test_a_process_that_is_gone_is_a_loss() -> None:
     """The supervisor starts such a room again at once."""
     async with living() as life:
-        assert life.house.process is not None
-        await life.house.process.kill()
+        assert life.house.seat is not None
+        await life.house.seat.give_up()
         with pytest.raises(ProcessLostError, match="has ended"):
             await life.task
         assert life.house.in_use == set()

@@ -22,8 +22,10 @@ from bot.monitoring.traces import open_traces
 from bot.participation.guild_participation import GuildParticipations
 from bot.room.joined_channel import CHECK_ROOM_S
 from bot.wiring.dashboard import open_dashboard
+from bot.wiring.process_parts import ProcessParts, open_stores
+from bot.wiring.recollection import open_language_models, recollection_of
 from bot.wiring.screens import open_screens
-from bot.wiring.services import open_recollection, open_services, open_stores
+from bot.wiring.services import open_room_models, room_services
 from bot.wiring.settings import BotSettings
 from bot.wiring.speech_models import open_voices
 from compaction.budget.messages import MessageToolCall
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
     from bot.room.services import RoomServices
-    from bot.wiring.services import Stores
+    from bot.wiring.process_parts import Stores
 
 GUILD = 10
 
@@ -98,31 +100,19 @@ async def equipped(
         dashboard = await open_dashboard(stack, parts, stores.sessions, participation, clock)
         screens, _, _ = await open_screens(stack, parts, participation, clock, dashboard=dashboard)
         house.stores = stores
-        voices = await stack.enter_async_context(open_voices(parts.speaking, parts.models, stores.servers))
-        recollection = await open_recollection(
-            stack,
-            parts,
-            stores,
-            choices=stores.guilds,
+        voices = await stack.enter_async_context(open_voices(parts.speaking, parts.models, [stores.servers]))
+        process = ProcessParts(parts, stores, UTC, clock, metrics)
+        language = await open_language_models(stack, process)
+        house.equipment = room_services(
+            process,
+            await open_room_models(stack, process, language),
+            await recollection_of(process, language, choices=stores.guilds, participation=participation),
             participation=participation,
-            zone=UTC,
-            clock=clock,
-            metrics=house.metrics,
-        )
-        house.equipment = await open_services(
-            stack,
-            parts,
-            stores,
-            recollection,
-            participation=participation,
+            voices=voices,
+            show_live=dashboard.live.show,
             screens=screens,
             observe=house.seen.append,
-            zone=UTC,
-            clock=clock,
-            metrics=house.metrics,
             traces=traces,
-            show_live=dashboard.live.show,
-            voices=voices,
         )
         yield house
 

@@ -39,7 +39,7 @@ async def test_after_a_restart_a_room_has_the_voice_that_was_stored(
     await store.put(place.guild_id, ServerSettings(voice=chosen), by=None)
     servers = ServerSettingsBook(store)
     await servers.load()
-    async with open_voices(speaking, ModelsSettings(directory=tmp_path), servers) as voices:
+    async with open_voices(speaking, ModelsSettings(directory=tmp_path), [servers]) as voices:
         room_voice = voice_factory(speaking, servers, voices)(place, usual)
         assert (told in room_voice.status()) if told else (room_voice.status() == "")
         await synthesize_all(room_voice, "Hello.")

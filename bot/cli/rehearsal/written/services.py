@@ -21,7 +21,8 @@ from bot.participation.guild_participation import GuildParticipations
 from bot.room.services import RoomServices
 from bot.texts.text import Text
 from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
-from bot.wiring.services import open_stores, policy_for
+from bot.wiring.process_parts import open_stores
+from bot.wiring.recollection import policy_for
 from bot.wiring.settings import BotSettings
 from compaction.summary.extractive import ExtractiveSummariser
 

@@ -1,0 +1,170 @@
+"""The seats of a process that runs rooms, as the gateway process has them. A seat is a link that waits for one room.
+
+A process opens one link for each room that it can run. A room takes one of them, and when it has ended the process
+opens another one for the next room. So rooms in one process share what is loaded, and nothing of the way to the gateway
+process: one of them can be given up while the others go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from bot.errors import SetupError
+from bot.remote.room_child import END_WITHIN_S, NOT_STARTED
+
+if TYPE_CHECKING:
+    from bot.remote.link import MessageLink
+    from bot.texts.text import Text
+
+log = structlog.get_logger()
+
+# A process that is loaded opens all its links at once.
+SEAT_WITHIN_S = 5.0
+
+
+class Seats:
+    """The seats of one process."""
+
+    def __init__(self) -> None:
+        # How many rooms the process has, or will have once it is loaded.
+        self.rooms = 0
+        # Of the rooms that were given up here, which may still end: their next process is another one.
+        self.given_up: set[int] = set()
+        self._waiting: list[MessageLink] = []
+        self._open: set[MessageLink] = set()
+        # Rooms that wait for a link.
+        self._wanted = 0
+        self._came = asyncio.Event()
+
+    @property
+    def opened(self) -> int:
+        """Return how many links are open."""
+        return len(self._open)
+
+    @property
+    def free(self) -> int:
+        """Return how many rooms the process can take now."""
+        return len(self._waiting) - self._wanted
+
+    def add(self, link: MessageLink) -> None:
+        """Take a link that waits for a room."""
+        self._open.add(link)
+        self._waiting.append(link)
+        link.on_closed(lambda: self._remove(link))
+        self._came.set()
+
+    def _remove(self, link: MessageLink) -> None:
+        self._open.discard(link)
+        if link in self._waiting:
+            self._waiting.remove(link)
+
+    async def take(self) -> MessageLink:
+        """Return a link for a room. Raises `SetupError` if none comes."""
+        self._wanted += 1
+        try:
+            async with asyncio.timeout(SEAT_WITHIN_S):
+                while not self._waiting:
+                    self._came.clear()
+                    await self._came.wait()
+        except TimeoutError as error:
+            raise SetupError(NOT_STARTED) from error
+        finally:
+            self._wanted -= 1
+        return self._waiting.pop(0)
+
+    def close_waiting(self) -> None:
+        """Close the links that wait, because the process gets no room any more."""
+        for link in list(self._waiting):
+            link.close()
+
+
+class SeatedProcess(Protocol):
+    """A process with seats."""
+
+    @property
+    def machine(self) -> str:
+        """Return the name of its machine; empty for the gateway process's own."""
+
+    @property
+    def run_id(self) -> str:
+        """Return the number of its run."""
+
+    @property
+    def seats(self) -> Seats:
+        """Return its seats."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Return whether it may still run rooms; nobody knows that for certain of one of another machine."""
+
+    async def why_lost(self) -> Text:
+        """Return why the link of a room has ended before the room."""
+
+    async def kill(self) -> None:
+        """End it at once, with all its rooms, if it runs here."""
+
+
+class RoomSeat:
+    """The seat that a room has. `guild_id`: its server."""
+
+    def __init__(self, process: SeatedProcess, link: MessageLink, guild_id: int) -> None:
+        self.link = link
+        self._process = process
+        self._guild_id = guild_id
+        self._closed = asyncio.Event()
+        link.on_closed(self._closed.set)
+
+    @property
+    def machine(self) -> str:
+        """Return the name of the process's machine."""
+        return self._process.machine
+
+    @property
+    def run_id(self) -> str:
+        """Return the number of the process's run."""
+        return self._process.run_id
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the room's process is there and answers."""
+        return self.link.is_open
+
+    @property
+    def may_go_on(self) -> bool:
+        """Return whether the room may still do something there, though nobody hears of it."""
+        return self._process.is_alive
+
+    async def lost(self) -> Text:
+        """Wait for the end of the room's link, and return why it has ended."""
+        await self._closed.wait()
+        return await self._process.why_lost()
+
+    async def give_up(self) -> None:
+        """End the room at once, so that it can be started again in another process.
+
+        A process that has no other room and runs here is killed. Otherwise only the room's link is closed: the room is
+        refused when it comes back, and ends. What it does until then must be made stale.
+        """
+        seats = self._process.seats
+        log.info("room_given_up", run_id=self.run_id, machine=self.machine, other_rooms=seats.rooms - 1)
+        seats.given_up.add(self._guild_id)
+        self.link.close()
+        await self.kill_if_alone()
+        await self._closed.wait()
+
+    async def kill_if_alone(self) -> None:
+        """End the process at once if it runs here and has no other room: nobody waits for it to end by itself."""
+        if self._process.seats.rooms == 1:
+            await self._process.kill()
+
+    async def end(self) -> None:
+        """Wait for the end of the link, which is due, and close it if it does not come."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(END_WITHIN_S):
+                await self._closed.wait()
+        self.link.close()
+        await self._closed.wait()

@@ -1,0 +1,81 @@
+"""The rooms of a process: each has a seat with a link of its own, and when it has ended the seat waits for the next.
+
+The gateway process decides when this process has had its last room: then it refuses the seats that wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.errors import BotError, first_cause
+from bot.remote.room_host import NOT_WANTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+
+    from bot.health import Health
+    from bot.remote.room_host import RoomHost
+
+log = structlog.get_logger()
+
+
+class RoomSeats:
+    """Runs up to `count` rooms at once. `open_seat`: yields what runs one, with its link open. `on_room`: is called
+    whenever there is a room.
+    """
+
+    def __init__(
+        self,
+        open_seat: Callable[[], AbstractAsyncContextManager[RoomHost]],
+        count: int,
+        *,
+        health: Health,
+        on_loaded: Callable[[], None] = lambda: None,
+        on_room: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._open_seat = open_seat
+        self._count = count
+        self._health = health
+        self._on_loaded = on_loaded
+        self._on_room = on_room
+        self._opened = 0
+
+    async def run(self, stop: asyncio.Event) -> str:
+        """Run rooms until no seat is wanted any more. `stop`: hand all of them over. Return why one has ended.
+
+        Raises `BotError` if a seat cannot be opened at the beginning. *Ownership*: one task for each seat.
+        """
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                serving = [
+                    tasks.create_task(self._serve(stop), name=f"room-seat-{number}") for number in range(self._count)
+                ]
+        except ExceptionGroup as errors:
+            raise first_cause(errors) from errors
+        return next((reason for task in serving if (reason := task.result()) != NOT_WANTED), NOT_WANTED)
+
+    async def _serve(self, stop: asyncio.Event) -> str:
+        """Run one room after the other in one seat, and return why the last one has ended."""
+        async with self._open_seat() as host:
+            self._seat_opened()
+            last = await host.run(stop, self._on_room)
+        reason = last
+        while self._count > 1 and reason != NOT_WANTED and not stop.is_set() and not self._health.dead_tasks():
+            last = reason
+            try:
+                async with self._open_seat() as host:
+                    reason = await host.run(stop, self._on_room)
+            except BotError as error:
+                # This process has had its last room, or the gateway process is away.
+                log.info("room_seat_not_opened", problem=error)
+                break
+        return last
+
+    def _seat_opened(self) -> None:
+        self._opened += 1
+        if self._opened == self._count:
+            self._on_loaded()
