@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 SWITCH_INTERVAL_S = 0.0005
 # Arenas of glibc's malloc: pools of memory, of which each thread uses one. By default there are eight for each core,
 # and what a thread frees stays in its own. After twelve minutes a room's threads had 453 MB in 16 arenas, and 393 MB in
-# two, for the same CPU time (one run each, on a busy machine of two cores). A later run of twenty minutes still had one
-# step of 43 MB, so this is not all of it. One arena would do too, but all threads would wait for it.
+# two, for the same CPU time (one run each, on a busy machine of two cores). One arena would do too, but all threads
+# would wait for it.
 ARENAS = 2
 _M_ARENA_MAX = -8
 # With these the operator chooses (mallopt(3)).

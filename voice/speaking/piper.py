@@ -32,9 +32,6 @@ _SILENT_RMS = 65.0
 _LEAD_S = 0.01
 _STEP_S = 0.005
 _NOT_INSTALLED = "The embedded voice is not installed. Run `pip install 'roomtone[piper]'`."
-# onnxruntime keeps the memory of the longest sentence for good: 450 MB after one of 50 words, 150 MB after one of five.
-# After sentences with more phonemes than this (about 13 words) it is given back, which costs a tenth of their CPU time.
-LONG_SENTENCE_PHONEMES = 160
 _MODEL_FILE = "voice.onnx"
 _CONFIG_FILE = "voice.onnx.json"
 
@@ -94,7 +91,11 @@ class PiperSynthesizer:
 
 
 class VoiceModel:
-    """The voice's ONNX session, which gives back the memory that only a long sentence needs. Not thread-safe."""
+    """The voice's ONNX session, which gives the memory of each sentence back. Not thread-safe.
+
+    onnxruntime would keep that of the longest sentence for good: 450 MB after one of 50 words. Kept for sentences of up
+    to 13 words alone, it still went up and down by 120 MB. Giving back costs 5 % of a sentence's CPU time.
+    """
 
     def __init__(self, session: Any) -> None:
         from onnxruntime import RunOptions
@@ -105,8 +106,7 @@ class VoiceModel:
 
     def run(self, outputs: Sequence[str] | None, inputs: Mapping[str, Any]) -> list[Any]:
         """Compute one sentence. `inputs["input"]`: its phonemes, shape (1, phonemes)."""
-        is_long = inputs["input"].shape[1] > LONG_SENTENCE_PHONEMES
-        found: list[Any] = self._session.run(outputs, inputs, self._giving_back if is_long else None)
+        found: list[Any] = self._session.run(outputs, inputs, self._giving_back)
         return found
 
 
@@ -122,6 +122,8 @@ def _load(directory: Path, threads: int) -> Any:
         raise SynthesisError("There is no voice in {directory}. Run `roomtone models pull voice`.", directory=directory)
     options = SessionOptions()
     options.intra_op_num_threads = threads
+    # A plan of the memory for each length of sentence met, of no use when all memory is given back.
+    options.enable_mem_pattern = False
     # Spinning threads would take CPU time from everything else.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
