@@ -31,9 +31,10 @@ _CONFIDENCE = 1.96
 class Sample:
     """`at_s`: room time. `payload_tokens`: of the latest prompt, 0 before the first.
 
-    `memory_mb`: resident, at its lowest since the sample before if somebody looked (`LowestMemory`), of which
-    `mapped_mb` are pages of files (libraries, models) that the system can take back. `allocated_mb`: what malloc has
-    handed out and not got back; None without glibc. Python's own small objects are not in it.
+    `memory_mb` (resident), `threads` and `descriptors` are at their lowest since the sample before if somebody looked
+    (`LeastUse`). `mapped_mb` of the memory are pages of files (libraries, models) that the system can take back.
+    `allocated_mb`: what malloc has handed out and not got back; None without glibc. Python's own small objects are not
+    in it.
     """
 
     at_s: float
@@ -46,36 +47,40 @@ class Sample:
     payload_tokens: int
 
 
-class LowestMemory:
-    """The least resident memory between two samples. While somebody is recognised, a room needs up to 170 MB more for a
-    moment; a sample that happens to meet that is no growth.
+class LeastUse:
+    """The least memory, threads and file descriptors between two samples. While somebody is recognised, a room needs up
+    to 170 MB more for a moment, and a second request to the model has a socket of its own; a sample that happens to
+    meet that is no growth.
     """
 
     def __init__(self) -> None:
-        self._mb = float("inf")
+        self._least: tuple[float, int, int] | None = None
 
     def look(self) -> None:
-        """Read the memory now."""
-        self._mb = min(self._mb, _mb(_status()["VmRSS"]))
+        """Read memory, threads and descriptors now."""
+        now = (_mb(_status()["VmRSS"]), threading.active_count(), len(list(Path("/proc/self/fd").iterdir())))
+        before = self._least or now
+        self._least = (min(before[0], now[0]), min(before[1], now[1]), min(before[2], now[2]))
 
-    def take(self) -> float:
-        """Return the least memory since the last time, in MB."""
+    def take(self) -> tuple[float, int, int]:
+        """Return the least memory in MB, threads and descriptors since the last time."""
         self.look()
-        least, self._mb = self._mb, float("inf")
+        assert self._least is not None, "looked just now"
+        least, self._least = self._least, None
         return least
 
 
-def take_sample(at_s: float, payload_tokens: int, lowest: LowestMemory | None = None) -> Sample:
-    """Sample this process. `lowest`: has looked since the sample before. Needs Linux's /proc."""
+def take_sample(at_s: float, payload_tokens: int, least: LeastUse | None = None) -> Sample:
+    """Sample this process. `least`: has looked since the sample before. Needs Linux's /proc."""
     gc.collect()
-    status = _status()
+    memory_mb, threads, descriptors = (least or LeastUse()).take()
     return Sample(
         at_s=round(at_s, 1),
-        memory_mb=(lowest or LowestMemory()).take(),
-        mapped_mb=_mb(status["RssFile"]),
+        memory_mb=memory_mb,
+        mapped_mb=_mb(_status()["RssFile"]),
         allocated_mb=allocated_mb(),
-        threads=threading.active_count(),
-        descriptors=len(list(Path("/proc/self/fd").iterdir())),
+        threads=threads,
+        descriptors=descriptors,
         tasks=len(asyncio.all_tasks()),
         payload_tokens=payload_tokens,
     )
