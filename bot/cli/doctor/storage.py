@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bot.cli.doctor.file_access import GIVE_RIGHTS, describe_unreadable, is_there
 from bot.cli.doctor.finding import Finding, Status
+from bot.shards import Shards, ranges
 from bot.store.dialects.open import describe_database
 from bot.store.dialects.sqlite import verify_database_file
 from compaction.errors import StoreError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
     from bot.settings import StorageSettings
+    from bot.store.dialects.port import DatabaseDescription
 
 # Below this the database cannot even grow its journal.
 HOPELESS_BYTES = 20_000_000
@@ -55,7 +57,7 @@ def check_database(place: Path | SecretStr) -> Finding:
     """Check the database, if there is one already."""
     try:
         if not isinstance(place, Path):
-            return Finding("database", Status.OK, describe_database(place))
+            return _described(describe_database(place))
         if not is_there(place):
             return Finding("database", Status.OK, "none yet; the first session makes it")
         verify_database_file(place)
@@ -66,3 +68,20 @@ def check_database(place: Path | SecretStr) -> Finding:
         detail, _, remedy = str(error).partition(". ")
         return Finding("database", Status.MISSING, detail, remedy)
     return Finding("database", Status.OK, f"{place} is whole")
+
+
+def _described(database: DatabaseDescription) -> Finding:
+    """Return what a PostgreSQL database is, and which shards of its bot nobody serves now."""
+    detail, orders = database.text, []
+    for each in database.running:
+        unserved = tuple(shard for shard in range(each.total) if shard not in each.ids)
+        if not each.is_divided:
+            detail += "; a bot runs with it"
+            continue
+        detail += f"; of {each.total} shards, {ranges(each.ids)} are served"
+        if unserved:
+            detail += f", and nobody serves {ranges(unserved)}: their servers do not reach the bot"
+            orders.append(f'`roomtone run --shards "{Shards(unserved, each.total)}"`')
+    if not orders:
+        return Finding("database", Status.OK, detail)
+    return Finding("database", Status.WARNING, detail, f"Start a process for the rest: {' or '.join(orders)}.")

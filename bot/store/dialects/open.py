@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
-    from bot.store.dialects.port import Dialect
+    from bot.store.dialects.port import DatabaseDescription, Dialect
     from bot.store.dialects.sqlite import Synchronous
 
 
@@ -26,12 +26,13 @@ def open_dialect(place: Path | SecretStr, *, synchronous: Synchronous, busy_time
     return dialect
 
 
-def describe_database(url: SecretStr) -> str:
+def describe_database(url: SecretStr) -> DatabaseDescription:
     """Look at a PostgreSQL database for `roomtone doctor`: what it is and what it holds.
 
     Raises `StoreError` if it cannot be used, or was written by a newer Roomtone.
     """
-    return str(_postgresql().describe(url.get_secret_value()))
+    description: DatabaseDescription = _postgresql().describe(url.get_secret_value())
+    return description
 
 
 def _postgresql() -> ModuleType:

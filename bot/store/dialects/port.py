@@ -70,6 +70,14 @@ class PlainSql:
     search_vectors: Callable[[Sequence[float], Scope, str, int], PlainQuery] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DatabaseDescription:
+    """What a database is, for `roomtone doctor`. `running`: the shards that processes serve now, for each total."""
+
+    text: str
+    running: tuple[Shards, ...]
+
+
 class WorkLock(Protocol):
     """The lock for work that belongs to the whole database. A context manager that releases it at the end."""
 

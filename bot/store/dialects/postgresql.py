@@ -22,9 +22,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from bot.shards import ranges
 from bot.store.dialects.pgvector import PGVECTOR_SQL, describe_search, settle
 from bot.store.dialects.pgvector import TABLE as PGVECTOR_TABLE
+from bot.store.dialects.port import DatabaseDescription
 from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import PostgresWorkLock, held_lock, held_shards
 from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL
@@ -207,7 +207,7 @@ class ReconnectingConnection:
         return self._connection is not None and not self._connection.closed
 
 
-def describe(url: str) -> str:
+def describe(url: str) -> DatabaseDescription:
     """Return what the database is and how large, for `roomtone doctor`. Raises `StoreError`."""
     try:
         options = _options(url, _CHECK_WAIT_S)
@@ -217,24 +217,14 @@ def describe(url: str) -> str:
             server, size_bytes, is_made = row
             found = connection.execute("SELECT version_num FROM alembic_version").fetchone() if is_made else None
             search = describe_search(connection)
-            served = "".join(f"; {each}" for each in map(describe_shards, held_shards(connection)))
+            running = held_shards(connection)
     except PostgresDialect.failures as exc:
         raise postgresql_failure(exc, "ROOMTONE_DATABASE_URL") from None
     version = None if found is None else str(found[0])
     if version is not None and version > HEAD:
         raise too_new(version)
     held = "no memory in it yet; the first session makes it" if version is None else f"{size_bytes // 1_000_000:,} MB"
-    return f"{place_of(url)}, PostgreSQL {server}, {held}; {search}{served}"
-
-
-def describe_shards(running: Shards) -> str:
-    """Return which shards running bots serve, for `roomtone doctor`."""
-    if not running.is_divided:
-        return "a bot runs with it"
-    missing = ranges(set(range(running.total)) - set(running.ids))
-    return f"of {running.total} shards, {ranges(running.ids)} are served" + (
-        f", and nobody serves {missing}" if missing else ""
-    )
+    return DatabaseDescription(f"{place_of(url)}, PostgreSQL {server}, {held}; {search}", tuple(running))
 
 
 def place_of(url: str) -> str:

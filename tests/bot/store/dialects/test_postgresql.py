@@ -294,7 +294,9 @@ async def test_processes_with_different_shards_share_a_database(
     async with open_database(postgres_place) as first, open_database(postgres_place) as second:
         async with first.held_by_bot(parse_shards("0-1/6")), second.held_by_bot(parse_shards("2,4/6")):
             found = await asyncio.to_thread(check_database, postgres_place)
-            assert found.detail.endswith("of 6 shards, 0-2, 4 are served, and nobody serves 3, 5")
+            assert found.status is Status.WARNING
+            assert "of 6 shards, 0-2, 4 are served, and nobody serves 3, 5" in found.detail
+            assert '--shards "3, 5/6"' in found.remedy
             for shards, problem in (
                 (parse_shards("0-3/6"), r"^Another process of this bot serves shard 0-\d of 6 already"),
                 (parse_shards("5/8"), "into 6 shards, and this one into 8"),
