@@ -1,4 +1,4 @@
-"""The ports (interfaces) of this package: a store for turns, a text model, an embedder. `bot` implements them.
+"""The ports (interfaces) of this package: a clock, a store for turns, a text model, an embedder. `bot` implements them.
 
 Every implementation passes the contract tests in `tests/compaction/` (see `turn_store_contract.py`), and so does the
 in-memory fake. The port of the search index is in `memory.passage`, and the port of summarisers in `summary.port`.
@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from compaction.model import Chapter, CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
+
+
+class SessionClock(Protocol):
+    """The clock that a session reads."""
+
+    def now(self) -> float:
+        """Return the current time in UTC epoch seconds."""
+
+    def monotonic(self) -> float:
+        """Return monotonic seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from compaction.budget.rolling import RollingPolicy
 from compaction.context.build import SessionContext, evict_unsent_turns
 from compaction.context.turn_text import TurnPartCache
 from compaction.errors import SessionEndedError, StaleOwnerError, StoreError
-from compaction.folding.compactor import Compactor, SessionClock
+from compaction.folding.compactor import Compactor
 from compaction.folding.machine import FoldingMachine
 from compaction.folding.outbox import Outbox
 from compaction.folding.state import SessionState
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from compaction.budget.rolling import EvictedTurns
     from compaction.folding.events import CompactionEvent
     from compaction.model import CompactionState, Note, RenderedSummary, Segment, SessionId, TurnKind, TurnPart
-    from compaction.ports import TurnStore
+    from compaction.ports import SessionClock, TurnStore
     from compaction.summary.port import Summariser
 
 # Normally building a context starts runs, but a bot that never speaks builds no context. If there are more unfolded

@@ -8,19 +8,13 @@ and when to stop.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from compaction.errors import StoreError
-from compaction.folding.events import FoldFailed, FoldStarted, log_fields
+from compaction.folding.event_reporter import EventReporter
+from compaction.folding.events import FoldStarted
 from compaction.folding.failures import failure_of
-from compaction.folding.fold_requests import (
-    first_context_turn,
-    request_for_batch,
-    request_for_chapter,
-    request_for_repair,
-    turns_before,
-)
+from compaction.folding.fold_input import FoldInput
 from compaction.folding.fold_results import LedgerView, fold_result
 from compaction.folding.signals import (
     AwaitRun,
@@ -43,11 +37,9 @@ from compaction.folding.signals import (
     WriteLanding,
 )
 from compaction.folding.withheld import WithheldPeople
-from compaction.model import Seq, Strategy
+from compaction.model import Strategy
 from compaction.sentence_cache import clear_sentence_caches
-from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import ChapterRequest
-from compaction.summary.segments import make_closing_segment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,26 +52,15 @@ if TYPE_CHECKING:
     from compaction.folding.outbox import Outbox
     from compaction.folding.signals import Signal
     from compaction.folding.state import Run, SessionState
-    from compaction.model import Mode, Note, NoteId, RenderedSummary, Segment, SegmentId, SessionId
-    from compaction.ports import StoredMemory
+    from compaction.model import Mode, Note, NoteId, RenderedSummary, Segment, SessionId
+    from compaction.ports import SessionClock, StoredMemory
     from compaction.settings import CompactionSettings
+    from compaction.summary.ledger import SegmentLedger
     from compaction.summary.port import ChapterFold, Fold, FoldRequest, Summariser
     from compaction.timeline import Timeline
 
 # How long to wait for a cancelled run. Only a summariser that ignores its cancellation takes this long.
 _CANCEL_S = 1.0
-# Segments from which on the summary is rendered in a thread.
-_LONG_SESSION = 20
-
-
-class SessionClock(Protocol):
-    """The clock that a session reads."""
-
-    def now(self) -> float:
-        """Return the current time in UTC epoch seconds."""
-
-    def monotonic(self) -> float:
-        """Return monotonic seconds."""
 
 
 class Compactor:
@@ -104,11 +85,17 @@ class Compactor:
         on_event: Callable[[CompactionEvent], None] | None,
         withheld: WithheldPeople | None = None,
     ) -> None:
-        self._withheld = WithheldPeople() if withheld is None else withheld
         self._session_id = session_id
         self._machine = machine
         self._view = LedgerView.of(ledger)
         self._timeline = timeline
+        self._input = FoldInput(
+            session_id,
+            timeline=timeline,
+            outbox=outbox,
+            withheld=WithheldPeople() if withheld is None else withheld,
+            strategy=settings.strategy,
+        )
         self._outbox = outbox
         self._summariser = summariser
         self._fallback = fallback
@@ -118,8 +105,7 @@ class Compactor:
         self._repairs = settings.strategy is Strategy.LEDGER and summariser.name != fallback.name
         self._chapters = settings.strategy is Strategy.LEDGER
         self._clock = clock
-        self._log = log
-        self._on_event = on_event
+        self._reporter = EventReporter(log, on_event)
         self._task: asyncio.Task[None] | None = None
         # The model of the run in flight.
         self._model = ""
@@ -132,7 +118,7 @@ class Compactor:
     @property
     def rendered(self) -> RenderedSummary | None:
         """Return the summary of all folded turns and notes, without what is withheld."""
-        return self._withheld.summary(self._view.ledger, self._view.rendered)
+        return self._input.summary(self._view)
 
     @property
     def span(self) -> tuple[float, float] | None:
@@ -149,15 +135,13 @@ class Compactor:
     def set_mode(self, mode: Mode) -> None:
         """Change the mode. Turns are folded only in the mode `summary`."""
         self._machine.set_mode(mode)
-        self._log = self._log.bind(compaction_mode=mode.value)
+        self._reporter.set_mode(mode)
 
     # -- called by the session --------------------------------------------------------------------------------
 
     def update_withheld(self) -> bool:
         """Take over who is withheld now; return whether anybody is. Called before anything goes to a model."""
-        run = self.state.run
-        folded_until = self.state.memory.cursor if run is None else max(run.end, self.state.memory.cursor)
-        return self._withheld.update(said_until=Seq(self._timeline.total), folded_until=Seq(folded_until))
+        return self._input.update_withheld(self.state)
 
     def check(self) -> None:
         """Start a run if one is due, and return at once. Must be called while an event loop is running."""
@@ -173,7 +157,7 @@ class Compactor:
                 )
             )
         except Exception as exc:  # noqa: BLE001 - a reply must not fail because compaction has a bug
-            self._warn("compaction_check_broke", exc)
+            self._reporter.warn("compaction_check_broke", exc)
 
     def add_note(self, note: Note) -> None:
         """Add a live note; the session's next flush stores it."""
@@ -193,7 +177,7 @@ class Compactor:
         stored, gone = await self._load_stored()
         if stored.state.revision <= self.state.memory.revision:
             return False
-        view = await _view_of(stored)
+        view = await LedgerView.of_stored(stored)
         overtaken = self.state.run
         self._adopt(stored, view, gone, overtaken=overtaken)
         if overtaken is not None and self._task is not None:
@@ -232,7 +216,7 @@ class Compactor:
         for effect in self._machine.handle(signal, self._clock.monotonic()):
             match effect:
                 case EmitEvent(event):
-                    self._emit(event)
+                    self._reporter.emit(event)
                 case StartRun(run):
                     self._start(run)
                 case StoreNote(note):
@@ -248,28 +232,12 @@ class Compactor:
                     assert_never(effect)
         return tuple(to_await)
 
-    def _emit(self, event: CompactionEvent) -> None:
-        for tell in (self._write_log, self._on_event):
-            try:
-                if tell is not None:
-                    tell(event)
-            except Exception as exc:  # noqa: BLE001 - a listener's error must not stop the compaction
-                self._warn("compaction_listener_failed", exc)
-
-    def _write_log(self, event: CompactionEvent) -> None:
-        level = self._log.warning if isinstance(event, FoldFailed) else self._log.info
-        level(event.name, **log_fields(event))
-
-    def _warn(self, name: str, exc: BaseException) -> None:
-        with suppress(Exception):
-            self._log.warning(name, error_class=type(exc).__name__, exc_info=exc)
-
     def _start(self, run: Run) -> None:
         self._model = ""
         try:
             summariser = self._summariser_of(run)
             self._model = summariser.model
-            self._emit(
+            self._reporter.emit(
                 FoldStarted(
                     run_id=run.id,
                     cursor=run.start,
@@ -302,7 +270,7 @@ class Compactor:
         summariser = self._summariser_of(run)
         culprit = FailureSource.CODE
         try:
-            request = await self._request(run)
+            request = await self._input.request(run, self._view, self.state)
             culprit = FailureSource.FALLBACK if summariser is self._fallback else FailureSource.MODEL
             async with asyncio.timeout(self._settings.timeout_s):
                 fold = await _ask(summariser, request)
@@ -317,33 +285,6 @@ class Compactor:
             self._fail(run, culprit, exc)
         except Exception as exc:  # noqa: BLE001 - a bug anywhere in a fold fails the run, not the session
             self._fail(run, culprit, exc)
-
-    async def _request(self, run: Run) -> FoldRequest | ChapterRequest:
-        if run.chapter is not None:
-            return request_for_chapter(run.chapter, self._timeline, self._view.ledger, rendered=self.rendered)
-        if run.repairs is not None:
-            return await self._repair_request(run, run.repairs)
-        # Somebody may have opted out since the check.
-        self.update_withheld()
-        request = request_for_batch(
-            run,
-            self._timeline,
-            self._withheld.ledger(self._view.ledger),
-            rendered=self.rendered,
-            pending=self.state.notes.pending,
-            strategy=self._settings.strategy,
-        )
-        return self._withheld.request(request)
-
-    async def _repair_request(self, run: Run, segment_id: SegmentId) -> FoldRequest:
-        """Return the request to repair a segment, with its turns read from the store. Raises StoreError."""
-        stored = await self._outbox.turns(first_context_turn(run.start), run.end)
-        found = sum(turn.seq >= run.start for turn in stored)
-        if found != run.batch_size:
-            raise StoreError(
-                "Of turns {start} to {end} only {found} are stored.", start=run.start, end=run.end - 1, found=found
-            )
-        return request_for_repair(run, segment_id, stored, self._view.ledger, strategy=self._settings.strategy)
 
     def _result(self, run: Run, request: FoldRequest | ChapterRequest, fold: Fold | ChapterFold) -> FoldResult:
         return fold_result(
@@ -366,7 +307,7 @@ class Compactor:
             if not await self._outbox.land(effect.landing):
                 # An earlier attempt landed and its answer was lost, or another process changed the session.
                 stored, gone = await self._load_stored()
-                self._adopt(stored, await _view_of(stored), gone, overtaken=run)
+                self._adopt(stored, await LedgerView.of_stored(stored), gone, overtaken=run)
                 return
             self._view = result.view
             self._handle(
@@ -396,7 +337,7 @@ class Compactor:
         if failure.unplanned:
             # Its text may hold what people said, so only its class is logged.
             name = "fold_broke" if culprit is FailureSource.CODE else "summariser_broke"
-            self._warn(name, exc)
+            self._reporter.warn(name, exc)
         self._handle(
             RunFailed(
                 run_id=run.id,
@@ -454,34 +395,13 @@ class Compactor:
             elif (stored.state.cursor, stored.state.revision) == (known.cursor, known.revision):
                 raise
             else:
-                self._adopt(stored, await _view_of(stored), gone)
+                self._adopt(stored, await LedgerView.of_stored(stored), gone)
                 await self._outbox.close(self._closing_segment(), self.state.compaction)
         self._handle(EndingStored())
 
     def _closing_segment(self) -> Segment | None:
-        self.update_withheld()
-        notes = self.state.notes
-        start = max(self.state.memory.cursor, self._timeline.first)
-        return make_closing_segment(
-            tuple(map(self._withheld.turn, self._timeline.since(start))),
-            tuple(map(self._withheld.note, (*notes.pending, *notes.live))),
-            session_id=self._session_id,
-            known=self._withheld.ledger(self._view.ledger).known_facts(),
-            before=tuple(map(self._withheld.turn, turns_before(self._timeline, start))),
-            degraded=self._summariser.name != self._fallback.name,
-            at=self._clock.now(),
-        )
-
-
-async def _view_of(stored: StoredMemory) -> LedgerView:
-    if len(stored.segments) < _LONG_SESSION:
-        return _make_view(stored)
-    # In a thread: a very long session takes a second, in which nobody would be heard.
-    return await asyncio.to_thread(_make_view, stored)
-
-
-def _make_view(stored: StoredMemory) -> LedgerView:
-    return LedgerView.of(SegmentLedger(stored.segments, stored.chapters))
+        degraded = self._summariser.name != self._fallback.name
+        return self._input.closing_segment(self._view, self.state, degraded=degraded, at=self._clock.now())
 
 
 async def _ask(summariser: Summariser, request: FoldRequest | ChapterRequest) -> Fold | ChapterFold:

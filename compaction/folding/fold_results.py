@@ -1,19 +1,25 @@
-"""Makes what a run stores from the summariser's answer: a segment, a repaired segment or a chapter. Pure."""
+"""Makes what a run stores from the summariser's answer: a segment, a repaired segment or a chapter. No I/O."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.folding.signals import DegradedSegment
+from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import ChapterFold, FoldRequest
 from compaction.summary.segments import make_chapter, make_repaired_segment, make_segment
 
 if TYPE_CHECKING:
     from compaction.folding.state import Run
     from compaction.model import Chapter, RenderedSummary, Segment, SessionId
-    from compaction.summary.ledger import ChapterDue, SegmentLedger
+    from compaction.ports import StoredMemory
+    from compaction.summary.ledger import ChapterDue
     from compaction.summary.port import ChapterRequest, Fold
+
+# Segments from which on the summary is rendered in a thread.
+_LONG_SESSION = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,17 @@ class LedgerView:
             tuple(DegradedSegment(each.id, each.start, each.end) for each in ledger.degraded),
             ledger.chapter_due(),
         )
+
+    @classmethod
+    async def of_stored(cls, stored: StoredMemory) -> LedgerView:
+        """Return the view of a stored session. A very long one takes a second, in which nobody would be heard, so it is
+        made in a thread.
+        """
+
+        def make() -> LedgerView:
+            return cls.of(SegmentLedger(stored.segments, stored.chapters))
+
+        return make() if len(stored.segments) < _LONG_SESSION else await asyncio.to_thread(make)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from bot.store.forgetting import ForgetReport, SpeechForgetter
 from bot.store.search import SqlRecallIndex
 from bot.store.tables import person_facts
 from bot.store.vector_store import VectorStore
-from compaction.folding import compactor
+from compaction.folding import fold_results
 from compaction.memory.passage import Scope
 from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId, Strategy, TurnKind, TurnPart
 from compaction.settings import CompactionSettings
@@ -302,7 +302,7 @@ async def test_forgetting_a_long_session_leaves_the_event_loop_free(
 
         monkeypatch.setattr(module, name, watched)
 
-    monkeypatch.setattr(compactor, "_LONG_SESSION", 1)
+    monkeypatch.setattr(fold_results, "_LONG_SESSION", 1)
     async with Evening(place) as evening:
         await an_evening(evening)
         watch(rows, "turn_from_row")

@@ -17,6 +17,7 @@ from structlog.testing import CapturingLogger
 
 from compaction.errors import StoreError
 from compaction.folding import compactor as compactor_module
+from compaction.folding import fold_input, fold_results
 from compaction.folding.compactor import Compactor
 from compaction.folding.events import FoldFailed, FoldLanded, FoldStarted
 from compaction.folding.machine import FoldingMachine
@@ -35,6 +36,7 @@ from tests.fakes.virtual_time import LoopClock, run_virtually
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from types import ModuleType
 
     from compaction.folding.events import CompactionEvent
     from compaction.summary.port import ChapterRequest, FoldRequest
@@ -247,12 +249,19 @@ def test_a_cancellation_inside_a_call_is_a_failure(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "function", ["request_for_batch", "fold_result", "failure_of", "clear_sentence_caches", "SegmentLedger"]
+    ("module", "function"),
+    [
+        (fold_input, "request_for_batch"),
+        (compactor_module, "fold_result"),
+        (compactor_module, "failure_of"),
+        (compactor_module, "clear_sentence_caches"),
+        (fold_results, "SegmentLedger"),
+    ],
 )
-def test_every_function_of_a_fold_may_raise(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_function_of_a_fold_may_raise(module: ModuleType, function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug in the pure functions of a fold fails one run."""
     mine = Mine(1, ValueError("Ada said so."))
-    monkeypatch.setattr(compactor_module, function, _called(getattr(compactor_module, function), mine, function))
+    monkeypatch.setattr(module, function, _called(getattr(module, function), mine, function))
     run_virtually(scenario(mine, **SCENARIOS["overtaken"]))
 
 
