@@ -31,8 +31,10 @@ class FolderInUseError(SetupError):
 
 
 @contextmanager
-def folder_lock(data_dir: Path) -> Iterator[None]:
-    """Hold the folder's lock. Raises `FolderInUseError` if another process has it, `SetupError` if it cannot be made.
+def folder_lock(data_dir: Path) -> Iterator[int]:
+    """Hold the folder's lock. Yields its descriptor: a process that inherits it holds the lock as well.
+
+    Raises `FolderInUseError` if another process has it, `SetupError` if it cannot be made.
 
     A system without such locks is used without one, with a warning in the log if only the
     folder's file system has none.
@@ -46,7 +48,7 @@ def folder_lock(data_dir: Path) -> Iterator[None]:
         raise SetupError(f"{path} cannot be used: {reason}. Check storage.data_dir and its rights.") from error
     try:
         _take(descriptor, data_dir)
-        yield
+        yield descriptor
     finally:
         # Closing releases the lock. The file stays: whoever removed it would let a third process lock another file.
         os.close(descriptor)

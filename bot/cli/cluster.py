@@ -17,20 +17,20 @@ import typer
 from bot.cli.environment import cluster_folder
 from bot.cli.output import say
 from bot.cli.signals import stop_on_signals, until_stopped
+from bot.cluster.room_offer import RoomOffer, places_count
 from bot.errors import SetupError
 from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from bot.cluster.node import NodeSettings
+    from bot.cluster.place_folder import OfferedProcesses
     from bot.cluster.pool_settings import PoolSettings
     from bot.cluster.state import ClusterState
     from config.schema import Settings
 
-# In the cluster's folder: the process of `cluster up`.
-PROCESS_FILE = "up.pid"
+HANDED_OVER = "All rooms are handed over."
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 app = typer.Typer(
@@ -54,15 +54,28 @@ def up(
     recognisers: Annotated[
         str, typer.Option(metavar="MIN-MAX", help="How many recognisers there are at least and at most.")
     ] = "1",
-    cpus: Annotated[float, typer.Option(help="CPUs that each recogniser reserves.")] = 1.0,
-    gpus: Annotated[float, typer.Option(help="GPUs that each recogniser reserves; 0.25 lets four share one.")] = 0.0,
+    cpus: Annotated[float, typer.Option(help="CPUs that each recogniser, and each place for rooms, reserves.")] = 1.0,
+    gpus: Annotated[float, typer.Option(help="GPUs that each of them reserves; 0.25 lets four share one.")] = 0.0,
+    places: Annotated[
+        int, typer.Option(min=0, help="How many places for rooms there are, as in `roomtone cluster rooms`.")
+    ] = 0,
+    gateway: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="With --places: where the bot listens for rooms.")
+    ] = "",
 ) -> None:
-    """Make this machine a part of a cluster until Ctrl-C; on the first machine, start the recognisers too."""
+    """Make this machine a part of a cluster until Ctrl-C; on the first machine, start recognisers and rooms too."""
     from bot.cluster.node import NodeSettings
 
-    node = NodeSettings(cluster_folder(load()), ip=ip, join=join)
+    settings = load()
+    node = NodeSettings(cluster_folder(settings), ip=ip, join=join)
     pool_settings(recognisers, cpus=cpus, gpus=gpus)  # refused before anything is started
-    wanted = () if join else (recognisers, "--cpus", str(cpus), "--gpus", str(gpus))
+    if bool(places) != bool(gateway):
+        raise SetupError("--places and --gateway belong together: how many places for rooms, and where the bot is.")
+    reserved = ("--cpus", str(cpus), "--gpus", str(gpus))
+    wanted: list[tuple[str, ...]] = [] if join else [("scale", recognisers, *reserved)]
+    if places:
+        check_rooms(settings, gateway, socket.gethostname())
+        wanted.append(("rooms", "--gateway", gateway, "--places", str(places), *reserved))
     raise typer.Exit(asyncio.run(_up(node, wanted)))
 
 
@@ -90,7 +103,7 @@ def scale(
 
 @app.command()
 def status() -> None:
-    """Show the cluster's machines and recognisers."""
+    """Show the cluster's machines, its recognisers, and its places for rooms."""
     from bot.cluster.address import connected
     from bot.cluster.state import cluster_state
 
@@ -108,30 +121,40 @@ def drain(
         str, typer.Argument(metavar="IP", help="The machine's address, as `roomtone cluster status` shows it.")
     ],
 ) -> None:
-    """Let a machine leave while speech is heard: its recognisers start elsewhere, finish what they have, and end."""
+    """Let a machine leave while people speak: its rooms and recognisers go on elsewhere, one room after the other."""
     from bot.cluster.address import connected
+    from bot.cluster.draining import Departure
     from bot.cluster.draining import drain as drain_node
 
-    async def leave() -> bool:
+    async def leave() -> Departure:
         async with connected(cluster_folder(load())):
             return await drain_node(ip)
 
-    if asyncio.run(until_stopped(leave())):
-        say(f"{ip} has no recognisers any more. `roomtone cluster down` there ends its part.")
-        return
-    say(f"{ip} still has recognisers, which is longer than they need. `roomtone cluster down` there ends them.")
-    raise typer.Exit(1)
+    departure = asyncio.run(until_stopped(leave()))
+    for line in departure.lines(ip):
+        say(line)
+    if not departure.recognisers_gone:
+        raise typer.Exit(1)
 
 
 @app.command()
 def down() -> None:
     """End this machine's part of the cluster. On the first machine this ends the cluster; bots hear by themselves."""
-    process = running_process(cluster_folder(load()))
-    if process is None:
+    from bot.clock import SystemClock
+    from bot.cluster.left_behind import hand_over_places, places_in_use
+    from bot.cluster.running_process import running_process
+
+    folder = cluster_folder(load())
+    if (process := running_process(folder)) is not None:
+        os.kill(process, signal.SIGTERM)
+        say("Asked `roomtone cluster up` to end: recognisers finish what they have begun, rooms go on elsewhere.")
+        return
+    if not places_in_use(folder):
         say("This machine is in no cluster.")
         return
-    os.kill(process, signal.SIGTERM)
-    say("Asked `roomtone cluster up` to end: the recognisers finish what they have begun.")
+    say("This machine is in no cluster, but still runs rooms. Handing them over …")
+    asyncio.run(until_stopped(hand_over_places(folder, SystemClock())))
+    say(HANDED_OVER)
 
 
 @app.command()
@@ -150,9 +173,41 @@ def rooms(
     name: Annotated[
         str, typer.Option(help="What the bot's log calls this machine. Default: the machine's own name.")
     ] = "",
+    places: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Let the cluster do this in so many places, wherever it has room, and start each anew when it or its "
+            "machine fails. 0 ends them all. Without it, this machine alone does it.",
+        ),
+    ] = None,
+    cpus: Annotated[float, typer.Option(help="With --places: CPUs that each reserves.")] = 1.0,
+    gpus: Annotated[float, typer.Option(help="With --places: GPUs that each reserves.")] = 0.0,
+    place: Annotated[str, typer.Option(hidden=True, help="The place that this process is, as its actor says.")] = "",
 ) -> None:
-    """Run rooms of a bot on another machine, until Ctrl-C; then hand them over, one after the other."""
-    asyncio.run(_rooms(load(), gateway, most, rooms_each, cluster, name or socket.gethostname()))
+    """Run rooms of a bot on other machines: on this one until Ctrl-C, or on those of a cluster with --places."""
+    settings, name = load(), name or socket.gethostname()
+    check_rooms(settings, gateway, name)
+    if places is not None:
+        offer = RoomOffer(gateway, most, rooms_each, cluster, cpus=cpus, gpus=gpus)
+        asyncio.run(until_stopped(_set_places(settings, offer, places_count(places))))
+        return
+    offer = RoomOffer(gateway, most, rooms_each, cluster)
+    asyncio.run(_rooms(settings, offer, name, place))
+
+
+def check_rooms(settings: Settings, gateway: str, name: str) -> None:
+    """Raise `SetupError` for what rooms on other machines need, before a process has loaded for seconds."""
+    from bot.cluster.address import read_token
+    from bot.remote.address import RoomsAddress
+    from bot.remote.hello import is_machine_name
+    from bot.wiring.room_process import require_server
+
+    RoomsAddress.parsed(gateway)
+    if not is_machine_name(name):
+        raise SetupError(f"{name!r} is no name of a machine. Give --name up to 64 letters, digits, dots and hyphens.")
+    require_server(settings.storage)
+    read_token(cluster_folder(settings))
 
 
 def pool_settings(recognisers: str, *, cpus: float, gpus: float) -> PoolSettings:
@@ -168,41 +223,35 @@ def pool_settings(recognisers: str, *, cpus: float, gpus: float) -> PoolSettings
     return PoolSettings(least=least, most=int(match[2] or least), cpus=cpus, gpus=gpus)
 
 
-def running_process(folder: Path) -> int | None:
-    """Return the process of `cluster up` on this machine; None if none runs."""
-    from bot.folder_lock import FolderInUseError, folder_lock
-
-    if not folder.is_dir():
-        return None
-    try:
-        with folder_lock(folder):
-            return None
-    except FolderInUseError:
-        # Only the process that has the lock writes this file.
-        return int((folder / PROCESS_FILE).read_text(encoding="ascii"))
-
-
-async def _up(node: NodeSettings, wanted: Sequence[str]) -> int:
-    """Run the node until a signal or its end; return the exit status. `wanted`: the words of `scale`, or none."""
+async def _up(node: NodeSettings, wanted: Sequence[Sequence[str]]) -> int:
+    """Run the node until a signal or its end; return the exit status. `wanted`: commands of `roomtone cluster` that put
+    into the cluster what belongs there.
+    """
+    from bot.background_task import background_task
+    from bot.clock import SystemClock
+    from bot.cluster.left_behind import end_left_behind, hand_over_places, places_in_use
     from bot.cluster.node import running_node
-    from bot.folder_lock import FolderInUseError, folder_lock
-    from bot.private_files import write_private_text
+    from bot.cluster.running_process import occupied
+    from bot.folder_lock import FolderInUseError
 
-    stop = asyncio.Event()
+    stop, clock = asyncio.Event(), SystemClock()
     with ExitStack() as held:
         try:
-            held.enter_context(folder_lock(node.folder))
+            held.enter_context(occupied(node.folder))
         except FolderInUseError as error:
             raise SetupError(
                 "This machine is in a cluster already. `roomtone cluster status` shows it; `roomtone cluster down` "
                 "ends this machine's part."
             ) from error
         held.enter_context(stop_on_signals(stop))
-        write_private_text(node.folder / PROCESS_FILE, str(os.getpid()))
         say(f"Starting Ray on {node.ip} …")
-        async with running_node(node) as ended:
-            if wanted and (failed := await _scaled(wanted)):
-                return failed
+        async with (
+            running_node(node) as ended,
+            background_task(end_left_behind(node.folder, clock), name="left-behind"),
+        ):
+            for words in wanted:
+                if failed := await _run_command(words):
+                    return failed
             if not node.join:
                 say(f"Another machine joins with `roomtone cluster up --join {node.address} --ip ITS-ADDRESS`, after")
                 say(f"{node.folder / 'token'} was copied there.")
@@ -210,14 +259,22 @@ async def _up(node: NodeSettings, wanted: Sequence[str]) -> int:
             await _until(stop, ended)
             if not stop.is_set():
                 say(f"Ray has ended by itself. {node.folder / 'ray.log'} has its last words.")
+                if places_in_use(node.folder):
+                    say("The rooms on this machine go on. `roomtone cluster up` takes them back; `down` ends them.")
                 return 1
             say("Ending Ray …")
+        if places_in_use(node.folder):
+            say("Handing rooms over …")
+            await hand_over_places(node.folder, clock)
+            say(HANDED_OVER)
     return 0
 
 
-async def _scaled(wanted: Sequence[str]) -> int:
-    """Run `roomtone cluster scale` and return its exit status: Ray must not get hold of this process (`connected`)."""
-    child = await asyncio.create_subprocess_exec(sys.executable, "-m", "bot", "cluster", "scale", *wanted)
+async def _run_command(words: Sequence[str]) -> int:
+    """Run a command of `roomtone cluster` and return its exit status: Ray must not get hold of this process
+    (`connected`).
+    """
+    child = await asyncio.create_subprocess_exec(sys.executable, "-m", "bot", "cluster", *words)
     try:
         return await child.wait()
     finally:
@@ -234,26 +291,44 @@ async def _until(stop: asyncio.Event, ended: asyncio.Task[int]) -> None:
         stopped.cancel()
 
 
-async def _rooms(settings: Settings, gateway: str, most: int, rooms_each: int, cluster: str | None, name: str) -> None:
-    """Offer processes to the bot until a signal."""
+async def _set_places(settings: Settings, offer: RoomOffer, count: int) -> None:
+    """Have so many places for rooms in the cluster, and say how they are."""
+    from bot.cluster.address import connected
+    from bot.cluster.places import place_states, set_places
+
+    async with connected(cluster_folder(settings)):
+        await set_places(offer, count)
+        states = await place_states()
+    for state in states:
+        say(state.line())
+    waiting = sum(not state.node_id for state in states)
+    if waiting:
+        say(f"A machine needs {offer.needs} free for one more place. Add one with `roomtone cluster up --join`.")
+    say(f"Places for rooms: {len(states) - waiting} of {count}.")
+
+
+async def _rooms(settings: Settings, offer: RoomOffer, name: str, place: str) -> None:
+    """Offer processes to the bot until a signal. `place`: the one in the cluster that this process is; or empty."""
     from bot.cli.environment import logging_from_settings
     from bot.cli.room_start import room_command
     from bot.clock import SystemClock
-    from bot.cluster.address import read_token
+    from bot.cluster.place_folder import place_folder
     from bot.remote.address import RoomsAddress
-    from bot.remote.hello import is_machine_name
     from bot.remote.room_machine import RoomMachine
-    from bot.wiring.room_process import require_server
 
-    address = RoomsAddress.parsed(gateway)
-    if not is_machine_name(name):
-        raise SetupError(f"{name!r} is no name of a machine. Give --name up to 64 letters, digits, dots and hyphens.")
-    require_server(settings.storage)
-    # Refused before a process has loaded for seconds.
-    read_token(cluster_folder(settings))
+    address = RoomsAddress.parsed(offer.gateway)
     stop = asyncio.Event()
-    with logging_from_settings(settings), stop_on_signals(stop):
-        say(f"Offering at most {most} processes to the bot at {gateway}, as {name}. Ctrl-C hands their rooms over.")
-        command = partial(room_command, cluster, address.url(), machine=name, rooms_each=rooms_each)
-        await RoomMachine(command, SystemClock(), most=most).run(stop)
-        say("All rooms are handed over.")
+    folder = place_folder(cluster_folder(settings), place) if place else None
+    with ExitStack() as held:
+        held.enter_context(logging_from_settings(settings))
+        held.enter_context(stop_on_signals(stop))
+        say(f"Offering at most {offer.processes} processes to the bot at {offer.gateway}, as {name}.")
+        say("Ctrl-C hands their rooms over.")
+        command = partial(room_command, offer.cluster, address.url(), machine=name, rooms_each=offer.rooms_each)
+        tell = _nobody_asks if folder is None else folder.write_processes
+        await RoomMachine(command, SystemClock(), most=offer.processes, tell=tell).run(stop)
+        say(HANDED_OVER)
+
+
+def _nobody_asks(_: OfferedProcesses) -> None:
+    """Tell nobody about the processes."""

@@ -89,6 +89,16 @@ def token_environment(folder: Path) -> dict[str, str]:
     return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str((folder / TOKEN_FILE).absolute())}
 
 
+def node_folder(here: Path) -> Path:
+    """Return the cluster's folder on the machine of the node that has started this process. `here`: the working
+    folder, which is that of `cluster up`. Raises `ClusterError` on a node that was started in another way.
+    """
+    token = os.environ.get("RAY_AUTH_TOKEN_PATH")
+    if not token:
+        raise ClusterError(f"RAY_AUTH_TOKEN_PATH is not set: this node does not know where {TOKEN_FILE!r} is.")
+    return (here / token).parent
+
+
 @asynccontextmanager
 async def connected(folder: Path) -> AsyncIterator[None]:
     """Be a part of the cluster that this machine belongs to, during the block. `folder` has its token.

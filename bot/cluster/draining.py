@@ -1,6 +1,7 @@
-"""Takes a machine out of the cluster while speech is heard.
+"""Takes a machine out of the cluster while people speak.
 
-Ray places nothing more on a machine that is drained. Ray Serve starts each of its recognisers anew elsewhere, and ends
+Ray places nothing more on a machine that is drained. Its places for rooms start elsewhere first, and then hand their
+rooms over (`places`). Ray Serve starts each of its recognisers anew elsewhere, and ends
 the old one when it has finished what it has. Ray does not take a drained machine back: it leaves and joins again.
 """
 
@@ -8,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.cluster.address import ClusterError
 from bot.cluster.deployment import DRAIN_S
+from bot.cluster.places import move_places
 from bot.cluster.state import CALL_TIMEOUT_S, cluster_state, recognisers_on
 
 if TYPE_CHECKING:
@@ -26,6 +29,32 @@ MOVE_S = 60.0
 _PREEMPTION = 2
 _REASON = "roomtone cluster drain"
 _POLL_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """How a machine has left. `recognisers_gone`: they have ended. `places_found`: each of its places for rooms found
+    another machine; otherwise its rooms went where there was a process, and the place waits.
+    """
+
+    recognisers_gone: bool
+    places_found: bool
+
+    def lines(self, ip: str) -> list[str]:
+        """Return it as sentences for the operator."""
+        told = []
+        if not self.places_found:
+            told.append(
+                "No other machine has as much free as a place for rooms reserves, so its rooms went to where a process "
+                "waited, or the bot started one beside itself. `roomtone cluster status` shows what waits."
+            )
+        if self.recognisers_gone:
+            told.append(f"{ip} has no rooms and no recognisers any more. `roomtone cluster down` there ends its part.")
+        else:
+            told.append(
+                f"{ip} still has recognisers, which is longer than they need. `roomtone cluster down` there ends them."
+            )
+        return told
 
 
 def leaving_node(nodes: Sequence[NodeState], ip: str) -> NodeState:
@@ -45,9 +74,10 @@ def leaving_node(nodes: Sequence[NodeState], ip: str) -> NodeState:
     return here[0]
 
 
-async def drain(ip: str) -> bool:
-    """Move the recognisers away from a machine, and return once they are gone; False if they still were there at the
-    end. Raises `ClusterError` if it is none that can leave, or Ray refuses.
+async def drain(ip: str) -> Departure:
+    """Move the rooms and the recognisers away from a machine, and return once they are gone, or had time enough.
+
+    Raises `ClusterError` if it is none that can leave, or Ray refuses.
     """
     node = leaving_node((await cluster_state()).nodes, ip)
     deadline_s = MOVE_S + DRAIN_S
@@ -55,9 +85,14 @@ async def drain(ip: str) -> bool:
         refusal = await asyncio.to_thread(_ask_ray, node.id, deadline_s)
     if refusal is not None:
         raise ClusterError(f"Ray does not let {ip} leave: {refusal}")
+    moved, gone = await asyncio.gather(move_places(node.id), _recognisers_left(node.id, deadline_s + CALL_TIMEOUT_S))
+    return Departure(recognisers_gone=gone, places_found=moved)
+
+
+async def _recognisers_left(node_id: str, within_s: float) -> bool:
     try:
-        async with asyncio.timeout(deadline_s + CALL_TIMEOUT_S):
-            while await recognisers_on(node.id):  # noqa: ASYNC110 - Ray Serve tells nobody
+        async with asyncio.timeout(within_s):
+            while await recognisers_on(node_id):  # noqa: ASYNC110 - Ray Serve tells nobody
                 await asyncio.sleep(_POLL_S)
     except TimeoutError:
         return False

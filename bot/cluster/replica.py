@@ -5,6 +5,7 @@ It logs no text and no sound.
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import AsyncExitStack
 from http import HTTPStatus
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from bot.cluster.transcription import PooledUtterance
     from voice.asr.port import Recognition
 
+# As Ray gives its workers by itself, unless it is told otherwise (`node`).
+NICENESS = 15
 # Seconds over which `busy_share` is measured.
 BUSY_WINDOW_S = 10.0
 
@@ -41,6 +44,8 @@ class RecogniserReplica:
     async def __init__(  # type: ignore[misc] # Ray awaits it
         self, settings: Mapping[str, Any], token: str
     ) -> None:
+        # A room on this machine comes first: people hear its voice falter, and wait a little for a text.
+        os.nice(NICENESS)
         self._settings = AsrSettings.model_validate(settings)
         self._token = token
         self._stack = AsyncExitStack()

@@ -1,12 +1,16 @@
-"""The cluster's machines and its pool, as Ray tells them, and as sentences for the operator."""
+"""The cluster's machines, its pool and its places for rooms, as Ray tells them, and as sentences for the operator."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.cluster.address import ClusterError
+from bot.cluster.places import place_states
+
+if TYPE_CHECKING:
+    from bot.cluster.places import PlaceState
 
 APP = "roomtone-recognisers"
 DEPLOYMENT = "recogniser"
@@ -49,7 +53,7 @@ class NodeState:
             case True, False:
                 return f"{self.ip}: {self.cpus:g} CPUs, {self.gpus:g} GPUs"
             case True, True:
-                return f"{self.ip}: drained, so it gets no more speech. `roomtone cluster down` there ends it."
+                return f"{self.ip}: drained, so it gets no rooms and no speech. `roomtone cluster down` there ends it."
             case False, True:
                 return f"{self.ip}: has left"
             case _:
@@ -58,19 +62,22 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """The cluster's machines, and its pool if it has one."""
+    """The cluster's machines, its pool if it has one, and its places for rooms."""
 
     nodes: tuple[NodeState, ...]
     pool: PoolState | None
+    places: tuple[PlaceState, ...] = ()
 
     def lines(self) -> list[str]:
         """Return the state as sentences for the operator."""
-        machines = [node.line() for node in self.nodes]
+        return [*(node.line() for node in self.nodes), *self._pool_lines(), *(place.line() for place in self.places)]
+
+    def _pool_lines(self) -> list[str]:
         if self.pool is None:
-            return [*machines, "There are no recognisers. `roomtone cluster up` on the first machine starts them."]
+            return ["There are no recognisers. `roomtone cluster up` on the first machine starts them."]
         starting = f", and {self.pool.starting} more start" if self.pool.starting else ""
         told = f"Recognisers that hear: {self.pool.running}{starting} ({self.pool.status.lower()})."
-        return [*machines, told, *([self.pool.problem] if self.pool.problem else [])]
+        return [told, *([self.pool.problem] if self.pool.problem else [])]
 
 
 async def cluster_state() -> ClusterState:
@@ -85,7 +92,8 @@ async def cluster_state() -> ClusterState:
     except Exception as error:
         raise ClusterError(_SILENT) from error
     found = (node_state(node, drained=node["NodeID"] in drained) for node in nodes)
-    return ClusterState(tuple(sorted(found, key=lambda node: (not node.is_head, node.ip))), await pool_state())
+    machines = tuple(sorted(found, key=lambda node: (not node.is_head, node.ip)))
+    return ClusterState(machines, await pool_state(), tuple(await place_states()))
 
 
 def node_state(node: dict[str, Any], *, drained: bool) -> NodeState:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from bot.cluster.place_folder import OfferedProcesses
 from bot.remote.room_child import RoomChild
 from bot.remote.spare_pool import SparePool
 
@@ -30,10 +31,20 @@ HAND_OVER_WITHIN_S = 60.0
 
 
 class RoomMachine:
-    """Keeps one process waiting, and at most `most` of them. `command`: starts one; the number of its run is added."""
+    """Keeps one process waiting, and at most `most` of them. `command`: starts one; the number of its run is added.
+    `tell`: gets how many processes there are whenever that changes.
+    """
 
-    def __init__(self, command: Callable[[str], Sequence[str]], clock: Clock, *, most: int) -> None:
+    def __init__(
+        self,
+        command: Callable[[str], Sequence[str]],
+        clock: Clock,
+        *,
+        most: int,
+        tell: Callable[[OfferedProcesses], None] = lambda _: None,
+    ) -> None:
         self._pool = SparePool(command, self._watched, clock, most=most, stream=asyncio.subprocess.PIPE)
+        self._tell = tell
         self._watching: set[asyncio.Task[None]] = set()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -68,6 +79,12 @@ class RoomMachine:
                 process.hand_over()
                 await process.end(HAND_OVER_WITHIN_S)
 
+    def _tell_processes(self) -> None:
+        spare, known = self._pool.spare, [process for process in self._pool.known if process.is_alive]
+        loaded = [process for process in known if process.is_loaded]
+        waiting = sum(process is spare for process in loaded)
+        self._tell(OfferedProcesses(len(loaded) - waiting, waiting, len(known) - len(loaded)))
+
     def _watched(self, run_id: str, process: Process) -> RoomChild:
         child = RoomChild(run_id, process)
         watching = asyncio.create_task(self._watch(child, process), name=f"room-process-{run_id}")
@@ -77,12 +94,14 @@ class RoomMachine:
 
     async def _watch(self, child: RoomChild, process: Process) -> None:
         """Take what a process says until it has ended."""
+        self._tell_processes()
         saying = asyncio.create_task(self._hear(child, process), name=f"room-process-{child.run_id}-says")
         try:
             await process.wait()
         finally:
             saying.cancel()
             self._pool.forget(child)
+            self._tell_processes()
 
     async def _hear(self, child: RoomChild, process: Process) -> None:
         assert process.stdout is not None, "a pipe"
@@ -90,6 +109,8 @@ class RoomMachine:
             said = line.decode(errors="replace").strip()
             if said == LOADED:
                 child.on_loaded()
+                self._tell_processes()
             elif said == HAS_ROOM and self._pool.spare is child:
                 log.info("room_process_has_room", run_id=child.run_id)
                 self._pool.take()
+                self._tell_processes()

@@ -89,7 +89,7 @@ RUN_THERE = {
     "roomtone cluster drain 10.0.0.2": ("tests/bot/cluster/own_machines.py", '"cluster", "drain"'),
     "roomtone cluster down": ("tests/bot/cluster/own_network.py", '"cluster", "down"'),
     # `cluster up` runs it.
-    "roomtone cluster scale 2-8": ("bot/cli/cluster.py", '"cluster", "scale"'),
+    "roomtone cluster scale 2-8": ("bot/cli/cluster.py", '("scale", recognisers'),
     "roomtone run --shards 0-7/16": ("tests/bot/cli/test_run.py", '_shards("0-7/16")'),
     "ROOMTONE_SHARDS=8-15/16 roomtone run": ("tests/bot/test_two_machines.py", '"ROOMTONE_SHARDS": shards'),
     "roomtone run --cluster auto": ("tests/bot/wiring/test_recognizer.py", "pool=pool"),
@@ -105,6 +105,10 @@ RUN_THERE = {
     "roomtone cluster rooms --gateway 10.0.0.1:8572": (
         "tests/bot/test_room_processes.py",
         '"cluster", "rooms", "--gateway", address',
+    ),
+    "roomtone cluster rooms --gateway 10.0.0.1:8572 --places 3": (
+        "tests/bot/cluster/own_rooms.py",
+        '"cluster", "rooms", "--gateway", GATEWAY, "--rooms", "1", "--cpus", "0.5", "--places", "2"',
     ),
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
 }

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
-
 import pytest
 
-from bot.cli.cluster import PROCESS_FILE, pool_settings, running_process
+from bot.cli.cluster import pool_settings
 from bot.cluster.pool_settings import PoolSettings
 from bot.errors import SetupError
-from bot.folder_lock import folder_lock
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -29,13 +22,3 @@ def test_anything_else_is_refused_with_an_example(words: str) -> None:
     """Whoever mistyped the number reads how it is written."""
     with pytest.raises(SetupError, match="MIN-MAX, for example 1-4"):
         pool_settings(words, cpus=1, gpus=0)
-
-
-def test_only_the_holder_of_the_lock_is_the_running_process(tmp_path: Path) -> None:
-    """A file that a killed process left behind names nobody: its number may belong to another program by now."""
-    folder = tmp_path / "cluster"
-    assert running_process(folder) is None
-    with folder_lock(folder):
-        (folder / PROCESS_FILE).write_text(str(os.getpid()), encoding="ascii")
-        assert running_process(folder) == os.getpid()
-    assert running_process(folder) is None

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from bot.cli.cluster import running_process
 from bot.cluster.address import pool_endpoint
+from bot.cluster.running_process import running_process
 from bot.cluster.state import APP, DEPLOYMENT
 from tests.bot.cluster.machines import ROOMTONE, environment
 from tests.fakes.recognizer import FakeRecognizer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.cluster.address import ClusterError
-from bot.cluster.draining import leaving_node
+from bot.cluster.draining import Departure, leaving_node
 from bot.cluster.state import NodeState
 
 HEAD = NodeState("10.0.0.1", alive=True, cpus=4, gpus=0, id="a", is_head=True)
@@ -18,6 +18,20 @@ LOST_BEFORE = NodeState("10.0.0.2", alive=False, cpus=0, gpus=0, id="d")
 def test_another_machine_may_leave() -> None:
     """It is found by its address, also if it was lost and came back."""
     assert leaving_node([HEAD, LOST_BEFORE, OTHER], "10.0.0.2") is OTHER
+
+
+@pytest.mark.parametrize(
+    ("departure", "said"),
+    [
+        (Departure(recognisers_gone=True, places_found=True), ["no rooms and no recognisers any more"]),
+        (Departure(recognisers_gone=False, places_found=True), ["still has recognisers"]),
+        (Departure(recognisers_gone=True, places_found=False), ["No other machine", "no rooms and no recognisers"]),
+    ],
+)
+def test_how_a_machine_left_reads_as_sentences(departure: Departure, said: list[str]) -> None:
+    """The operator reads what to do there, and that a place waits for a machine."""
+    for line, words in zip(departure.lines("10.0.0.2"), said, strict=True):
+        assert words in line
 
 
 @pytest.mark.parametrize(

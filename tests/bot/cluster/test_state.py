@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bot.cluster.places import PlaceState
 from bot.cluster.state import ClusterState, NodeState, PoolState, node_state
 
 MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
@@ -29,6 +30,14 @@ MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
             ],
         ),
         (
+            ClusterState((MACHINE,), None, (PlaceState("place-1"),)),
+            [
+                "10.0.0.1: 4 CPUs, 1 GPUs",
+                "There are no recognisers. `roomtone cluster up` on the first machine starts them.",
+                "place-1: waits for a machine that has as much free as it reserves",
+            ],
+        ),
+        (
             ClusterState((MACHINE,), None),
             [
                 "10.0.0.1: 4 CPUs, 1 GPUs",
@@ -46,7 +55,12 @@ def test_the_state_reads_as_sentences(state: ClusterState, lines: list[str]) -> 
     ("alive", "drained", "reason", "line"),
     [
         (True, False, 0, "10.0.0.2: 8 CPUs, 0 GPUs"),
-        (True, True, 0, "10.0.0.2: drained, so it gets no more speech. `roomtone cluster down` there ends it."),
+        (
+            True,
+            True,
+            0,
+            "10.0.0.2: drained, so it gets no rooms and no speech. `roomtone cluster down` there ends it.",
+        ),
         (False, False, 3, "10.0.0.2: has left"),
         (False, False, 1, "10.0.0.2: has left"),
         (False, False, 2, "10.0.0.2: lost"),

@@ -1,0 +1,131 @@
+"""A place for rooms on this machine: a folder in which its process, its actor and `cluster up` find each other.
+
+The process that offers rooms has the place from its first moment to its last. So there is never more than one of it on
+a machine, and it is seen by who did not start it. Its actor has the folder `keeper` below. A place whose process lives
+without a keeper is left behind: its actor was killed, or Ray is away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
+
+from bot.cluster.running_process import PROCESS_FILE, for_a_child, occupied, running_process
+from bot.private_files import write_private_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+# Below the cluster's folder.
+PLACES: Final = "places"
+KEEPER: Final = "keeper"
+OUTPUT_FILE: Final = "output.log"
+_ROOMS_FILE: Final = "rooms.json"
+_COMMAND_FILE: Final = "command.json"
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedProcesses:
+    """The room processes of a place. `busy`: they have rooms. `waiting`: loaded, without a room. `loading`: not yet."""
+
+    busy: int = 0
+    waiting: int = 0
+    loading: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceFolder:
+    """The folder of one place. `path`: its last part is the place's name."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Return the place's name."""
+        return self.path.name
+
+    @property
+    def output(self) -> Path:
+        """Return the file with what the process has said."""
+        return self.path / OUTPUT_FILE
+
+    @property
+    def process(self) -> int | None:
+        """Return the process that offers rooms; None if there is none."""
+        return running_process(self.path)
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether an actor on this machine keeps the process."""
+        return running_process(self.path / KEEPER) is not None
+
+    def keeping(self) -> AbstractContextManager[None]:
+        """Be the place's actor during the block. Raises `FolderInUseError` if there is one, `SetupError`."""
+        return occupied(self.path / KEEPER)
+
+    def hand_over(self) -> None:
+        """Ask the process, if there is one, to hand its rooms over and to end."""
+        if (process := self.process) is not None:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGTERM)
+
+    @contextmanager
+    def starting(self, command: Sequence[str]) -> Iterator[int]:
+        """Start the process of this command in the block: it must inherit the descriptor that this yields, and its
+        number must be written into `process_file`.
+
+        Raises `FolderInUseError` if there is one, `SetupError` and `OSError`.
+        """
+        with for_a_child(self.path) as descriptor:
+            write_private_text(self.path / _COMMAND_FILE, json.dumps(list(command)))
+            self.write_processes(OfferedProcesses())
+            yield descriptor
+
+    @property
+    def process_file(self) -> Path:
+        """Return the file with the number of the process."""
+        return self.path / PROCESS_FILE
+
+    def has_command(self, command: Sequence[str]) -> bool:
+        """Return whether the process was started with this command."""
+        with suppress(OSError, ValueError):
+            told: object = json.loads((self.path / _COMMAND_FILE).read_text("utf-8"))
+            return told == list(command)
+        return False
+
+    def write_processes(self, processes: OfferedProcesses) -> None:
+        """Tell the actor about the room processes. Raises `OSError`."""
+        fresh = self.path / f"{_ROOMS_FILE}.new"
+        write_private_text(fresh, json.dumps(asdict(processes)))
+        fresh.replace(self.path / _ROOMS_FILE)
+
+    def read_processes(self) -> OfferedProcesses:
+        """Return the room processes, as the place's process has told them last."""
+        with suppress(OSError, ValueError, TypeError):
+            return OfferedProcesses(**json.loads((self.path / _ROOMS_FILE).read_text("utf-8")))
+        return OfferedProcesses()
+
+    def last_words(self) -> str:
+        """Return the last line that the process has said; empty if there is none."""
+        with suppress(OSError):
+            lines = [line.strip() for line in self.output.read_text("utf-8", "replace").splitlines() if line.strip()]
+            return lines[-1][:300] if lines else ""
+        return ""
+
+
+def places_here(cluster_folder: Path) -> list[PlaceFolder]:
+    """Return the places of this machine that have, or had, a process."""
+    with suppress(OSError):
+        return [PlaceFolder(path) for path in sorted((cluster_folder / PLACES).iterdir()) if path.is_dir()]
+    return []
+
+
+def place_folder(cluster_folder: Path, name: str) -> PlaceFolder:
+    """Return the folder of a place on this machine."""
+    return PlaceFolder(cluster_folder / PLACES / name)

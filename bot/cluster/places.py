@@ -1,0 +1,237 @@
+"""The cluster's places for rooms: how many there are, where Ray has put them, and how they leave a machine.
+
+A place is a named, detached actor (`place_actor`). The next place is always there before an old one hands its rooms
+over, if any machine has room for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from bot.cluster.address import ClusterError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from bot.cluster.place_actor import PlaceReport
+    from bot.cluster.room_offer import RoomOffer
+
+CALL_TIMEOUT_S: Final = 10.0
+# Seconds in which a place on another machine should have a loaded process.
+MOVE_S: Final = 60.0
+# One room takes a pause in speech, at most 20 s, and its end. A place has a few.
+HAND_OVER_S: Final = 600.0
+# One place after the other may start a worker on a busy machine.
+PLACE_S: Final = 60.0
+_POLL_S: Final = 1.0
+_NAME: Final = re.compile(r"place-(\d+)")
+# Ray's word for an actor that runs, and for one that is gone for good.
+_ALIVE: Final = "ALIVE"
+_DEAD: Final = "DEAD"
+_SILENT: Final = "The cluster does not tell where its places for rooms are. Is its head running?"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceState:
+    """One place. `node_id`: Ray's, of its machine; empty while it waits for one. `report`: None: no answer."""
+
+    name: str
+    node_id: str = ""
+    ip: str = ""
+    report: PlaceReport | None = None
+
+    @property
+    def has_loaded(self) -> bool:
+        """Return whether a room can come here now, or has come."""
+        return self.report is not None and bool(self.report.offered.waiting or self.report.offered.busy)
+
+    def line(self) -> str:
+        """Return the state as a sentence for the operator."""
+        if not self.node_id:
+            return f"{self.name}: waits for a machine that has as much free as it reserves"
+        if self.report is None:
+            return f"{self.name}: on {self.ip}, starts"
+        where = f"{self.name}: on {self.ip} ({self.report.host})"
+        if self.report.process is None:
+            return f"{where}, starts" + (f". It said: {self.report.problem}" if self.report.problem else "")
+        offered = self.report.offered
+        loading = f", {offered.loading} being loaded" if offered.loading else ""
+        return f"{where}, processes: {offered.busy} with rooms, {offered.waiting} waiting{loading}"
+
+
+def numbered(name: str) -> int:
+    """Return the number of a place; 0 if the name is no place's."""
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else 0
+
+
+def names_to_add(there: Collection[str], count: int) -> list[str]:
+    """Return the names of the places that are missing: the lowest numbers that are free."""
+    names: list[str] = []
+    number = 1
+    while len(there) + len(names) < count:
+        if (name := f"place-{number}") not in there:
+            names.append(name)
+        number += 1
+    return names
+
+
+def names_to_remove(there: Sequence[PlaceState], count: int) -> list[str]:
+    """Return which places are too many: first those that wait for a machine, then the last ones."""
+    by_worth = sorted(there, key=lambda place: (not place.node_id, numbered(place.name)))
+    return [place.name for place in by_worth[count:]]
+
+
+async def set_places(offer: RoomOffer, count: int) -> None:
+    """Have `count` places with this offer. Places that are too many, or have another offer, hand their rooms over.
+
+    Returns when Ray knows of every place, whether or not it has a machine yet. Raises `ClusterError`.
+    """
+    there = await place_states()
+    surplus = names_to_remove(there, count)
+    kept = {place.name for place in there} - set(surplus)
+    changed = {
+        place.name for place in there if place.name in kept and place.report is not None and place.report.offer != offer
+    }
+    # Those without a machine do not tell their offer, and have no rooms.
+    changed |= {place.name for place in there if place.name in kept and not place.node_id}
+    for name in (*surplus, *sorted(changed, key=numbered)):
+        await _remove(name)
+    for name in names_to_add(kept - changed, count):
+        await _create(name, offer)
+    await _settled()
+
+
+async def place_states() -> list[PlaceState]:
+    """Return the cluster's places, in order. Raises `ClusterError`."""
+    try:
+        async with asyncio.timeout(CALL_TIMEOUT_S):
+            told = await asyncio.to_thread(_actors)
+    except Exception as error:
+        raise ClusterError(_SILENT) from error
+    return list(await asyncio.gather(*(_state(name, node_id, ip) for name, node_id, ip in told)))
+
+
+async def move_places(node_id: str) -> bool:
+    """Move the places of a machine, to which Ray gives nothing any more, to others: for each, another one is started,
+    and once that has a loaded process the old one hands its rooms over. Returns whether all found a machine.
+
+    Raises `ClusterError`.
+    """
+    moved = True
+    for place in await place_states():
+        if place.node_id != node_id:
+            continue
+        if place.report is not None:
+            there = {each.name for each in await place_states()}
+            [successor] = names_to_add(there, len(there) + 1)
+            await _create(successor, place.report.offer)
+            moved = await _until_loaded(successor) and moved
+        await _remove(place.name)
+    return moved
+
+
+async def _until_loaded(name: str) -> bool:
+    """Wait until the place has a loaded process, and return whether it has found a machine at all."""
+    placed = False
+    try:
+        async with asyncio.timeout(MOVE_S):
+            while True:
+                [place] = [place for place in await place_states() if place.name == name]
+                placed = bool(place.node_id)
+                if place.has_loaded:
+                    return True
+                await asyncio.sleep(_POLL_S)
+    except TimeoutError:
+        return placed
+
+
+async def _settled() -> None:
+    """Wait until each place runs on a machine, or none has room for it: Ray is asked for a few seconds."""
+    try:
+        async with asyncio.timeout(CALL_TIMEOUT_S):
+            while any(place.report is None for place in await place_states()):  # noqa: ASYNC110 - as above
+                await asyncio.sleep(_POLL_S)
+    except TimeoutError:
+        return
+
+
+def _actors() -> list[tuple[str, str, str]]:
+    """Return the name, the machine's id and its address of each place; the latter are empty without a machine."""
+    from ray._private.state import state
+
+    found = []
+    for actor in state.actor_table(None).values():
+        name = actor["Name"]
+        if numbered(name) and actor["State"] != _DEAD:
+            lives = actor["State"] == _ALIVE
+            address = actor["Address"]
+            found.append((name, address["NodeID"] if lives else "", address["IPAddress"] if lives else ""))
+    return sorted(found, key=lambda each: numbered(each[0]))
+
+
+async def _state(name: str, node_id: str, ip: str) -> PlaceState:
+    if not node_id:
+        return PlaceState(name)
+    try:
+        async with asyncio.timeout(CALL_TIMEOUT_S / 2):
+            report: PlaceReport = await _actor(name).report.remote()
+    # Ray's errors for an actor that starts, is lost or has failed.
+    except Exception:  # noqa: BLE001
+        return PlaceState(name, node_id, ip)
+    return PlaceState(name, node_id, ip, report)
+
+
+def _actor(name: str) -> Any:
+    import ray
+
+    return ray.get_actor(name)
+
+
+async def _create(name: str, offer: RoomOffer) -> None:
+    import ray
+
+    from bot.cluster.place_actor import PlaceActor
+
+    made = ray.remote(PlaceActor).options(
+        name=name,
+        lifetime="detached",
+        get_if_exists=True,
+        max_restarts=-1,
+        scheduling_strategy="SPREAD",
+        num_cpus=offer.cpus,
+        num_gpus=offer.gpus,
+        memory=offer.memory_bytes,
+    )
+    try:
+        async with asyncio.timeout(PLACE_S):
+            await asyncio.to_thread(made.remote, name, offer)
+    except Exception as error:
+        raise ClusterError(f"Ray did not take {name}, a place for rooms. Is its head running?") from error
+
+
+async def _remove(name: str) -> None:
+    """Let a place hand its rooms over and end; return when Ray has forgotten it."""
+    import ray
+
+    try:
+        actor = _actor(name)
+    except ValueError:
+        return
+    try:
+        async with asyncio.timeout(HAND_OVER_S):
+            if any(place.name == name and place.node_id for place in await place_states()):
+                # It ends itself with that, which is told as an error.
+                with suppress(ray.exceptions.RayActorError):
+                    await actor.leave.remote()
+            await asyncio.to_thread(ray.kill, actor)
+            while name in {told[0] for told in await asyncio.to_thread(_actors)}:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(_POLL_S)
+    except Exception as error:
+        raise ClusterError(
+            f"{name} did not hand its rooms over. `roomtone cluster status` says how it is; try again."
+        ) from error

@@ -1,0 +1,60 @@
+"""What a place for rooms offers to which bot, and what it reserves of its machine."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+from bot.errors import SetupError
+
+# A loaded process has 457 MB, and a room's memory, sound and texts come to it.
+PROCESS_BYTES: Final = 600_000_000
+# For each further room that shares a process, which has no models of its own. Generous, not measured.
+ROOM_BYTES: Final = 100_000_000
+# A mistyped number must not fill a cluster.
+MOST_PLACES: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class RoomOffer:
+    """`gateway`: HOST:PORT where the bot listens. `processes`: how many there are at most, each for `rooms_each` rooms.
+    `cluster`: as in `roomtone run`.
+
+    `cpus`, `gpus`: what a place reserves, whether or not it has rooms. Raises `SetupError` for less than nothing.
+    """
+
+    gateway: str
+    processes: int
+    rooms_each: int = 1
+    cluster: str | None = None
+    cpus: float = 1.0
+    gpus: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.cpus < 0 or self.gpus < 0:
+            raise SetupError("A place for rooms cannot reserve less than nothing: give --cpus and --gpus of 0 or more.")
+
+    @property
+    def memory_bytes(self) -> int:
+        """Return the memory that each place reserves."""
+        return self.processes * (PROCESS_BYTES + (self.rooms_each - 1) * ROOM_BYTES)
+
+    @property
+    def needs(self) -> str:
+        """Return what a machine must have free for one more place."""
+        gpus = f" and {self.gpus:g} GPUs" if self.gpus else ""
+        return f"{self.cpus:g} CPUs, {self.memory_bytes / 1e9:.1f} GB{gpus}"
+
+    def command(self, place: str) -> list[str]:
+        """Return the command of a place's process."""
+        words = ["--gateway", self.gateway, "--rooms", str(self.processes), "--rooms-each", str(self.rooms_each)]
+        asks = [] if self.cluster is None else ["--cluster", self.cluster]
+        return [sys.executable, "-m", "bot", "cluster", "rooms", *words, *asks, "--place", place]
+
+
+def places_count(count: int) -> int:
+    """Return the number of places. Raises `SetupError` for too many."""
+    if not 0 <= count <= MOST_PLACES:
+        raise SetupError(f"A cluster has between 0 and {MOST_PLACES} places for rooms; {count} is none of them.")
+    return count

@@ -1,0 +1,102 @@
+"""Keeps the process of one place for rooms: starts it, starts it anew when it has ended, and lets it hand over.
+
+The process is no child of this one: Ray ends its workers' children with them, and a room must outlive Ray. So it is
+known by its folder (`place_folder`), and one that lives already is kept and not started a second time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from bot.errors import SetupError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.clock import Clock
+    from bot.cluster.place_folder import PlaceFolder
+
+log = structlog.get_logger()
+
+LOOK_EVERY_S: Final = 1.0
+# After a process that has ended; doubled up to the longest, and begun anew after one that has lasted.
+FIRST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 300.0
+STEADY_S: Final = 60.0
+# The shell leaves the process to the system, writes its number and ends. A worker of Ray is the first that the system
+# ends when memory is short, which a room must not inherit.
+_DETACHED: Final = """umask 077
+{ echo 0 >/proc/self/oom_score_adj; } 2>/dev/null
+output=$1 number=$2
+shift 2
+"$@" >"$output" 2>&1 &
+echo $! >"$number"
+"""
+
+
+class RoomPlace:
+    """`command`: offers rooms. It has the place for as long as it runs.
+
+    *Ownership*: who runs `keep` owns its task. The process belongs to nobody and outlives this object.
+    """
+
+    def __init__(self, folder: PlaceFolder, command: Sequence[str], clock: Clock) -> None:
+        self._folder = folder
+        self._command = command
+        self._clock = clock
+
+    async def keep(self) -> None:
+        """Have the process running until this is cancelled."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            adopted = self._folder.process
+            if adopted is not None and not self._folder.has_command(self._command):
+                log.info("place_changed", place=self._folder.name)
+                await self.hand_over()
+                adopted = None
+            since = self._clock.monotonic()
+            if adopted is None:
+                await self._start()
+            else:
+                log.info("place_process_kept", place=self._folder.name, pid=adopted)
+            await self._until_gone()
+            log.warning("place_process_gone", place=self._folder.name, said=self._folder.last_words())
+            if self._clock.monotonic() - since >= STEADY_S:
+                pause_s = FIRST_PAUSE_S
+            await self._clock.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    async def hand_over(self) -> None:
+        """Let the process hand its rooms over, one after the other, and return when it has ended."""
+        self._folder.hand_over()
+        await self._until_gone()
+
+    async def _until_gone(self) -> None:
+        while self._folder.process is not None:
+            await self._clock.sleep(LOOK_EVERY_S)
+
+    async def _start(self) -> None:
+        try:
+            # In a thread, because a process whose start is cut off would be nobody's.
+            await asyncio.to_thread(self._start_detached)
+        except (OSError, SetupError, subprocess.CalledProcessError) as error:
+            log.warning("place_process_not_started", place=self._folder.name, problem=error)
+        else:
+            log.info("place_process_started", place=self._folder.name, pid=self._folder.process)
+
+    def _start_detached(self) -> None:
+        files = (str(self._folder.output), str(self._folder.process_file))
+        with self._folder.starting(self._command) as lock:
+            subprocess.run(  # noqa: S603 - words of our own
+                ["/bin/sh", "-c", _DETACHED, "sh", *files, *self._command],
+                stdin=subprocess.DEVNULL,
+                env={name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
+                start_new_session=True,
+                pass_fds=(lock,),
+                check=True,
+            )

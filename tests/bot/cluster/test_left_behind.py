@@ -1,0 +1,83 @@
+"""Places for rooms whose actor is gone: they serve on for a while, and then hand their rooms over."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.cluster.left_behind import WANTED_WITHIN_S, end_left_behind, hand_over_places, places_in_use
+from bot.cluster.place_folder import PlaceFolder, place_folder
+from tests.bot.cluster.test_room_place import PATIENCE_S, PROGRAM, WatchedClock, until
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Iterator[list[PlaceFolder]]:
+    """Two places with their processes."""
+    folders = [place_folder(tmp_path, name) for name in ("place-1", "place-2")]
+    with ExitStack() as stack:
+        for folder in folders:
+            with folder.starting(PROGRAM) as lock:
+                process = stack.enter_context(subprocess.Popen([*PROGRAM, str(folder.path)], pass_fds=(lock,)))
+                stack.callback(process.kill)
+                folder.process_file.write_text(str(process.pid))
+        yield folders
+
+
+async def looks(clock: FakeClock, seconds: float) -> None:
+    """Let the time pass in which it is looked several times."""
+    for _ in range(round(seconds / 5)):
+        async with asyncio.timeout(PATIENCE_S):
+            await clock.until_somebody_sleeps()
+        clock.advance(5)
+        await asyncio.sleep(0)
+
+
+@pytest.mark.asyncio
+async def test_only_a_place_that_is_left_behind_for_long_is_ended(tmp_path: Path, places: list[PlaceFolder]) -> None:
+    """One with an actor stays, and so does one whose actor comes back in time."""
+    first, second = places
+    await until(lambda: places_in_use(tmp_path) == places)
+    clock = FakeClock()
+    ending = asyncio.create_task(end_left_behind(tmp_path, clock))
+    try:
+        with first.keeping():
+            await looks(clock, WANTED_WITHIN_S - 5)
+            assert places_in_use(tmp_path) == places
+            await looks(clock, 15)
+            await until(lambda: second.process is None)
+            assert first.process is not None
+        await looks(clock, WANTED_WITHIN_S - 5)
+        with first.keeping():
+            await looks(clock, 10)
+        await looks(clock, WANTED_WITHIN_S - 5)
+        assert first.process is not None
+    finally:
+        ending.cancel()
+        await asyncio.gather(ending, return_exceptions=True)
+
+
+@pytest.mark.asyncio
+async def test_a_machine_that_leaves_hands_all_its_places_over(tmp_path: Path, places: list[PlaceFolder]) -> None:
+    """It returns when no process is left."""
+    await until(lambda: places_in_use(tmp_path) == places)
+    async with asyncio.timeout(PATIENCE_S):
+        await hand_over_places(tmp_path, WatchedClock())
+    assert places_in_use(tmp_path) == []
+
+
+@pytest.mark.asyncio
+async def test_a_machine_without_places_has_nothing_to_hand_over(tmp_path: Path) -> None:
+    """Nor has one that never was in a cluster."""
+    await hand_over_places(tmp_path / "cluster", FakeClock())
+    assert places_in_use(tmp_path / "cluster") == []

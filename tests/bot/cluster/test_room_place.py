@@ -1,0 +1,167 @@
+"""The process of a place for rooms: there is one, it comes back, and it is nobody's child."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.cluster.place_folder import OfferedProcesses, place_folder, places_here
+from bot.cluster.room_place import FIRST_PAUSE_S, LONGEST_PAUSE_S, STEADY_S, RoomPlace
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from bot.cluster.place_folder import PlaceFolder
+
+pytestmark = pytest.mark.process
+
+PROGRAM = (sys.executable, "-m", "tests.bot.cluster.place_program")
+PATIENCE_S = 60.0
+
+
+class WatchedClock(FakeClock):
+    """Notes every pause, and lets each pass at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        """Let other processes work for a moment."""
+        self.pauses.append(seconds)
+        self.advance(seconds if seconds > FIRST_PAUSE_S else 0)
+        await asyncio.sleep(0.01)
+
+
+class Keeper:
+    """A place that is kept, and its folder."""
+
+    def __init__(self, folder: PlaceFolder, *more: str) -> None:
+        self.folder = folder
+        self.clock = WatchedClock()
+        self.place = RoomPlace(folder, [*PROGRAM, str(folder.path), *more], self.clock)
+        self.task = asyncio.create_task(self.place.keep())
+
+    async def process(self, *, other_than: Sequence[int] = ()) -> int:
+        """Wait until the place has a process, and return it."""
+        await until(lambda: self.folder.process not in (None, *other_than))
+        process = self.folder.process
+        assert process is not None
+        return process
+
+    async def stop(self) -> None:
+        """Stop keeping the process, as an actor does that is killed."""
+        self.task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.task
+
+
+def parent(process: int) -> int:
+    """Return the process's parent."""
+    return int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+def is_alive(process: int) -> bool:
+    """Return whether there is a process of this number that works."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    return False
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for other processes, which tell nobody."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110 - nothing here could set an event
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def kept(tmp_path: Path, *more: str, name: str = "place-1") -> AsyncIterator[Keeper]:
+    """Keep a place, and end its process."""
+    keeper = Keeper(place_folder(tmp_path, name), *more)
+    try:
+        yield keeper
+    finally:
+        await keeper.stop()
+        if (process := keeper.folder.process) is not None:
+            os.kill(process, signal.SIGKILL)
+
+
+@pytest.mark.asyncio
+async def test_a_process_that_is_killed_comes_back(tmp_path: Path) -> None:
+    """The place has another one, and tells what that offers."""
+    async with kept(tmp_path) as keeper:
+        first = await keeper.process()
+        await until(lambda: keeper.folder.read_processes() == OfferedProcesses(busy=1, waiting=1))
+        os.kill(first, signal.SIGKILL)
+        assert await keeper.process(other_than=[first])
+        assert places_here(tmp_path) == [keeper.folder]
+
+
+@pytest.mark.asyncio
+async def test_the_process_outlives_its_keeper_and_is_taken_over(tmp_path: Path) -> None:
+    """The next keeper starts none beside it, and the process is no child of the first."""
+    async with kept(tmp_path) as first:
+        process = await first.process()
+        assert parent(process) != os.getpid()
+        await first.stop()
+        async with kept(tmp_path) as second:
+            await until(lambda: bool(second.clock.pauses))
+            assert second.folder.process == process
+            os.kill(process, signal.SIGKILL)
+            assert await second.process(other_than=[process])
+
+
+@pytest.mark.asyncio
+async def test_a_process_with_other_words_hands_over_first(tmp_path: Path) -> None:
+    """A place that serves another bot, or another number of rooms, gets a new process."""
+    async with kept(tmp_path) as first:
+        process = await first.process()
+        await first.stop()
+        async with kept(tmp_path, "another") as second:
+            assert await second.process(other_than=[process])
+            await until(lambda: not is_alive(process))
+
+
+@pytest.mark.asyncio
+async def test_a_process_that_cannot_run_is_tried_after_growing_pauses(tmp_path: Path) -> None:
+    """The place says what the process said."""
+    async with kept(tmp_path, "fails") as keeper:
+        await until(lambda: [pause for pause in keeper.clock.pauses if pause > FIRST_PAUSE_S][:3] == [2, 4, 8])
+        assert keeper.folder.last_words() == "There is no database."
+        assert keeper.folder.process is None
+        assert max(keeper.clock.pauses) <= LONGEST_PAUSE_S
+
+
+@pytest.mark.asyncio
+async def test_after_a_process_that_lasted_the_pauses_begin_anew(tmp_path: Path) -> None:
+    """A crash a day is not a fault that repeats itself."""
+    async with kept(tmp_path) as keeper:
+        first = await keeper.process()
+        os.kill(first, signal.SIGKILL)
+        second = await keeper.process(other_than=[first])
+        keeper.clock.advance(STEADY_S)
+        os.kill(second, signal.SIGKILL)
+        third = await keeper.process(other_than=[first, second])
+        os.kill(third, signal.SIGKILL)
+        await keeper.process(other_than=[first, second, third])
+        assert [pause for pause in keeper.clock.pauses if pause > FIRST_PAUSE_S] == [2 * FIRST_PAUSE_S]
+
+
+@pytest.mark.asyncio
+async def test_a_place_that_leaves_returns_when_the_process_has_ended(tmp_path: Path) -> None:
+    """Its actor can end then."""
+    async with kept(tmp_path) as keeper:
+        process = await keeper.process()
+        await keeper.stop()
+        await keeper.place.hand_over()
+        assert keeper.folder.process is None
+        await until(lambda: not is_alive(process))
