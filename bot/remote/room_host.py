@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import structlog
 
@@ -36,6 +36,7 @@ from bot.remote.room_messages import (
 from bot.remote.told_guild import apply_participation, choice_in
 from bot.remote.wire_error import error_to_wire
 from bot.room.endings import HANDED_OVER
+from bot.room.supervisor import SupervisedRoom
 from bot.texts.text import Text
 from compaction.errors import StaleOwnerError
 
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from bot.participation.guild_participation import GuildParticipation, GuildParticipations
     from bot.remote.gateway_link import GatewayLink
     from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
-    from bot.room.supervisor import SupervisedRoom
     from bot.server_settings import ServerSettingsBook
     from compaction.model import SessionId
     from compaction.session import SessionMemory
@@ -67,6 +67,11 @@ GATEWAY_AWAY_S: Final = 60.0
 # waits as long as a room does, and offers itself to the next one.
 UNUSED_AWAY_S: Final = 5.0
 GRACE_S: Final = 2.0
+# A room is handed over in a pause in speech: nobody has spoken and the bot has not answered for this long. People who
+# speak without a pause lose a word or two.
+PAUSE_S: Final = 1.0
+PAUSE_WITHIN_S: Final = 20.0
+_LISTEN_EVERY_S: Final = 0.25
 # The gateway process may be busy ending other rooms.
 OVER_WITHIN_S: Final = 5.0
 
@@ -88,12 +93,19 @@ class ToldStores:
     upkeeps: WeakSet[MemoryUpkeep]
 
 
+class HostedRoom(SupervisedRoom, Protocol):
+    """A room in its own process. `bot.room.room.Room` implements it."""
+
+    def is_busy(self) -> bool:
+        """Return whether somebody speaks there, or the bot answers."""
+
+
 @dataclass(slots=True)
 class _Running:
     """The room, once it is known which one."""
 
     told: OpenRoom
-    room: SupervisedRoom
+    room: HostedRoom
     guild: GuildParticipation
     memory: SessionMemory | None = None
 
@@ -108,7 +120,7 @@ class RoomHost:
         self._clock = clock
         self._participation: GuildParticipations | None = None
         self._begin: Callable[[int, int], Awaitable[None]] | None = None
-        self._new_room: Callable[[OpenRoom], SupervisedRoom] | None = None
+        self._new_room: Callable[[OpenRoom], HostedRoom] | None = None
         self._voices: LoadedVoices | None = None
         self._running: asyncio.Future[_Running] = asyncio.get_running_loop().create_future()
         self._leave_bot: Callable[[], None] = lambda: None
@@ -121,7 +133,7 @@ class RoomHost:
         self,
         participation: GuildParticipations,
         begin: Callable[[int, int], Awaitable[None]],
-        new_room: Callable[[OpenRoom], SupervisedRoom],
+        new_room: Callable[[OpenRoom], HostedRoom],
         voices: LoadedVoices,
         leave_bot: Callable[[], None],
     ) -> None:
@@ -177,14 +189,30 @@ class RoomHost:
             await asyncio.wait({self._running, *endings}, timeout=LOOK_EVERY_S, return_when=asyncio.FIRST_COMPLETED)
         return True
 
-    async def _hand_over(self, room: SupervisedRoom, *endings: asyncio.Future[Any]) -> None:
+    async def _hand_over(self, room: HostedRoom, stopping: asyncio.Future[Any], refused: asyncio.Future[Any]) -> None:
         """Close the room once this process has to end, so that the next one goes on with the session."""
-        await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({stopping, refused}, return_when=asyncio.FIRST_COMPLETED)
         # A service manager may have told both processes; then the gateway process knows why the room ends.
         await self._clock.sleep(GRACE_S)
+        # One that was refused has no time: another process may run the room already.
+        if not refused.done():
+            await self._until_pause(room)
         if not self._is_closed:
             self._leave_bot()
         room.close(HANDED_OVER)
+
+    async def _until_pause(self, room: HostedRoom) -> None:
+        """Wait for a pause in speech, `PAUSE_WITHIN_S` at most."""
+        now = quiet_since = self._clock.monotonic()
+        due = now + PAUSE_WITHIN_S
+        while now < due and not self._is_closed:
+            if room.is_busy():
+                quiet_since = now
+            elif now - quiet_since >= PAUSE_S:
+                return
+            await self._clock.sleep(_LISTEN_EVERY_S)
+            now = self._clock.monotonic()
+        log.info("no_pause_in_speech", waited_s=PAUSE_WITHIN_S)
 
     async def _run(self, running: _Running) -> str:
         try:

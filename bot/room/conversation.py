@@ -180,7 +180,7 @@ class Conversation:
             self._commentary = ScreenCommentary(
                 services.screens.settings,
                 clock=services.clock,
-                is_busy=self._is_busy,
+                is_busy=self.is_busy,
                 is_sharing=self._is_sharing,
                 request_remark=self._participation.request_remark,
             )
@@ -389,7 +389,7 @@ class Conversation:
         waiting = PendingReply.NONE
         if question is not None:
             waiting = PendingReply.MAY_SKIP if question.may_skip else PendingReply.CERTAIN
-        return ReplyState(waiting, busy=self._is_busy())
+        return ReplyState(waiting, busy=self.is_busy())
 
     @property
     def can_skip(self) -> bool:
@@ -431,7 +431,8 @@ class Conversation:
         """Return whether a reply may be prepared before it is certain that one is wanted."""
         return not self._finishing and not self._uses_realtime() and self._services.can_skip
 
-    def _is_busy(self) -> bool:
+    def is_busy(self) -> bool:
+        """Return whether somebody speaks, or an answer is in progress or due."""
         return self._replier.busy or bool(self._listener.speaking)
 
     def _uses_realtime(self) -> bool:

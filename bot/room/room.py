@@ -118,6 +118,10 @@ class Room:
         """Ask the room to end in order. `run` then returns `reason`."""
         self._ending.ask(reason)
 
+    def is_busy(self) -> bool:
+        """Return whether somebody speaks there, or the bot answers."""
+        return self._conversation is not None and self._conversation.is_busy()
+
     def on_membership(self, change: MembershipChange) -> None:
         self._membership_changes.put_nowait(change)
         if change.joined and self._channel is not None:

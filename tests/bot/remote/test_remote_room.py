@@ -23,7 +23,15 @@ from bot.participation.settings import ParticipationSettings
 from bot.remote.hello import RoomIdentity
 from bot.remote.placement import THIS_MACHINE
 from bot.remote.remote_room import GONE, GatewayParts, RemoteRoom
-from bot.remote.room_host import NOT_WANTED, UNUSED_AWAY_S, RoomHost, ToldStores
+from bot.remote.room_host import (
+    GRACE_S,
+    NOT_WANTED,
+    PAUSE_S,
+    PAUSE_WITHIN_S,
+    UNUSED_AWAY_S,
+    RoomHost,
+    ToldStores,
+)
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.remote.wire_error import OtherProcessError
 from bot.room.endings import ProcessLostError
@@ -85,6 +93,7 @@ class DistantRoom:
         self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.moves: list[MembershipChange] = []
         self.calls: Counter[str] = Counter()
+        self.busy = False
         self.observe: events.Observer = events.ignore_event
         self.memory = SimpleNamespace(
             mode=Mode.SUMMARY,
@@ -113,6 +122,10 @@ class DistantRoom:
             self.opened.set()
             self.observe(events.RoomOpened(SESSION, 10, 20, resumed=False, at=1.0))
             return await self.end
+
+    def is_busy(self) -> bool:
+        """Return what the test says."""
+        return self.busy
 
     def close(self, reason: str) -> None:
         """End in order."""
@@ -446,16 +459,58 @@ async def test_a_process_that_is_gone_is_a_loss() -> None:
         assert life.house.in_use == set()
 
 
+async def pass_time(life: Life, seconds: float) -> None:
+    """Let the time pass in small steps, as a process that listens for a pause needs."""
+    for _ in range(round(seconds * 8)):
+        for _ in range(10):
+            await asyncio.sleep(0)
+        life.house.clock.advance(1 / 8)
+
+
 @pytest.mark.asyncio
 async def test_a_process_that_has_to_end_hands_its_room_over() -> None:
     """After a moment: whoever ends both processes at once lets the gateway process say why."""
     async with living() as life:
         life.stop.set()
         await until(lambda: life.house.clock.sleeping >= 2)
-        life.house.clock.advance(2.0)
+        await pass_time(life, GRACE_S + PAUSE_S)
         with pytest.raises(ProcessLostError, match="had to end"):
             await life.task
         assert life.house.stays == [True]
+
+
+@pytest.mark.asyncio
+async def test_a_room_is_handed_over_in_a_pause_in_speech() -> None:
+    """It stays while somebody speaks or the bot answers, and through a gap between two words."""
+    async with living() as life:
+        [room] = life.house.rooms
+        room.busy = True
+        life.stop.set()
+        await pass_time(life, 10.0)
+        room.busy = False
+        await pass_time(life, PAUSE_S / 2)
+        room.busy = True
+        await pass_time(life, PAUSE_S)
+        room.busy = False
+        await pass_time(life, PAUSE_S / 2)
+        assert not room.end.done()
+        await pass_time(life, PAUSE_S)
+        with pytest.raises(ProcessLostError, match="had to end"):
+            await life.task
+
+
+@pytest.mark.asyncio
+async def test_a_room_where_people_never_pause_is_handed_over_all_the_same() -> None:
+    """Whoever ends a machine does not wait for the end of an evening."""
+    async with living() as life:
+        [room] = life.house.rooms
+        room.busy = True
+        life.stop.set()
+        await pass_time(life, GRACE_S + PAUSE_WITHIN_S - 1)
+        assert not room.end.done()
+        await pass_time(life, 1.5)
+        with pytest.raises(ProcessLostError, match="had to end"):
+            await life.task
 
 
 @pytest.mark.asyncio
