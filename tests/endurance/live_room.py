@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 PEOPLE = 3
 # People pause between two utterances, and they do not all start at the same time.
 _GAP_S, _STAGGER_S = 2.0, 1.3
+# Loading the models takes ten seconds, and minutes on a machine that others use too.
+START_TIMEOUT_S = 600.0
 SAMPLES = 120
 LEAST_SAMPLE_S = 5.0
 # The longest utterance is 30 s. It is said first, because it takes the most memory, which malloc keeps for the next.
@@ -58,7 +60,9 @@ async def live_in_real_time(
         people = [await enter_person(stack, discord, FIRST_PERSON_ID + number) for number in range(PEOPLE)]
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-live-"))
         bot = await stack.enter_async_context(child_process("the bot", python_module(module)))
-        await bot.ask("start", settings=_settings(model.base_url, folder), discord=bot_address(discord))
+        await bot.ask(
+            "start", timeout_s=START_TIMEOUT_S, settings=_settings(model.base_url, folder), discord=bot_address(discord)
+        )
         await asyncio.gather(*(person.meet(ROOMTONE_BOT_ID) for person in people))
         clips = [await asyncio.to_thread(Clip.load, each.path) for each in load_recordings(None).recordings]
         longest = without_pauses(clips, LONGEST_S)
