@@ -222,7 +222,15 @@ async def running_bot(
         commands: list[AddCommands] = [
             _rolling_context(settings, stores.guilds),
             partial(add_memory_commands, people=stores.people),
-            _privacy(settings, stores, participation, clock, forgotten, in_cluster=pool is not None),
+            _privacy(
+                settings,
+                stores,
+                participation,
+                clock,
+                forgotten,
+                in_cluster=pool is not None,
+                elsewhere=rooms is not None and rooms.listen is not None,
+            ),
             partial(add_participation_commands, participation=participation),
             partial(add_watch_commands, watching=desk),
             partial(add_persona, choices=stores.guilds),
@@ -304,15 +312,17 @@ def _privacy(
     on_forgotten: Callable[[], None],
     *,
     in_cluster: bool,
+    elsewhere: bool,
 ) -> AddCommands:
     eraser = PersonEraser(stores.database, clock, log_folder=log_path(settings.storage.data_dir).parent)
     rooms = ForgettingRooms(participation, stores.upkeeps, stores.servers, on_forgotten=on_forgotten)
     records = PersonalData(stores.database, eraser, stores.people, rooms=rooms)
     facts = PrivacyFacts(
-        recipients=ListeningNotice("", recipients(settings, in_cluster=in_cluster)).facts,
+        recipients=ListeningNotice("", recipients(settings, in_cluster=in_cluster, elsewhere=elsewhere)).facts,
         retention_days=lambda guild_id: _operator(settings).kept_days(stores.servers.of(guild_id)),
         keeps_facts=settings.people.enabled,
         logs_speech=settings.logs.speech,
+        on_machines=elsewhere,
     )
     return partial(add_privacy_commands, records=records, facts=facts)
 

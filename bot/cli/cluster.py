@@ -324,7 +324,9 @@ async def _rooms(settings: Settings, offer: RoomOffer, name: str, place: str) ->
         held.enter_context(stop_on_signals(stop))
         say(f"Offering at most {offer.processes} processes to the bot at {offer.gateway}, as {name}.")
         say("Ctrl-C hands their rooms over.")
-        command = partial(room_command, offer.cluster, address.url(), machine=name, rooms_each=offer.rooms_each)
+        command = partial(
+            room_command, offer.cluster, address.url(), machine=name, rooms_each=offer.rooms_each, elsewhere=True
+        )
         tell = _nobody_asks if folder is None else folder.write_processes
         await RoomMachine(command, SystemClock(), most=offer.processes, tell=tell).run(stop)
         say(HANDED_OVER)

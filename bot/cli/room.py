@@ -25,14 +25,19 @@ def command(
         str, typer.Option(metavar="NAME", help="The name of this machine, if the bot runs on another one.")
     ] = "",
     rooms: Annotated[int, typer.Option(min=1, help="How many rooms it runs at once.")] = 1,
+    elsewhere: Annotated[
+        bool, typer.Option("--elsewhere", help="The bot's rooms may run on other machines, which its notice names.")
+    ] = False,
 ) -> None:
     """Run rooms for `roomtone run --rooms` or `roomtone cluster rooms`, which start this by themselves."""
     from config.load import load
 
-    asyncio.run(_run(load(), gateway, run, cluster, machine, rooms))
+    asyncio.run(_run(load(), gateway, run, cluster, machine, rooms, elsewhere=elsewhere))
 
 
-async def _run(settings: Settings, gateway: str, run: str, cluster: str | None, machine: str, rooms: int) -> None:
+async def _run(
+    settings: Settings, gateway: str, run: str, cluster: str | None, machine: str, rooms: int, *, elsewhere: bool
+) -> None:
     import structlog
 
     from bot.cli.environment import cluster_folder, local_zone, logging_from_settings
@@ -54,7 +59,7 @@ async def _run(settings: Settings, gateway: str, run: str, cluster: str | None, 
         token = read_token(cluster_folder(settings)) if machine else read_link_token(token_file(parts))
         reason = await run_room_process(
             parts,
-            GatewayAddress(gateway, token, run, machine),
+            GatewayAddress(gateway, token, run, machine, elsewhere),
             stop=stop,
             zone=local_zone(),
             pool=pool_of(settings, cluster),

@@ -20,10 +20,13 @@ class RoomPlacement(StrEnum):
 
 
 def room_command(
-    cluster: str | None, gateway: str, run_id: str, *, machine: str = "", rooms_each: int = 1
+    cluster: str | None, gateway: str, run_id: str, *, machine: str = "", rooms_each: int = 1, elsewhere: bool = False
 ) -> list[str]:
-    """Return the command of a process for `rooms_each` rooms. It reads the same settings as this one."""
+    """Return the command of a process for `rooms_each` rooms. It reads the same settings as this one. `elsewhere`: the
+    bot's rooms may run on other machines too.
+    """
     more = [] if cluster is None else ["--cluster", cluster]
+    more += ["--elsewhere"] if elsewhere else []
     named = ["--machine", machine] if machine else []
     several = ["--rooms", str(rooms_each)] if rooms_each > 1 else []
     return [sys.executable, "-m", "bot", "room", gateway, run_id, *more, *named, *several]
@@ -57,4 +60,4 @@ def room_start(
 
     address, folder = RoomsAddress.parsed(listen), cluster_folder(settings)
     make_token(folder)
-    return RoomStart(command, address, read_token(folder), rooms_each)
+    return RoomStart(partial(command, elsewhere=True), address, read_token(folder), rooms_each)

@@ -22,16 +22,21 @@ ANSWERS = Text("what I say, as text")
 PICTURES = Text("pictures of shared screens")
 # The operator's own machines have no name that people would know.
 CLUSTER = "cluster"
+ROOMS = Text("other machines of whoever runs me, on which I may take part here")
 TOOL_QUESTIONS = Text("what I ask my tools")
 
 
-def recipients(settings: BotSettings, *, in_cluster: bool = False) -> tuple[Recipient, ...]:
+def recipients(settings: BotSettings, *, in_cluster: bool = False, elsewhere: bool = False) -> tuple[Recipient, ...]:
     """Return everybody on another machine who gets a part of the conversation with these settings.
 
-    `in_cluster`: speech is recognised on any machine of the operator's cluster.
+    `in_cluster`: speech is recognised on any machine of the operator's cluster. `elsewhere`: whole rooms run on any.
     """
-    cluster = (Recipient(SOUND, CLUSTER, Text("recognisers of this bot")),) if in_cluster else ()
-    return cluster + tuple(found for found in _all_recipients(settings) if not _is_this_machine(found.host))
+    cluster = [Recipient(SOUND, CLUSTER, Text("recognisers of this bot"))] if in_cluster else []
+    if elsewhere:
+        cluster += (Recipient(what, CLUSTER, ROOMS) for what in (SOUND, WORDS))
+        if settings.screen.enabled:
+            cluster.append(Recipient(PICTURES, CLUSTER, ROOMS))
+    return tuple(cluster) + tuple(found for found in _all_recipients(settings) if not _is_this_machine(found.host))
 
 
 def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:

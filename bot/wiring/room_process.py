@@ -60,13 +60,15 @@ NEEDS_SERVER = Text(
 class GatewayAddress:
     """Where a room's process finds the gateway process, and the number of the run that it was started for.
 
-    `machine`: the name of this machine; empty if the gateway process runs here.
+    `machine`: the name of this machine; empty if the gateway process runs here. `elsewhere`: the bot's rooms may run
+    on other machines than the gateway process's.
     """
 
     url: str
     token: str
     run_id: str
     machine: str = ""
+    elsewhere: bool = False
 
 
 def require_server(storage: StorageSettings) -> None:
@@ -163,6 +165,7 @@ async def open_seat(parts: ProcessParts, loaded: LoadedParts, gateway: GatewayAd
         voices=loaded.voices,
         show_live=host.show,
         in_cluster=loaded.in_cluster,
+        elsewhere=gateway.elsewhere,
     )
     place = RemotePlace(
         link,

@@ -106,9 +106,11 @@ def room_services(
     observe: events.Observer = events.ignore_event,
     traces: Traces | None = None,
     in_cluster: bool = False,
+    elsewhere: bool = False,
 ) -> RoomServices:
     """Return the services of the rooms on the servers with this participation. `show_live`: shows a room on the
-    dashboard. `in_cluster`: whether speech goes to the cluster's recognisers, which the notice says.
+    dashboard. `in_cluster`, `elsewhere`: whether speech goes to the cluster's recognisers, and rooms to other machines,
+    which the notice says.
     """
     settings, stores, zone, clock = parts.settings, parts.stores, parts.zone, parts.clock
     model, recall, policy = recollection.models.model, recollection.models.recall, recollection.policy
@@ -173,7 +175,7 @@ def room_services(
         can_skip=model is not None,
         screens=screens,
         guild_policy=policy,
-        notice=ListeningNotice(settings.room.notice, recipients(settings, in_cluster=in_cluster)),
+        notice=ListeningNotice(settings.room.notice, recipients(settings, in_cluster=in_cluster, elsewhere=elsewhere)),
         health=parts.metrics.health.summary,
         readable=recollection.readable,
         show_live=show_live,

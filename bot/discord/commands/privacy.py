@@ -53,6 +53,8 @@ class PrivacyFacts:
     retention_days: Callable[[int], float]
     keeps_facts: bool
     logs_speech: bool
+    # Rooms run on several machines of whoever runs the bot.
+    on_machines: bool = False
 
     def text(self, guild_id: int) -> Text:
         """Return the answer to /privacy: what is kept, where, how long, who gets it, and what people can do."""
@@ -79,13 +81,20 @@ class PrivacyFacts:
             if days
             else Text("**How long:** all of it is kept until somebody deletes it.")
         )
+        where = (
+            Text(
+                "**Where:** in a database, and in log files on the machines that I run on. Whoever runs me can read "
+                "them."
+            )
+            if self.on_machines
+            else Text(
+                "**Where:** in a database and log files on the machine that I run on. Whoever runs me can read them."
+            )
+        )
         return joined(
             (
                 joined((kept, log)),
-                Text(
-                    "**Where:** in a database and log files on the machine that I run on. Whoever runs me can read "
-                    "them."
-                ),
+                where,
                 until,
                 Text("**Who gets it:** {recipients}", recipients=self.recipients),
                 Text(

@@ -65,10 +65,12 @@ def test_the_bot_listens_for_other_machines_only_when_it_is_told(data: Path) -> 
     assert start is not None
     assert start.listen == RoomsAddress("10.0.0.1", 8572)
     assert start.token == (cluster_folder(settings) / "token").read_text("ascii")
-    assert [*start.command("ws://here", "a")][-5:] == ["room", "ws://here", "a", "--cluster", "auto"]
+    assert [*start.command("ws://here", "a")][-6:-1] == ["room", "ws://here", "a", "--cluster", "auto"]
     again = room_start(settings, RoomPlacement.PROCESSES, "10.0.0.1:8572", None)
     assert again is not None
     assert again.token == start.token
+    assert "--elsewhere" in start.command("ws://here", "a"), "the notice names the other machines"
+    assert "--elsewhere" not in alone.command("ws://here", "a")
     assert room_command(None, "ws://there", "b", machine="north")[-4:] == ["ws://there", "b", "--machine", "north"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -73,3 +73,18 @@ def test_the_cluster_is_named(tmp_path: Path) -> None:
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     (found,) = recipients(parts, in_cluster=True)
     assert found.text == "the sound of your voice to cluster (recognisers of this bot)"
+
+
+def test_the_machines_on_which_rooms_run_are_named(tmp_path: Path) -> None:
+    """What such a room hears and sees leaves the bot's machine: sound, words, and pictures if any are shared."""
+    settings = load(directory=tmp_path, environ={}, overrides={})
+    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    named = [each.text for each in recipients(parts, elsewhere=True)]
+    role = "to cluster (other machines of whoever runs me, on which I may take part here)"
+    assert named == [
+        f"the sound of your voice {role}",
+        f"what is said, as text {role}",
+        f"pictures of shared screens {role}",
+    ]
+    without = replace(parts, screen=parts.screen.model_copy(update={"enabled": False}))
+    assert len(recipients(without, elsewhere=True)) == 2
