@@ -39,12 +39,14 @@ from bot.monitoring.metrics import Metrics
 from bot.monitoring.traces import open_traces
 from bot.participation.guild_participation import GuildParticipations
 from bot.private_files import mend_permissions
+from bot.remote.remote_screens import RemoteScreens
 from bot.remote.served_place import ServedPlaces
 from bot.room.notice import ListeningNotice
 from bot.room.recap_renewal import RecapRenewal
 from bot.room.room import Room
 from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.runtime_tuning import low_latency_interpreter
+from bot.screen.desk import ScreenDesk
 from bot.settings import RESUME_WITHIN_S
 from bot.shards import ONLY_SHARD
 from bot.store.restore import remove_leftovers
@@ -55,8 +57,8 @@ from bot.wiring.monitoring import open_monitoring
 from bot.wiring.process_parts import ProcessParts, open_stores
 from bot.wiring.recipients import recipients
 from bot.wiring.recollection import open_language_models, recollection_of, watch_model
-from bot.wiring.room_processes import NO_SCREENS, open_room_processes
-from bot.wiring.screens import open_screens
+from bot.wiring.room_processes import open_room_processes
+from bot.wiring.screens import open_pages, open_screens
 from bot.wiring.services import open_room_models, room_services
 from bot.wiring.speech_models import open_voices
 from voice.transport.metronome import running_metronome
@@ -158,8 +160,16 @@ async def running_bot(
         )
         dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
         voices = await stack.enter_async_context(open_voices(settings.speaking, settings.models, [stores.servers]))
-        screens, desk, web = await open_screens(
-            stack, settings, participation, clock, dashboard=dashboard, probes=monitoring.probes
+        screens = await open_screens(stack, settings, clock) if rooms is None else None
+        remote_screens = RemoteScreens()
+        watching, web = await open_pages(
+            stack,
+            settings,
+            participation,
+            remote_screens if screens is None else ScreenDesk(screens),
+            screens or remote_screens,
+            dashboard=dashboard,
+            probes=monitoring.probes,
         )
         parts = ProcessParts(settings, stores, zone, clock, metrics)
         language = await open_language_models(stack, parts)
@@ -189,7 +199,6 @@ async def running_bot(
             if metronome is not None:
                 health.add_check(partial(_metronome_problems, metronome))
         else:
-            screens.unavailable = NO_SCREENS
             watch_model(language, health)
 
             def gateway_of(place: Place) -> MainGateway:
@@ -208,6 +217,7 @@ async def running_bot(
                 traces=traces,
                 live=dashboard.live,
                 serve=places.serve,
+                screens=remote_screens,
             )
             supervisor = RoomSupervisor(make_room, clock=clock, servers=stores.servers, left_behind=places.left_behind)
         health.add_fault_check(supervisor.faults)
@@ -232,7 +242,7 @@ async def running_bot(
                 elsewhere=rooms is not None and rooms.listen is not None,
             ),
             partial(add_participation_commands, participation=participation),
-            partial(add_watch_commands, watching=desk),
+            partial(add_watch_commands, watching=watching),
             partial(add_persona, choices=stores.guilds),
             partial(
                 add_settings_command,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Self
 
 import aiohttp
@@ -25,11 +26,12 @@ from bot.remote.hello import (
 from bot.remote.link import AWAY, HEARTBEAT_S, MessageLink
 from bot.remote.link_encryption import room_encryption
 from bot.remote.messages import MOST_BYTES
+from bot.remote.streams import STREAM_PATH, TICKET
 from bot.remote.wire_error import OtherProcessError
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from types import TracebackType
 
     from bot.remote.hello import RoomIdentity
@@ -153,17 +155,34 @@ class GatewayLink:
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
+    @asynccontextmanager
+    async def stream(self, ticket: str, *, most_bytes: int) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        """Open another websocket beside the link, for which the gateway process has given a ticket (`streams`).
+        Raises what a network raises. `most_bytes`: the longest message that may come.
+        """
+        url = URL(self._url).with_path(STREAM_PATH)
+        async with (
+            aiohttp.ClientSession() as session,
+            await self._connect(session, url, {TICKET: ticket}, most_bytes) as socket,
+        ):
+            yield socket
+
+    async def _connect(
+        self, session: aiohttp.ClientSession, url: URL, headers: dict[str, str], most_bytes: int
+    ) -> aiohttp.ClientWebSocketResponse:
+        async with asyncio.timeout(HELLO_S):
+            return await session.ws_connect(
+                url,
+                headers={**self._headers, **headers},
+                ssl=self._tls or True,
+                heartbeat=self._heartbeat_s,
+                max_msg_size=most_bytes,
+            )
+
     async def _hold(self, session: aiohttp.ClientSession) -> None:
         """Open the link and run it until it is lost. Raises `RoomRefusedError` and what a network raises."""
         try:
-            async with asyncio.timeout(HELLO_S):
-                socket = await session.ws_connect(
-                    self._url,
-                    headers=self._headers,
-                    ssl=self._tls or True,
-                    heartbeat=self._heartbeat_s,
-                    max_msg_size=MOST_BYTES,
-                )
+            socket = await self._connect(session, URL(self._url), {}, MOST_BYTES)
         except aiohttp.WSServerHandshakeError as error:
             if error.status == _UNAUTHORIZED:
                 raise RoomRefusedError(WRONG_TOKEN) from error

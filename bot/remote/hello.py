@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bot.remote.link import Socket
 
 # Raised whenever the messages change: two processes of different versions do not talk to each other.
-PROTOCOL_VERSION: Final = 3
+PROTOCOL_VERSION: Final = 4
 # The path of the websocket, and where its token is.
 ROOM_PATH: Final = "/room"
 AUTHORIZATION: Final = "Authorization"

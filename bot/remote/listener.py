@@ -23,6 +23,7 @@ from bot.remote.hello import AUTHORIZATION, NOT_ENCRYPTED, ROOM_PATH, Admitted, 
 from bot.remote.link import HEARTBEAT_S, MessageLink
 from bot.remote.link_encryption import gateway_encryption
 from bot.remote.messages import MOST_BYTES
+from bot.remote.streams import MOST_WORD_BYTES, STREAM_PATH, TICKET, Streams
 from bot.texts.text import Text
 from bot.web.refusals import RefusalCounter
 
@@ -46,6 +47,7 @@ class RemoteRoomListener:
     `token`: opens a link. `on_link`: gets each room and its link before its first message is read, so that it can
     register handlers and tell things; it raises a `BotError` to refuse the room. `at`: where processes of other
     machines open theirs, encrypted; None: at a free port of this machine's own address, for the processes on it.
+    `streams`: what they may open besides.
 
     *Ownership*: it runs the links and ends them.
     """
@@ -56,11 +58,14 @@ class RemoteRoomListener:
         token: str,
         *,
         at: RoomsAddress | None = None,
+        streams: Streams | None = None,
         heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
         self._on_link = on_link
         self._token = token
         self._tls = None if at is None else gateway_encryption(token)
+        self._streams = streams or Streams()
+        self._sockets: set[web.WebSocketResponse] = set()
         self._at = at or RoomsAddress(LOOPBACK, 0)
         self._heartbeat_s = heartbeat_s
         self._stack = AsyncExitStack()
@@ -77,6 +82,7 @@ class RemoteRoomListener:
         """Listen. Raises `SetupError`."""
         app = web.Application()
         app.router.add_get(ROOM_PATH, self._serve)
+        app.router.add_get(STREAM_PATH, self._serve_stream)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)
@@ -112,12 +118,42 @@ class RemoteRoomListener:
     ) -> None:
         for link in list(self._links):
             link.close()
+        for socket in list(self._sockets):
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(_REFUSE_S):
+                    await socket.close()
         await self._stack.aclose()
 
-    async def _serve(self, request: web.Request) -> web.StreamResponse:
+    def _check(self, request: web.Request) -> None:
+        """Refuse a request without the token. Between machines TLS has refused it before."""
         if self._tls is None and not has_token(request.headers.get(AUTHORIZATION, ""), self._token):
             self._count("token")
             raise web.HTTPUnauthorized
+
+    async def _serve_stream(self, request: web.Request) -> web.StreamResponse:
+        """Serve a websocket besides a link, for who has a ticket."""
+        self._check(request)
+        serve = None if self._is_plain(request) else self._streams.find(request.headers.get(TICKET, ""))
+        if serve is None:
+            raise web.HTTPNotFound
+        socket = web.WebSocketResponse(heartbeat=self._heartbeat_s, max_msg_size=MOST_WORD_BYTES, compress=False)
+        await socket.prepare(request)
+        self._sockets.add(socket)
+        try:
+            await serve(socket)
+        finally:
+            self._sockets.discard(socket)
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(_REFUSE_S):
+                    await socket.close()
+        return socket
+
+    def _is_plain(self, request: web.Request) -> bool:
+        """Return whether a request should be encrypted and is not."""
+        return self._tls is not None and not request.secure
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        self._check(request)
         if self._opening + len(self._links) >= MOST_LINKS:
             self._count("crowded")
             raise web.HTTPServiceUnavailable
@@ -125,8 +161,7 @@ class RemoteRoomListener:
         self._opening += 1
         try:
             await socket.prepare(request)
-            is_plain = self._tls is not None and not request.secure
-            link = await (self._told_to_encrypt(socket) if is_plain else self._opened(socket))
+            link = await (self._told_to_encrypt(socket) if self._is_plain(request) else self._opened(socket))
         finally:
             self._opening -= 1
         if link is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.screen.messages import END_MESSAGES, TOO_MANY, ScreenError, ShareEnd
+from bot.screen.messages import END_MESSAGES, NOT_HERE, TOO_MANY, ScreenError, ShareEnd
 from bot.screen.room import RoomScreens
 from bot.texts.text import Text, sentence_of
 from bot.web.port import NotAdmittedError, PageClosedError, Welcome
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 # Seconds within which a link has to be opened.
 LINK_VALID_S = 300.0
-_REFUSALS = {
+REFUSALS = {
     LinkRefusal.MALFORMED: Text(
         "This link is incomplete. Open it from Discord again, or type /watch start for a new one."
     ),
@@ -77,17 +77,10 @@ class Screens:
         self._rooms: dict[int, RoomScreens] = {}
         # The open connection of each sharer, by the number of the link.
         self._connections: dict[str, ScreenPageConnection] = {}
-        # Why nobody can share at all; None: they can.
-        self.unavailable: Text | None = None
 
     @property
     def settings(self) -> ScreenSettings:
         return self._settings
-
-    @property
-    def valid_s(self) -> float:
-        """Return for how many seconds a link can be opened."""
-        return LINK_VALID_S
 
     @contextmanager
     def room_for(
@@ -128,11 +121,9 @@ class Screens:
         """Return the token of a link for that person. Raises `ScreenError` with a plain sentence."""
         if not self._settings.enabled:
             raise ScreenError(Text("Sharing screens is switched off here (screen.enabled)."))
-        if self.unavailable is not None:
-            raise ScreenError(self.unavailable)
         room = self._rooms.get(guild_id)
         if room is None:
-            raise ScreenError(Text("I am not in a voice channel here. Join one and use /join first."))
+            raise ScreenError(NOT_HERE)
         room.require_present(user_id)
         if room.find(user_id) is None and room.full():
             raise ScreenError(TOO_MANY)
@@ -168,7 +159,7 @@ class Screens:
         sharer = room.find(claim.user_id)
         if sharer is None or sharer.nonce != claim.nonce or sharer.ended is not None:
             self._links.end(claim.nonce)
-            raise NotAdmittedError(LinkRefusal.ENDED.value, _REFUSALS[LinkRefusal.ENDED])
+            raise NotAdmittedError(LinkRefusal.ENDED.value, REFUSALS[LinkRefusal.ENDED])
         return self._connect(room, sharer, resume_secret)
 
     def _room_of(self, claim: LinkClaim) -> RoomScreens:
@@ -276,4 +267,4 @@ class ScreenPageConnection:
 
 
 def _not_admitted(error: LinkRefusedError) -> NotAdmittedError:
-    return NotAdmittedError(error.reason.value, _REFUSALS[error.reason])
+    return NotAdmittedError(error.reason.value, REFUSALS[error.reason])

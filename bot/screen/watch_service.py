@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from bot.brain.tools.tool import ToolError
-from bot.screen.messages import OPTED_OUT, ScreenError, ShareEnd
-from bot.texts.text import Text, sentence_of
+from bot.screen.messages import OPTED_OUT, ScreenError
+from bot.screen.screens import LINK_VALID_S
 
 if TYPE_CHECKING:
     from bot.participation.guild_participation import GuildParticipations
-    from bot.screen.room import RoomScreens
-    from bot.screen.screens import Screens
+    from bot.texts.text import Text
     from bot.web.server import WebServer
 
-NOT_HERE = Text("I am not in a voice channel here. Join one and use /join first.")
+
+class WatchedScreens(Protocol):
+    """The shared screens of the rooms, wherever these run. All methods raise `BotError` with a plain sentence."""
+
+    async def invite(self, guild_id: int, user_id: int) -> str:
+        """Return the token of a link for this person."""
+
+    async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
+        """End one person's share or all shares; return how many ended."""
+
+    async def status(self, guild_id: int) -> Text:
+        """Return plain sentences that say who shares what."""
+
+    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
+        """Return what a shared screen shows now. The person must be in the channel."""
 
 
 class WatchService:
     """The /watch commands of one process."""
 
-    def __init__(self, screens: Screens, web: WebServer, participation: GuildParticipations) -> None:
+    def __init__(self, screens: WatchedScreens, web: WebServer, participation: GuildParticipations) -> None:
         self._screens = screens
         self._web = web
         self._participation = participation
@@ -33,40 +45,25 @@ class WatchService:
     @property
     def valid_s(self) -> float:
         """Return for how many seconds a link can be opened."""
-        return self._screens.valid_s
+        return LINK_VALID_S
 
     async def link(self, guild_id: int, user_id: int) -> str:
         """Return a link for this person to share a screen. Raises `BotError` with a plain sentence."""
         standing = await self._participation.of_guild(guild_id)
         if user_id in standing.opted_out:
             raise ScreenError(OPTED_OUT)
-        token = self._screens.invite(guild_id, user_id)
+        token = await self._screens.invite(guild_id, user_id)
         await self._web.start()
         return self._web.share_link(token)
 
     async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
-        """End one person's share or all shares; return how many ended. Raises `ScreenError`."""
-        room = self._room(guild_id)
-        wanted = room.sharers() if everybody else [sharer for sharer in [room.find(user_id)] if sharer is not None]
-        for sharer in wanted:
-            await room.end(sharer, ShareEnd.COMMAND)
-        return len(wanted)
+        """End one person's share or all shares; return how many ended. Raises `BotError`."""
+        return await self._screens.stop(guild_id, user_id, everybody=everybody)
 
-    def status(self, guild_id: int) -> Text:
-        """Return plain sentences that say who shares what. Raises `ScreenError`."""
-        return self._room(guild_id).status()
+    async def status(self, guild_id: int) -> Text:
+        """Return plain sentences that say who shares what. Raises `BotError`."""
+        return await self._screens.status(guild_id)
 
     async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
-        """Return what a shared screen shows now. Raises `ScreenError`, also if the person is not in the channel."""
-        room = self._room(guild_id)
-        room.require_present(user_id)
-        try:
-            return await room.look(question, who=who)
-        except ToolError as error:
-            raise ScreenError(sentence_of(error)) from error
-
-    def _room(self, guild_id: int) -> RoomScreens:
-        room = self._screens.room(guild_id)
-        if room is None:
-            raise ScreenError(self._screens.unavailable or NOT_HERE)
-        return room
+        """Return what a shared screen shows now. Raises `BotError`, also if the person is not in the channel."""
+        return await self._screens.look(guild_id, user_id, question, who=who)

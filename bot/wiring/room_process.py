@@ -24,14 +24,17 @@ from bot.remote.remote_place import RemotePlace
 from bot.remote.room_host import RoomHost, ToldStores
 from bot.remote.room_machine import HAS_ROOM, LOADED
 from bot.remote.room_seats import RoomSeats
+from bot.remote.served_screens import ServedScreens
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.room.room import Room
 from bot.runtime_tuning import low_latency_interpreter
+from bot.screen.desk import ScreenDesk
 from bot.server_settings import ServerSettingsBook
 from bot.texts.text import Text
 from bot.wiring.monitoring import PROCESS_TASKS
 from bot.wiring.process_parts import ProcessParts, open_stores
 from bot.wiring.recollection import open_language_models, recollection_of
+from bot.wiring.screens import open_screens
 from bot.wiring.services import open_room_models, room_services
 from bot.wiring.speech_models import open_voices
 from voice.transport.metronome import running_metronome
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.models.loaded_voices import LoadedVoices
     from bot.remote.room_messages import OpenRoom
+    from bot.screen.screens import Screens
     from bot.settings import StorageSettings
     from bot.wiring.recollection import LanguageModels
     from bot.wiring.services import RoomModels
@@ -107,6 +111,7 @@ async def run_room_process(
             models=await open_room_models(stack, parts, language, pool=pool),
             voices=voices,
             servers=servers,
+            screens=await open_screens(stack, settings, clock, elsewhere=bool(gateway.machine)),
             metronome=stack.enter_context(running_metronome()),
             in_cluster=pool is not None,
         )
@@ -130,6 +135,7 @@ class LoadedParts:
     models: RoomModels
     voices: LoadedVoices
     servers: WeakSet[ServerSettingsBook]
+    screens: Screens
     metronome: Metronome | None
     in_cluster: bool
 
@@ -164,6 +170,7 @@ async def open_seat(parts: ProcessParts, loaded: LoadedParts, gateway: GatewayAd
         participation=participation,
         voices=loaded.voices,
         show_live=host.show,
+        screens=loaded.screens,
         in_cluster=loaded.in_cluster,
         elsewhere=gateway.elsewhere,
     )
@@ -178,5 +185,5 @@ async def open_seat(parts: ProcessParts, loaded: LoadedParts, gateway: GatewayAd
         return Room(place, services, told.listen)
 
     host.prepare(participation, place.begin, new_room, loaded.voices, place.hand_over)
-    async with link:
+    async with ServedScreens(ScreenDesk(loaded.screens), loaded.screens, link), link:
         yield host

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,12 @@ from bot.remote.remote_room import GatewayParts, RemoteRoom
 from bot.remote.room_processes import RoomProcesses
 from bot.store.claims import claim_room
 from bot.store.history import SessionHistory
-from bot.texts.text import Text
 from bot.wiring.monitoring import room_meter
 from bot.wiring.room_process import require_server
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager, AsyncExitStack
     from pathlib import Path
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bot.participation.guild_participation import GuildParticipations
     from bot.remote.address import RoomsAddress
     from bot.remote.link import MessageLink
+    from bot.remote.remote_screens import RemoteScreens
     from bot.wiring.process_parts import Stores
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
@@ -46,10 +47,6 @@ FENCE_WITHIN_S = 2.0
 LINK_FILE = "rooms-link"
 
 log = structlog.get_logger()
-
-NO_SCREENS = Text(
-    "Nobody can share a screen while each of my rooms runs in a process of its own; whoever runs me decides that."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +79,22 @@ async def open_room_processes(
     traces: Traces | None,
     live: LiveRooms,
     serve: Callable[[Place, MessageLink], AbstractContextManager[None]],
+    screens: RemoteScreens,
 ) -> Callable[[Place, ListenRequest | None], RemoteRoom]:
     """Listen for rooms' processes, start one that waits, and return what makes a room. Raises `SetupError`.
 
     Processes of this machine have a listener and a token of their own, so no other machine can take the place of one.
 
-    `serve`: see `GatewayParts`.
+    `serve`: see `GatewayParts`. `screens`: of all these rooms.
     """
     require_server(settings.storage)
     token = write_link_token(token_file(settings))
     listener: RemoteRoomListener
 
     processes = RoomProcesses(lambda run_id: start.command(listener.url, run_id), clock, rooms_each=start.rooms_each)
-    listener = await stack.enter_async_context(RemoteRoomListener(processes.on_link, token))
+    listener = await stack.enter_async_context(RemoteRoomListener(processes.on_link, token, streams=screens.streams))
     if start.listen is not None:
-        elsewhere = RemoteRoomListener(processes.on_offer, start.token, at=start.listen)
+        elsewhere = RemoteRoomListener(processes.on_offer, start.token, at=start.listen, streams=screens.streams)
         await stack.enter_async_context(elsewhere)
         metrics.add_distant_rooms(lambda: processes.distant_rooms)
     history = SessionHistory(stores.database)
@@ -111,6 +109,11 @@ async def open_room_processes(
         except (StoreError, TimeoutError) as error:
             log.warning("room_not_fenced", guild_id=guild_id, error_class=type(error).__name__)
 
+    @contextmanager
+    def serve_room(place: Place, link: MessageLink) -> Iterator[None]:
+        with serve(place, link), screens.serve(place.guild_id, link):
+            yield
+
     parts = GatewayParts(
         processes=await stack.enter_async_context(processes),
         participation=participation,
@@ -124,6 +127,6 @@ async def open_room_processes(
         upkeeps=stores.upkeeps,
         speakers_of=speakers_of,
         fence=fence,
-        serve=serve,
+        serve=serve_room,
     )
     return lambda place, listen: RemoteRoom(place, parts, listen)

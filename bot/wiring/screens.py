@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
     from bot.participation.guild_participation import GuildParticipations
+    from bot.screen.watch_service import WatchedScreens
+    from bot.web.port import SharePageHost
     from bot.web.probes import Probes
     from bot.wiring.settings import BotSettings
 
@@ -27,36 +29,46 @@ log = structlog.get_logger()
 
 
 async def open_screens(
-    stack: AsyncExitStack,
-    settings: BotSettings,
-    participation: GuildParticipations,
-    clock: Clock,
-    *,
-    dashboard: DashboardService | None = None,
-    probes: Probes | None = None,
-) -> tuple[Screens, WatchService, WebServer]:
-    """Open the readers and the web server on `stack`. Raises `SetupError`.
+    stack: AsyncExitStack, settings: BotSettings, clock: Clock, *, elsewhere: bool = False
+) -> Screens:
+    """Return the shared screens of the rooms of this process, with their readers, which load when somebody shares.
 
-    If the web server cannot listen, it tries again when somebody first asks for a link. `dashboard`: what is at /.
-    `probes`: what monitoring is answered.
+    `elsewhere`: the rooms run on another machine than the bot.
     """
     readers = await stack.enter_async_context(
         open_readers(settings.screen, settings.llm, settings.budget, monotonic=clock.monotonic)
     )
-    screens = Screens(
+    return Screens(
         settings.screen,
         readers,
         clock=clock,
         bot_name=settings.brain.name,
-        reading=describe_reader(settings.screen, settings.llm),
+        reading=describe_reader(settings.screen, settings.llm, elsewhere=elsewhere),
     )
+
+
+async def open_pages(
+    stack: AsyncExitStack,
+    settings: BotSettings,
+    participation: GuildParticipations,
+    screens: WatchedScreens,
+    host: SharePageHost,
+    *,
+    dashboard: DashboardService | None = None,
+    probes: Probes | None = None,
+) -> tuple[WatchService, WebServer]:
+    """Open the web server on `stack`, and the service of /watch. Raises `SetupError`.
+
+    If the web server cannot listen, it tries again when somebody first asks for a link. `screens`, `host`: those of all
+    rooms. `dashboard`: what is at /. `probes`: what monitoring is answered.
+    """
     on_link = partial(write_link, settings.storage.data_dir)
     web = await stack.enter_async_context(
-        WebServer(settings.web, screens, dashboard=dashboard, probes=probes, on_login_link=on_link)
+        WebServer(settings.web, host, dashboard=dashboard, probes=probes, on_login_link=on_link)
     )
     try:
         await web.start()
     except SetupError as error:
         # Conversations work without the web server; people who ask for a link get the error.
         log.warning("web_not_listening", problem=error)
-    return screens, WatchService(screens, web, participation), web
+    return WatchService(screens, web, participation), web

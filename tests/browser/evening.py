@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bot.clock import SystemClock
 from bot.llm.settings import LlmSettings
+from bot.screen.desk import ScreenDesk
 from bot.screen.readers import open_readers
 from bot.screen.screens import Screens
 from bot.settings import WebSettings
@@ -20,6 +21,7 @@ from compaction.model import Mode, SessionId
 from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from tests.bot.remote.screens_apart import screens_apart
 from tests.browser.chromium import browser
 from tests.browser.game import GAME, scene, show
 from tests.fakes.place import ADA, FakePlace
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
 
     from bot.screen.readers import ScreenReaders
     from bot.screen.room import RoomScreens
+    from bot.screen.watch_service import WatchedScreens
     from bot.texts.text import Text
+    from bot.web.port import SharePageHost
     from compaction.model import Note, Turn
     from voice.screen.frame import ScreenFrame
     from voice.screen.port import LatestRequest, VisionReading
@@ -55,9 +59,10 @@ HOSTS = "MAP evil.example 127.0.0.1, MAP watch.example 127.0.0.1"
 class Evening:
     """The room, its web server and the browser. `complaints`: errors from the browser's console."""
 
-    def __init__(self, web: WebServer, screens: Screens, context: BrowserContext) -> None:
+    def __init__(self, web: WebServer, screens: Screens, context: BrowserContext, watched: WatchedScreens) -> None:
         self.web = web
         self.screens = screens
+        self.watched = watched
         self.context = context
         self.place = FakePlace()
         self.store = InMemoryTurnStore()
@@ -169,9 +174,11 @@ class KeptReaders:
 
 
 class OpenEvening(Protocol):
-    """Opens a room, its web server and a window of the browser. `script`: runs first in each page."""
+    """Opens a room, its web server and a window of the browser. `script`: runs first in each page. `apart`: the web
+    server is in another process than the room, as far as they know.
+    """
 
-    def __call__(self, *, script: str = "") -> AbstractAsyncContextManager[Evening]:
+    def __call__(self, *, script: str = "", apart: bool = False) -> AbstractAsyncContextManager[Evening]:
         """Return the room, to be entered."""
 
 
@@ -186,15 +193,22 @@ async def evenings() -> AsyncIterator[OpenEvening]:
 
 
 @asynccontextmanager
-async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "") -> AsyncIterator[Evening]:
+async def _evening(
+    readers: ScreenReaders, chromium: Browser, *, script: str = "", apart: bool = False
+) -> AsyncIterator[Evening]:
     clock = SystemClock()
     screens = Screens(SETTINGS, readers, clock=clock, bot_name="Roomtone", reading=verbatim("By the bot alone."))
-    async with WebServer(WebSettings(port=0), screens) as web:
+    watched: WatchedScreens = ScreenDesk(screens)
+    host: SharePageHost = screens
+    async with AsyncExitStack() as stack:
+        if apart:
+            watched = host = (await stack.enter_async_context(screens_apart(screens)))[0]
+        web = await stack.enter_async_context(WebServer(WebSettings(port=0), host))
         await web.start()
         async with await chromium.new_context(viewport={"width": LAPTOP[0], "height": LAPTOP[1]}) as context:
             if script:
                 await context.add_init_script(script)
-            here = Evening(web, screens, context)
+            here = Evening(web, screens, context, watched)
             async with SessionMemory.open(
                 EVENING,
                 store=here.store,

@@ -45,7 +45,7 @@ class ScreenSharing(Protocol):
     async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
         """End a member's share, or all shares; return how many ended."""
 
-    def status(self, guild_id: int) -> Text:
+    async def status(self, guild_id: int) -> Text:
         """Return who shares what."""
 
     async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
@@ -71,10 +71,7 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenS
 
     @group.command(name="status", description="Who shares a screen with me, and since when.")
     async def status(interaction: discord.Interaction) -> None:
-        async def told(guild_id: int) -> Text:
-            return watching.status(guild_id)
-
-        await _answer(interaction, told)
+        await _answer(interaction, watching.status)
 
     @group.command(name="look", description="Ask me about a shared screen, as it is now.")
     @app_commands.describe(question="What you want to know; without, I tell what is on it.", whose="Whose screen.")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from bot.remote.link import MessageLink
+    from bot.remote.streams import Streams
 
 TOKEN = "a token of the test"
 ROOM = RoomIdentity(guild_id=10, channel_id=20, run_id="one")
@@ -52,15 +53,16 @@ async def linked(
     gateway: Callable[[MessageLink], None] = lambda _: None,
     room: Callable[[GatewayLink], None] = lambda _: None,
     heartbeat_s: float = 4.0,
+    streams: Streams | None = None,
 ) -> AsyncIterator[Ends]:
-    """Yield both ends. `gateway`, `room`: register the handlers of each end."""
+    """Yield both ends. `gateway`, `room`: register the handlers of each end. `streams`: what the room may open."""
     links: list[MessageLink] = []
 
     def on_link(_: RoomIdentity, link: MessageLink) -> None:
         gateway(link)
         links.append(link)
 
-    async with RemoteRoomListener(on_link, TOKEN, heartbeat_s=heartbeat_s) as listener:
+    async with RemoteRoomListener(on_link, TOKEN, streams=streams, heartbeat_s=heartbeat_s) as listener:
         end = GatewayLink(listener.url, TOKEN, ROOM, heartbeat_s=heartbeat_s)
         room(end)
         async with end:

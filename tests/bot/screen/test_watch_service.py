@@ -9,8 +9,9 @@ import pytest
 
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.screen.messages import ScreenError
-from bot.screen.watch_service import NOT_HERE, WatchService
+from bot.screen.desk import ScreenDesk
+from bot.screen.messages import NOT_HERE, ScreenError
+from bot.screen.watch_service import WatchService
 from bot.settings import WebSettings
 from bot.web.server import WebServer
 from tests.bot.screen.watching import PICTURES, Watching, until
@@ -33,7 +34,7 @@ async def desk(
         FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
     async with WebServer(settings or WebSettings(port=0), watching.screens) as web:
-        yield WatchService(watching.screens, web, participation), participation
+        yield WatchService(ScreenDesk(watching.screens), web, participation), participation
 
 
 @pytest.mark.asyncio
@@ -71,7 +72,7 @@ async def test_looks_and_ends() -> None:
     watching = Watching()
     async with desk(watching) as (at, _):
         with pytest.raises(ScreenError) as caught:
-            at.status(GUILD)
+            await at.status(GUILD)
         assert str(caught.value) == NOT_HERE
         async with watching.room() as room:
             with pytest.raises(ScreenError, match="Nobody shares"):
@@ -87,7 +88,7 @@ async def test_looks_and_ends() -> None:
             with pytest.raises(ScreenError, match="Join Lounge first"):
                 await at.look(GUILD, ADA.id, "what?", who="Bo")
             assert len(watching.readers.looks) == 3
-            assert at.status(GUILD).startswith("Ada has shared a window")
+            assert (await at.status(GUILD)).startswith("Ada has shared a window")
             assert await at.stop(GUILD, ADA.id, everybody=False) == 1
             assert await at.stop(GUILD, ADA.id, everybody=False) == 0
             assert await at.stop(GUILD, ADA.id, everybody=True) == 1

@@ -12,7 +12,8 @@ from structlog.testing import capture_logs
 
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.wiring.screens import open_screens
+from bot.screen.desk import ScreenDesk
+from bot.wiring.screens import open_pages, open_screens
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
@@ -34,8 +35,9 @@ async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService]]:
         FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
     async with AsyncExitStack() as stack:
-        screens, desk, _ = await open_screens(stack, parts, participation, FakeClock())
-        yield screens, desk
+        screens = await open_screens(stack, parts, FakeClock())
+        watching, _ = await open_pages(stack, parts, participation, ScreenDesk(screens), screens)
+        yield screens, watching
 
 
 @pytest.mark.asyncio

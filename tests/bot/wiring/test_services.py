@@ -98,7 +98,7 @@ async def equipped(
             stores.guilds, stores.opt_outs, parts.participation, wake_names=parts.brain.wake_names, clock=clock
         )
         dashboard = await open_dashboard(stack, parts, stores.sessions, participation, clock)
-        screens, _, _ = await open_screens(stack, parts, participation, clock, dashboard=dashboard)
+        screens = await open_screens(stack, parts, clock)
         house.stores = stores
         voices = await stack.enter_async_context(open_voices(parts.speaking, parts.models, [stores.servers]))
         process = ProcessParts(parts, stores, UTC, clock, metrics)

@@ -43,7 +43,7 @@ class Desk:
         self.stopped.append((user_id, everybody))
         return 2 if everybody else 1
 
-    def status(self, guild_id: int) -> Text:
+    async def status(self, guild_id: int) -> Text:
         """Return a status."""
         self._refuse()
         return verbatim("Ada has shared a window for 3 minutes.")

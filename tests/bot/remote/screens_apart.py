@@ -1,0 +1,41 @@
+"""Shared screens of a room in one process, and their pages in another, over real websockets."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bot.remote.remote_screens import RemoteScreens
+from bot.remote.served_screens import ServedScreens
+from bot.screen.desk import ScreenDesk
+from tests.bot.remote.peers import linked
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.remote.gateway_link import GatewayLink
+    from bot.remote.link import MessageLink
+    from bot.screen.screens import Screens
+    from tests.bot.remote.peers import Ends
+
+GUILD = 10
+
+
+@asynccontextmanager
+async def screens_apart(screens: Screens) -> AsyncIterator[tuple[RemoteScreens, Ends]]:
+    """Yield the other process's view of the screens of a room, and both ends of the link."""
+    remote = RemoteScreens()
+    served: list[ServedScreens] = []
+
+    def serve(link: MessageLink) -> None:
+        serving = ExitStack()
+        serving.enter_context(remote.serve(GUILD, link))
+        link.on_closed(serving.close)
+
+    def be_room(link: GatewayLink) -> None:
+        served.append(ServedScreens(ScreenDesk(screens), screens, link))
+
+    async with AsyncExitStack() as stack:
+        ends = await stack.enter_async_context(linked(gateway=serve, room=be_room, streams=remote.streams))
+        await stack.enter_async_context(served[0])
+        yield remote, ends
