@@ -24,6 +24,7 @@ from bot.remote.room_messages import (
     CostTold,
     MemberMoved,
     MemoryLook,
+    NoMoreRooms,
     OpenRoom,
     PlaySample,
     ReadMemoryAgain,
@@ -127,6 +128,8 @@ class RoomHost:
         # Whether the gateway process wants the room to end.
         self._is_closed = False
         self._asks = False
+        # Set once the process has had its last room.
+        self._dismissed = asyncio.Event()
         self._told_memory: MemoryLook | None = None
 
     def prepare(
@@ -147,6 +150,7 @@ class RoomHost:
         handlers.answer(TakeOver, self._take_over)
         handlers.answer(ReadMemoryAgain, self._read_memory_again)
         handlers.answer(PlaySample, self._play_sample)
+        handlers.hear(NoMoreRooms, lambda _: self._dismissed.set())
         handlers.hear(CloseRoom, self._on_close)
         handlers.hear(MemberMoved, self._on_member_moved)
         handlers.hear(ChoiceChanged, self._on_choice)
@@ -163,9 +167,10 @@ class RoomHost:
         when there is one.
         """
         stopping = asyncio.create_task(stop.wait(), name="until-stopped")
+        dismissed = asyncio.create_task(self._dismissed.wait(), name="until-dismissed")
         refused = asyncio.create_task(self._link.refused(), name="until-refused")
         try:
-            if not await self._is_wanted(stopping, refused):
+            if not await self._is_wanted(stopping, dismissed, refused):
                 return NOT_WANTED
             on_room()
             running = self._running.result()
@@ -175,8 +180,8 @@ class RoomHost:
             finally:
                 handing_over.cancel()
         finally:
-            stopping.cancel()
-            refused.cancel()
+            for waiting in (stopping, dismissed, refused):
+                waiting.cancel()
 
     async def _is_wanted(self, *endings: asyncio.Future[Any]) -> bool:
         """Wait until this process has a room, and return True; False if it never will have one."""

@@ -61,6 +61,11 @@ class OpenRoom(Request[None]):
     costs: tuple[tuple[float, Cost], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class NoMoreRooms(Notice):
+    """This process has had its last room, so this seat waits for none."""
+
+
 # -- what a room is told while it runs --------------------------------------------------------------------------------
 
 

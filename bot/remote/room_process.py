@@ -73,7 +73,7 @@ class LinkedChild(RoomChild):
     async def retire(self) -> None:
         """Give it no room any more, and return when it has ended."""
         self._is_retired = True
-        self.seats.close_waiting()
+        self.seats.dismiss()
         await self.end()
 
 
@@ -118,4 +118,4 @@ class DistantProcess:
     async def retire(self) -> None:
         """Give it no room any more. It ends by itself."""
         self._is_retired = True
-        self.seats.close_waiting()
+        self.seats.dismiss()

@@ -15,6 +15,7 @@ import structlog
 
 from bot.errors import SetupError
 from bot.remote.room_child import END_WITHIN_S, NOT_STARTED
+from bot.remote.room_messages import NoMoreRooms
 
 if TYPE_CHECKING:
     from bot.remote.link import MessageLink
@@ -76,10 +77,10 @@ class Seats:
             self._wanted -= 1
         return self._waiting.pop(0)
 
-    def close_waiting(self) -> None:
-        """Close the links that wait, because the process gets no room any more."""
-        for link in list(self._waiting):
-            link.close()
+    def dismiss(self) -> None:
+        """Tell the seats that wait that the process gets no room any more."""
+        for link in self._waiting:
+            link.tell(NoMoreRooms())
 
 
 class SeatedProcess(Protocol):

@@ -1,6 +1,6 @@
 """The rooms of a process: each has a seat with a link of its own, and when it has ended the seat waits for the next.
 
-The gateway process decides when this process has had its last room: then it refuses the seats that wait.
+The gateway process decides when this process has had its last room, and tells the seats that wait.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ class RoomSeats:
         self._on_loaded = on_loaded
         self._on_room = on_room
         self._opened = 0
+        # That run now.
+        self._rooms = 0
 
     async def run(self, stop: asyncio.Event) -> str:
         """Run rooms until no seat is wanted any more. `stop`: hand all of them over. Return why one has ended.
@@ -62,18 +64,33 @@ class RoomSeats:
         """Run one room after the other in one seat, and return why the last one has ended."""
         async with self._open_seat() as host:
             self._seat_opened()
-            last = await host.run(stop, self._on_room)
-        reason = last
-        while self._count > 1 and reason != NOT_WANTED and not stop.is_set() and not self._health.dead_tasks():
-            last = reason
+            last = await self._host(host, stop)
+        # Without another room this process has had its last one.
+        while self._rooms and not stop.is_set() and not self._health.dead_tasks():
             try:
                 async with self._open_seat() as host:
-                    reason = await host.run(stop, self._on_room)
+                    reason = await self._host(host, stop)
             except BotError as error:
-                # This process has had its last room, or the gateway process is away.
-                log.info("room_seat_not_opened", problem=error)
+                log.warning("room_seat_not_opened", problem=error)
                 break
+            if reason == NOT_WANTED:
+                break
+            last = reason
         return last
+
+    async def _host(self, host: RoomHost, stop: asyncio.Event) -> str:
+        has_room = False
+
+        def on_room() -> None:
+            nonlocal has_room
+            has_room = True
+            self._rooms += 1
+            self._on_room()
+
+        try:
+            return await host.run(stop, on_room)
+        finally:
+            self._rooms -= has_room
 
     def _seat_opened(self) -> None:
         self._opened += 1

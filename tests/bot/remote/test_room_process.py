@@ -18,6 +18,7 @@ from bot.remote.gateway_link import GatewayLink
 from bot.remote.hello import RoomIdentity, RoomRefusedError
 from bot.remote.listener import RemoteRoomListener
 from bot.remote.room_child import ENDED, FROZEN
+from bot.remote.room_messages import NoMoreRooms
 from bot.remote.room_processes import RoomProcesses
 from bot.remote.spare_pool import SPARE_AFTER_S
 from tests.bot.remote.peers import TOKEN, until
@@ -68,9 +69,11 @@ class House:
             os.kill(self.pid(number), signal.SIGKILL)
         await self.links[number].aclose()
 
-    async def leave(self, number: int) -> None:
-        """Let that process end by itself once it has no link any more."""
-        await until(lambda: not self.processes.waiting_machines)
+    async def leave(self, number: int, dismissed: asyncio.Event) -> None:
+        """Let that process end by itself once it is dismissed, and refused if it opens one more link."""
+        await until(dismissed.is_set)
+        with pytest.raises(RoomRefusedError, match="given up"):
+            await self.seat(number)
         os.kill(self.pid(number), signal.SIGTERM)
 
     def pid(self, number: int) -> int:
@@ -262,17 +265,19 @@ async def test_a_process_that_dies_loses_all_its_rooms() -> None:
 
 @pytest.mark.asyncio
 async def test_a_process_ends_with_its_last_room() -> None:
-    """Its seats that wait are refused then, and it has one link for each room at most."""
+    """Its seats that wait are told so, and no other one is let in; it has one link for each room at most."""
     async with opened(rooms_each=2) as house:
-        waiting, _ = await house.load(0, seats=2)
+        _, waiting = await house.load(0, seats=2)
+        dismissed = asyncio.Event()
+        waiting.handlers.hear(NoMoreRooms, lambda _: dismissed.set())
         with pytest.raises(RoomRefusedError, match="one link for each"):
             await house.seat(0)
         async with rooms_in(house, 1) as (first,):
             async with rooms_in(house, 2) as (second,):
                 second.link.close()
-            assert (first.is_open, is_there(house.pid(0))) == (True, True)
-            leaving = asyncio.create_task(house.leave(0))
+            await until(lambda: house.processes.waiting_machines)
+            assert (first.is_open, is_there(house.pid(0)), dismissed.is_set()) == (True, True, False)
+            leaving = asyncio.create_task(house.leave(0, dismissed))
             first.link.close()
         await leaving
         assert not is_there(house.pid(0))
-        assert "given up" in str(await waiting.refused())
