@@ -86,6 +86,7 @@ class GatewayParts:
 
     `in_use`: the sessions of open rooms. `upkeeps`: gets what has to read its memory again when words are deleted.
     `speakers_of`: returns who has spoken in a session. `fence`: makes the claim of a server's room stale, if it can.
+    `newest_claim`: returns that of a server; None if the database does not say.
     `serve`: answers what a room asks of its place, while it is entered.
     """
 
@@ -101,6 +102,7 @@ class GatewayParts:
     upkeeps: WeakSet[Any]
     speakers_of: Callable[[SessionId], Awaitable[frozenset[str]]]
     fence: Callable[[int], Awaitable[None]]
+    newest_claim: Callable[[int], Awaitable[int | None]]
     serve: Callable[[Place, MessageLink], AbstractContextManager[None]]
 
 
@@ -175,6 +177,7 @@ class RemoteRoom:
             told_choice(choice),
             to_json(parts.servers.of(guild.guild_id)),
             tuple(guild.costs.ages(parts.clock.monotonic())),
+            await parts.newest_claim(guild.guild_id),
         )
         self._shown.enter_context(parts.servers.watched(self._on_servers))
         self._shown.enter_context(parts.choices.watched(self._on_choice))

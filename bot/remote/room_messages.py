@@ -49,7 +49,7 @@ class OpenRoom(Request[None]):
     """Run this room, once. Answered when it begins; `RoomOver` comes when it has ended.
 
     `servers`: what the managers have chosen, as `bot.server_settings.to_json` writes it. `costs`: of the last hour,
-    each with its age in seconds.
+    each with its age in seconds. `claims_after`: the newest claim of the server now; None: the database did not say.
     """
 
     guild_id: int
@@ -59,6 +59,7 @@ class OpenRoom(Request[None]):
     choice: ToldChoice
     servers: str
     costs: tuple[tuple[float, Cost], ...]
+    claims_after: int | None
 
 
 @dataclass(frozen=True, slots=True)

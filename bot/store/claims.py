@@ -41,8 +41,14 @@ class RoomClaim:
     number: int
 
 
-async def claim_room(connection: AsyncConnection, guild_id: int) -> RoomClaim:
-    """Take over the room of a server, inside a write transaction: all older claims are stale once it commits."""
+async def claim_room(connection: AsyncConnection, guild_id: int, *, after: int | None = None) -> RoomClaim:
+    """Take over the room of a server, inside a write transaction: all older claims are stale once it commits.
+
+    `after`: the newest number when it was decided who runs the room. Raises `StaleOwnerError` if another one has been
+    given since, so that a process which was given up before it had a claim does not take the room from the next one.
+    """
+    if after is not None and await _number(connection, guild_id) != after:
+        raise StaleOwnerError(STALE)
     first = insert_into(connection, room_claims).values(guild_id=guild_id, number=1)
     raised = first.on_conflict_do_update(
         index_elements=[room_claims.c.guild_id], set_={"number": room_claims.c.number + 1}
@@ -55,6 +61,12 @@ async def refuse_stale(claim: RoomClaim, connection: AsyncConnection) -> None:
     """Raise `StaleOwnerError` unless the claim is the newest one of its server."""
     if await _number(connection, claim.guild_id) != claim.number:
         raise StaleOwnerError(STALE)
+
+
+async def newest_claim(database: Database, guild_id: int) -> int:
+    """Return the newest number of a server; 0: nobody has claimed its room yet. Raises `StoreError`."""
+    found = await database.rows(_NUMBER, {"guild": guild_id})
+    return max((int(number) for (number,) in found), default=0)
 
 
 async def check_claim(database: Database, claim: RoomClaim) -> None:

@@ -70,11 +70,19 @@ def new_session_id(now: float) -> SessionId:
 
 
 class Sessions:
-    """The sessions in an open `Database`. Every method is one transaction and raises `StoreError`."""
+    """The sessions in an open `Database`. Every method is one transaction and raises `StoreError`.
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    `claims_after`: see `claim_room`.
+    """
+
+    def __init__(self, database: Database, clock: Clock, *, claims_after: int | None = None) -> None:
         self._database = database
         self._clock = clock
+        self._claims_after = claims_after
+
+    def claiming_after(self, number: int | None) -> Sessions:
+        """Return the sessions for one room, which is claimed only if `number` is the newest claim of its server."""
+        return Sessions(self._database, self._clock, claims_after=number)
 
     async def open(
         self,
@@ -90,11 +98,11 @@ class Sessions:
         An open session whose last turn is older than `resume_within_s` is ended first. `session_id`: the id of a new
         session, or of a stored session without a channel, which then belongs to this channel with its turns. It is
         ignored if the channel has an open session. Raises `StoreError` if that session belongs to another channel or
-        has ended.
+        has ended, and `StaleOwnerError` if the room may not be claimed any more.
         """
         now = self._clock.now()
         async with self._database.writing() as connection:
-            claim = await claim_room(connection, guild_id)
+            claim = await claim_room(connection, guild_id, after=self._claims_after)
             found = await _one(connection, _open_in(guild_id, channel_id))
             if found is not None:
                 if now - found.last_turn_at <= resume_within_s:

@@ -182,7 +182,8 @@ async def open_seat(parts: ProcessParts, loaded: LoadedParts, gateway: GatewayAd
     )
 
     def new_room(told: OpenRoom) -> Room:
-        return Room(place, services, told.listen)
+        sessions = services.sessions.claiming_after(told.claims_after)
+        return Room(place, replace(services, sessions=sessions), told.listen)
 
     host.prepare(participation, place.begin, new_room, loaded.voices, place.hand_over)
     async with ServedScreens(ScreenDesk(loaded.screens), loaded.screens, link), link:

@@ -13,7 +13,7 @@ from bot.remote.link_token import write_link_token
 from bot.remote.listener import RemoteRoomListener
 from bot.remote.remote_room import GatewayParts, RemoteRoom
 from bot.remote.room_processes import RoomProcesses
-from bot.store.claims import claim_room
+from bot.store.claims import claim_room, newest_claim
 from bot.store.history import SessionHistory
 from bot.wiring.monitoring import room_meter
 from bot.wiring.room_process import require_server
@@ -102,12 +102,29 @@ async def open_room_processes(
     async def speakers_of(session_id: SessionId) -> frozenset[str]:
         return frozenset(await history.speakers(session_id))
 
+    # Servers of which nobody knows whether the last claim was raised.
+    unfenced: set[int] = set()
+
     async def fence(guild_id: int) -> None:
+        unfenced.add(guild_id)
         try:
             async with asyncio.timeout(FENCE_WITHIN_S), stores.database.writing() as connection:
                 await claim_room(connection, guild_id)
         except (StoreError, TimeoutError) as error:
             log.warning("room_not_fenced", guild_id=guild_id, error_class=type(error).__name__)
+        else:
+            unfenced.discard(guild_id)
+
+    async def newest(guild_id: int) -> int | None:
+        if guild_id in unfenced:
+            unfenced.discard(guild_id)
+            return None
+        try:
+            async with asyncio.timeout(FENCE_WITHIN_S):
+                return await newest_claim(stores.database, guild_id)
+        except (StoreError, TimeoutError) as error:
+            log.warning("newest_claim_unknown", guild_id=guild_id, error_class=type(error).__name__)
+            return None
 
     @contextmanager
     def serve_room(place: Place, link: MessageLink) -> Iterator[None]:
@@ -127,6 +144,7 @@ async def open_room_processes(
         upkeeps=stores.upkeeps,
         speakers_of=speakers_of,
         fence=fence,
+        newest_claim=newest,
         serve=serve_room,
     )
     return lambda place, listen: RemoteRoom(place, parts, listen)

@@ -256,6 +256,9 @@ class House:
         async def fence(guild_id: int) -> None:
             self.fenced.append(guild_id)
 
+        async def newest_claim(guild_id: int) -> int:
+            return 7 * guild_id
+
         parts = GatewayParts(
             processes=cast("Any", SimpleNamespace(taken=taken)),
             participation=self.participation,
@@ -269,6 +272,7 @@ class House:
             upkeeps=self.upkeeps,
             speakers_of=speakers_of,
             fence=fence,
+            newest_claim=newest_claim,
             serve=lambda *_: nullcontext(),
         )
         return RemoteRoom(FakePlace(), parts, listen)
@@ -328,6 +332,7 @@ async def test_a_room_runs_in_its_process_until_it_is_closed() -> None:
         house = life.house
         told = life.distant.told
         assert (told.guild_id, told.channel_id, told.listen is not None) == (10, 20, True)
+        assert told.claims_after == 70
         assert in_language(life.room.status(), "de") == "Ich bin schon in Bar. Benutze zuerst /geh."
         assert life.room.faults() == [
             HealthFault(FaultKind.ROOM_MUTE, "Nobody hears me."),

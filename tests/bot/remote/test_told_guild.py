@@ -90,7 +90,7 @@ def test_choices_and_costs_arrive_as_they_were() -> None:
     assert choice_in(told_choice(choice)) == choice
     ledger = CostLedger(CostCeiling())
     ledger.add(Cost(1, 20, 3.5), now=100.0)
-    told = OpenRoom(GUILD, 5, None, told_participation(a_guild()), told_choice(choice), "{}", tuple(ledger.ages(130.0)))
+    told = OpenRoom(GUILD, 5, None, told_participation(a_guild()), told_choice(choice), "{}", tuple(ledger.ages(130.0)), 7)
     _, body = head_of(frame_of(Head("ask", 1, "OpenRoom"), told, OpenRoom))
     arrived: OpenRoom = content_of(body, OpenRoom)
     assert choice_in(arrived.choice) == choice

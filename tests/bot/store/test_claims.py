@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.store.carrying_over import carry_over
-from bot.store.claims import RoomClaim, claim_room, fenced
+from bot.store.claims import RoomClaim, claim_room, fenced, newest_claim
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore
@@ -177,3 +177,32 @@ async def test_a_restore_lets_no_number_fall(tmp_path: Path) -> None:
     carry_over(backup, present)
     async with open_database(backup) as database:
         assert (await claimed(database)).number == 4
+
+
+@pytest.mark.asyncio
+async def test_a_process_that_was_given_up_before_its_claim_does_not_take_the_room(
+    processes: tuple[Database, Database],
+) -> None:
+    """It was told to run the room, and then lost. The room was made stale and given to the next one, which has it
+    whether the first comes back before or after its claim.
+    """
+    first, second = processes
+    rooms = [Sessions(database, FakeClock()) for database in processes]
+
+    async def opens(sessions: Sessions, after: int | None) -> RoomClaim:
+        told = sessions.claiming_after(after)
+        return (await told.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1e9)).claim
+
+    assert await newest_claim(first, GUILD) == 0
+    assert (await opens(rooms[0], 0)).number == 1
+    fence = await claimed(second)
+    with pytest.raises(StaleOwnerError):
+        await opens(rooms[0], 1)
+    next_told = await newest_claim(second, GUILD)
+    assert next_told == fence.number == 2
+    assert (await opens(rooms[1], next_told)).number == 3
+    with pytest.raises(StaleOwnerError):
+        await opens(rooms[0], 1)
+    assert await newest_claim(first, GUILD) == 3
+    # Nobody has said after which claim: as in a bot without rooms in processes.
+    assert (await opens(rooms[0], None)).number == 4
