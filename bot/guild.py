@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import PRESERVE_RECENT_TURNS
+from compaction.model import Mode  # noqa: TC001 - pydantic reads the annotation of what crosses processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from compaction.model import Mode
 
 
 class VoiceMode(StrEnum):

@@ -37,7 +37,7 @@ from bot.remote.room_messages import (
     StoreSilence,
     TakeOver,
 )
-from bot.remote.told_guild import told_choice, told_participation
+from bot.remote.told_guild import told_participation
 from bot.remote.told_memory import ToldMemory
 from bot.remote.wire_error import error_from_wire
 from bot.room.endings import HANDED_OVER, ProcessLostError
@@ -174,7 +174,7 @@ class RemoteRoom:
             self._place.channel_id,
             self._listen,
             told_participation(guild),
-            told_choice(choice),
+            choice,
             to_json(parts.servers.of(guild.guild_id)),
             tuple(guild.costs.ages(parts.clock.monotonic())),
             await parts.newest_claim(guild.guild_id),
@@ -318,7 +318,7 @@ class RemoteRoom:
 
     def _on_choice(self, guild_id: int, choice: GuildChoice) -> None:
         if guild_id == self._place.guild_id and self._seat is not None and self._runs:
-            self._seat.link.tell(ChoiceChanged(told_choice(choice)))
+            self._seat.link.tell(ChoiceChanged(choice))
 
     def _on_servers(self, guild_id: int, settings: ServerSettings) -> None:
         if guild_id == self._place.guild_id and self._seat is not None and self._runs:

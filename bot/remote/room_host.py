@@ -34,7 +34,7 @@ from bot.remote.room_messages import (
     SessionBegun,
     TakeOver,
 )
-from bot.remote.told_guild import apply_participation, choice_in
+from bot.remote.told_guild import apply_participation
 from bot.remote.wire_error import error_to_wire
 from bot.room.endings import HANDED_OVER
 from bot.room.supervisor import SupervisedRoom
@@ -272,7 +272,7 @@ class RoomHost:
         stores = self._stores
         self._asks = told.participation.asks
         stores.opt_outs.told = told.participation.opted_out
-        stores.choices.told = choice_in(told.choice)
+        stores.choices.told = told.choice
         stores.servers.apply(told.guild_id, stores.told_servers.tell(told.guild_id, told.servers))
         guild = await self._participation.of_guild(told.guild_id)
         now = self._clock.monotonic()
@@ -321,7 +321,7 @@ class RoomHost:
         self._running.result().room.on_membership(told.change)
 
     def _on_choice(self, told: ChoiceChanged) -> None:
-        self._stores.choices.told = choice_in(told.choice)
+        self._stores.choices.told = told.choice
 
     def _on_servers(self, told: ServersChanged) -> None:
         guild_id = self._running.result().told.guild_id

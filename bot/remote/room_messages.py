@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.channel.port import ListenRequest, MembershipChange
-from bot.guild import Silence, VoiceMode
+from bot.guild import GuildChoice, Silence, VoiceMode
 from bot.health import FaultKind
 from bot.participation.costs import Cost
 from bot.remote.messages import Notice, Request
@@ -33,18 +33,6 @@ class ToldParticipation:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldChoice:
-    """What the server has chosen: a `GuildChoice`."""
-
-    mode: Mode | None
-    budget_enabled: bool | None
-    voice_mode: VoiceMode | None
-    wake_names: tuple[str, ...] | None
-    silence: Silence
-    persona: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class OpenRoom(Request[None]):
     """Run this room, once. Answered when it begins; `RoomOver` comes when it has ended.
 
@@ -56,7 +44,7 @@ class OpenRoom(Request[None]):
     channel_id: int
     listen: ListenRequest | None
     participation: ToldParticipation
-    choice: ToldChoice
+    choice: GuildChoice
     servers: str
     costs: tuple[tuple[float, Cost], ...]
     claims_after: int | None
@@ -94,7 +82,7 @@ class ReadMemoryAgain(Request[None]):
 class ChoiceChanged(Notice):
     """The server has chosen another memory, persona, or when the bot speaks."""
 
-    choice: ToldChoice
+    choice: GuildChoice
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bot.errors import BotError
 from bot.guild import GuildChoice
-from bot.remote.room_messages import ChangeServers, StoreSilence, ToldChoice, ToldParticipation
+from bot.remote.room_messages import ChangeServers, StoreSilence, ToldParticipation
 from bot.server_settings import from_json, to_json
 from bot.texts.text import sentence_of
 from compaction.errors import StoreError
@@ -111,15 +111,3 @@ def apply_participation(told: ToldParticipation, guild: GuildParticipation) -> N
     guild.opted_out = told.opted_out
     guild.agreed = told.agreed if told.consented_in == guild.consented_in else frozenset()
     guild.voice_mode, guild.wake_names, guild.silence = told.voice_mode, told.wake_names, told.silence
-
-
-def told_choice(choice: GuildChoice) -> ToldChoice:
-    """Return a server's choice for the other process."""
-    return ToldChoice(
-        choice.mode, choice.budget_enabled, choice.voice_mode, choice.wake_names, choice.silence, choice.persona
-    )
-
-
-def choice_in(told: ToldChoice) -> GuildChoice:
-    """Return the choice in a message."""
-    return GuildChoice(told.mode, told.budget_enabled, told.voice_mode, told.wake_names, told.silence, told.persona)

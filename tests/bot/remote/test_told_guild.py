@@ -16,8 +16,6 @@ from bot.remote.told_guild import (
     ToldChoices,
     ToldServerSettings,
     apply_participation,
-    choice_in,
-    told_choice,
     told_participation,
 )
 from bot.remote.wire_error import OtherProcessError
@@ -87,13 +85,12 @@ def test_choices_and_costs_arrive_as_they_were() -> None:
         Silence(session_id="s", until=9.0),
         "Speak like a pirate.",
     )
-    assert choice_in(told_choice(choice)) == choice
     ledger = CostLedger(CostCeiling())
     ledger.add(Cost(1, 20, 3.5), now=100.0)
-    told = OpenRoom(GUILD, 5, None, told_participation(a_guild()), told_choice(choice), "{}", tuple(ledger.ages(130.0)), 7)
+    told = OpenRoom(GUILD, 5, None, told_participation(a_guild()), choice, "{}", tuple(ledger.ages(130.0)), 7)
     _, body = head_of(frame_of(Head("ask", 1, "OpenRoom"), told, OpenRoom))
     arrived: OpenRoom = content_of(body, OpenRoom)
-    assert choice_in(arrived.choice) == choice
+    assert arrived.choice == choice
     assert arrived.costs == ((30.0, Cost(1, 20, 3.5)),)
 
 
