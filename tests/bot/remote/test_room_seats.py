@@ -32,13 +32,13 @@ class Host:
 
     async def run(self, stop: asyncio.Event, on_room: Callable[[], None]) -> str:
         """Wait for the room, and for its end; a stopped one is handed over."""
-        stopping = asyncio.create_task(stop.wait())
+        ending: set[asyncio.Future[Any]] = {asyncio.create_task(stop.wait()), self.ends}
         beginning = asyncio.create_task(self.begins.wait())
-        await asyncio.wait({stopping, beginning, self.ends}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({*ending, beginning}, return_when=asyncio.FIRST_COMPLETED)
         if not self.begins.is_set():
             return NOT_WANTED
         on_room()
-        await asyncio.wait({stopping, self.ends}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(ending, return_when=asyncio.FIRST_COMPLETED)
         return self.ends.result() if self.ends.done() else HANDED_OVER
 
     async def begin(self, process: Process) -> None:
