@@ -19,6 +19,7 @@ from bot.errors import BotError
 from bot.health import HealthFault
 from bot.remote.event_messages import event_in
 from bot.remote.messages import MalformedError
+from bot.remote.placement import THIS_MACHINE
 from bot.remote.room_messages import (
     ChangeServers,
     ChoiceChanged,
@@ -42,7 +43,7 @@ from bot.remote.told_memory import ToldMemory
 from bot.remote.wire_error import error_from_wire
 from bot.room.endings import HANDED_OVER, ProcessLostError
 from bot.server_settings import from_json, to_json
-from bot.texts.text import Text
+from bot.texts.text import Text, joined
 from compaction.errors import StoreError
 from compaction.model import SessionId
 
@@ -77,6 +78,7 @@ SAMPLE_WITHIN_S = 120.0
 
 GONE = Text("The process that ran this room has ended.")
 ENDED = Text("The process that ran this room had to end.")
+ELSEWHERE = Text("This room runs on the machine {machine}.")
 COMING = Text("I am coming to {channel}.")
 
 
@@ -243,7 +245,9 @@ class RemoteRoom:
     def status(self) -> Text:
         if self._look is None or not self._opened.is_set():
             return COMING.fill(channel=self._place.name)
-        return self._look.status
+        if self._seat is None or self._seat.machine == THIS_MACHINE:
+            return self._look.status
+        return joined((self._look.status, ELSEWHERE.fill(machine=self._seat.machine)))
 
     def faults(self) -> list[HealthFault]:
         return [] if self._look is None else [HealthFault(*each) for each in self._look.faults]

@@ -172,7 +172,7 @@ class DistantRoom:
 class FakeSeat:
     """A seat with one end of a real link. `died`: set once its process is gone."""
 
-    machine = THIS_MACHINE
+    machine: str = THIS_MACHINE
     run_id = "one"
     may_go_on = False
 
@@ -334,6 +334,9 @@ async def test_a_room_runs_in_its_process_until_it_is_closed() -> None:
         assert (told.guild_id, told.channel_id, told.listen is not None) == (10, 20, True)
         assert told.claims_after == 70
         assert in_language(life.room.status(), "de") == "Ich bin schon in Bar. Benutze zuerst /geh."
+        assert life.house.seat is not None
+        life.house.seat.machine = "north"
+        assert str(life.room.status()).endswith("This room runs on the machine north.")
         assert life.room.faults() == [
             HealthFault(FaultKind.ROOM_MUTE, "Nobody hears me."),
             *Health(house.clock).faults(),
