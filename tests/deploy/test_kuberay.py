@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from bot.cli.environment import CLUSTER_FOLDER
 from bot.cluster.address import POOL_PORT, TOKEN_FILE, ClusterError, pool_endpoint
 from bot.cluster.deployment import DRAIN_S, pool_app
 from bot.cluster.pool_settings import PoolSettings
+from bot.cluster.room_offer import RoomOffer
 from bot.cluster.state import APP, DEPLOYMENT
 from bot.models.catalogue import ALIASES, WHISPER_BASE
+from bot.remote.address import RoomsAddress
 from tests.deploy import dockerfile
 from tests.scenarios.program import REPOSITORY
 
@@ -29,6 +32,9 @@ CLUSTER: dict[str, Any] = DOCUMENTS["RayService"]["spec"]["rayClusterConfig"]
 POOL: dict[str, Any] = yaml.safe_load(DOCUMENTS["RayService"]["spec"]["serveConfigV2"])
 BOT: dict[str, Any] = DOCUMENTS["Deployment"]["spec"]["template"]
 STAGES = dockerfile.read((REPOSITORY / "Dockerfile").read_text("utf-8"))
+WORKERS: dict[str, dict[str, Any]] = {group["groupName"]: group for group in CLUSTER["workerGroupSpecs"]}
+# Of the bot's listener for rooms.
+ROOMS_PORT = 8572
 GROUPS = [CLUSTER["headGroupSpec"], *CLUSTER["workerGroupSpecs"]]
 
 
@@ -88,7 +94,7 @@ def test_the_workers_have_room_for_the_recognisers() -> None:
     arguments = {**POOL["applications"][0]["args"]}
     del arguments["model_dir"]
     pool = PoolSettings(**arguments)
-    [workers] = CLUSTER["workerGroupSpecs"]
+    workers = WORKERS["recognisers"]
     assert (workers["minReplicas"], workers["maxReplicas"]) == (pool.least, pool.most)
     assert float(workers["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"]) >= pool.cpus
     assert CLUSTER["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
@@ -120,9 +126,12 @@ def test_models_are_where_the_image_looks() -> None:
     """Each Ray pod downloads the model of the pool before Ray starts, into a folder that the container has too."""
     for group in GROUPS:
         pod = group["template"]["spec"]
-        [models] = pod["initContainers"]
+        models = pod["initContainers"][0]
         assert models["command"][:3] == ["roomtone", "models", "pull"]
-        assert ALIASES[models["command"][3]] == WHISPER_BASE.name
+        # Rooms need all models.
+        assert [ALIASES[name] for name in models["command"][3:]] == [WHISPER_BASE.name] * (
+            group is not WORKERS["rooms"]
+        )
         mounts = {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
         assert runtime_environment()["ROOMTONE_STORAGE__DATA_DIR"] in mounts
 
@@ -140,6 +149,42 @@ def test_the_bot_asks_the_pool_with_its_token(tmp_path: Path) -> None:
     [mount] = [mount for mount in bot["volumeMounts"] if mount["name"] == "token"]
     assert mount["mountPath"] == f"{runtime_environment()['ROOMTONE_STORAGE__DATA_DIR']}/cluster"
     assert str(bot["ports"][0]["containerPort"]) == runtime_environment()["ROOMTONE_WEB__PORT"]
+
+
+def test_places_for_rooms_fit_into_their_pods_and_find_the_bot() -> None:
+    """A place with the default offer goes to a pod for rooms, and to no recogniser's: Ray gives away 70 % of a pod's
+    memory. The bot listens at the port of the service whose name the file tells.
+    """
+    offer = RoomOffer(f"roomtone-rooms:{ROOMS_PORT}", 4)
+
+    def memory(group: dict[str, Any]) -> float:
+        limit: str = group["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"]
+        return 0.7 * int(limit.removesuffix("Gi")) * 2**30
+
+    assert memory(WORKERS["recognisers"]) < offer.memory_bytes < memory(WORKERS["rooms"])
+    [bot] = BOT["spec"]["containers"]
+    assert bot["args"][-4:] == ["--rooms", "processes", "--rooms-listen", f"0.0.0.0:{ROOMS_PORT}"]
+    service = DOCUMENTS["Service"]
+    [port] = service["spec"]["ports"]
+    assert RoomsAddress.parsed(offer.gateway) == RoomsAddress(service["metadata"]["name"], port["port"])
+    assert {"name": port["targetPort"], "containerPort": port["port"]} in bot["ports"]
+    assert service["spec"]["selector"] == BOT["metadata"]["labels"]
+    assert offer.gateway in (REPOSITORY / "docs" / "cluster.md").read_text("utf-8")
+
+
+def test_a_place_has_the_token_in_a_folder_that_it_can_write() -> None:
+    """Its process and its actor find each other there, and rooms have neither Discord's token nor a low priority."""
+    for group in GROUPS:
+        pod = group["template"]["spec"]
+        token = pod["initContainers"][1]
+        environment = {each["name"]: each["value"] for each in pod["containers"][0]["env"]}
+        where = environment["RAY_AUTH_TOKEN_PATH"]
+        assert where == f"{runtime_environment()['ROOMTONE_STORAGE__DATA_DIR']}/{CLUSTER_FOLDER}/{TOKEN_FILE}"
+        assert token["command"][-1].endswith(f"cp {token['volumeMounts'][1]['mountPath']}/auth_token {where}")
+        assert environment["RAY_worker_niceness"] == "0"
+    assert WORKERS["rooms"]["template"]["spec"]["containers"][0]["envFrom"] == [
+        {"secretRef": {"name": "roomtone-rooms"}}
+    ]
 
 
 def test_only_the_bot_reaches_the_pool() -> None:

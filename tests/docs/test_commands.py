@@ -112,6 +112,7 @@ RUN_THERE = {
     ),
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
 }
+HEAD_POD = '"$(kubectl get pod -l ray.io/node-type=head -o name)"'
 # Commands that install or configure something. The tests below check them without running them.
 SHOWN = {
     "make setup",
@@ -130,6 +131,8 @@ SERVICE = {
     "docker build -t roomtone:cluster --target cluster .",
     'kubectl create secret generic roomtone-cluster --from-literal=auth_token="$(openssl rand -hex 32)"',
     "kubectl create secret generic roomtone-bot --from-env-file=.env",
+    "kubectl create secret generic roomtone-rooms --from-env-file=rooms.env",
+    f"kubectl exec {HEAD_POD} -- roomtone cluster rooms --gateway roomtone-rooms:8572 --places 2",
     "kubectl apply -f deploy/kuberay.yaml",
     "docker compose -f compose.yaml -f compose.cuda.yaml up -d --build",
     "sudo make -C /opt/roomtone setup",
