@@ -54,6 +54,25 @@ def folder_lock(data_dir: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
+def is_locked(data_dir: Path) -> bool:
+    """Return whether a process holds the folder's lock. Any number of processes may ask at once; one that takes the
+    lock at that moment may be refused.
+    """
+    try:
+        import fcntl
+
+        descriptor = os.open(data_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except (ImportError, OSError):
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in _TAKEN
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def _take(descriptor: int, data_dir: Path) -> None:
     try:
         import fcntl

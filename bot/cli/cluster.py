@@ -64,7 +64,7 @@ def up(
     ] = "",
 ) -> None:
     """Make this machine a part of a cluster until Ctrl-C; on the first machine, start recognisers and rooms too."""
-    from bot.cluster.node import NodeSettings
+    from bot.cluster.node import NodeSettings, make_token
 
     settings = load()
     node = NodeSettings(cluster_folder(settings), ip=ip, join=join)
@@ -72,10 +72,14 @@ def up(
     if bool(places) != bool(gateway):
         raise SetupError("--places and --gateway belong together: how many places for rooms, and where the bot is.")
     reserved = ("--cpus", str(cpus), "--gpus", str(gpus))
-    wanted: list[tuple[str, ...]] = [] if join else [("scale", recognisers, *reserved)]
+    wanted: list[tuple[str, ...]] = []
     if places:
+        if not join:
+            make_token(node.folder)
         check_rooms(settings, gateway, socket.gethostname())
         wanted.append(("rooms", "--gateway", gateway, "--places", str(places), *reserved))
+    if not join:
+        wanted.append(("scale", recognisers, *reserved))
     raise typer.Exit(asyncio.run(_up(node, wanted)))
 
 

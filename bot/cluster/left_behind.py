@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Ray starts an actor anew within seconds, and after the loss of a machine or of its head within half a minute.
-WANTED_WITHIN_S: Final = 60.0
+# Ray starts an actor anew within seconds. After the loss of its head, somebody has to ask for the places again, or the
+# service of the first machine does, once Ray runs there.
+WANTED_WITHIN_S: Final = 300.0
 _LOOK_EVERY_S: Final = 5.0
 _ENDED_EVERY_S: Final = 0.5
 

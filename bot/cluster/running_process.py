@@ -10,7 +10,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from bot.folder_lock import FolderInUseError, folder_lock
+from bot.folder_lock import FolderInUseError, folder_lock, is_locked
 from bot.private_files import write_private_text
 
 if TYPE_CHECKING:
@@ -52,15 +52,10 @@ def for_a_child(folder: Path) -> Iterator[int]:
 
 def running_process(folder: Path) -> int | None:
     """Return the process that has the folder; None if there is none."""
-    if not folder.is_dir():
+    if not is_locked(folder):
         return None
-    try:
-        with folder_lock(folder):
-            return None
-    except FolderInUseError:
-        pass
     try:
         return int((folder / PROCESS_FILE).read_text(encoding="ascii"))
     except (OSError, ValueError):
-        # It is being started, or only looks whether somebody has the lock.
+        # It is being started.
         return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.cluster.running_process import PROCESS_FILE, occupied, running_process
-from bot.folder_lock import FolderInUseError, folder_lock
+from bot.folder_lock import LOCK_NAME, FolderInUseError, folder_lock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +31,18 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
         with pytest.raises(FolderInUseError), occupied(tmp_path):
             pass
         assert running_process(tmp_path) == os.getpid()
+
+
+def test_who_only_looks_is_not_taken_for_the_process(tmp_path: Path) -> None:
+    """Several processes look at once, while the number of one that is gone is still there."""
+    with occupied(tmp_path):
+        pass
+    looking = os.open(tmp_path / LOCK_NAME, os.O_RDONLY)
+    try:
+        fcntl.flock(looking, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        assert running_process(tmp_path) is None
+    finally:
+        os.close(looking)
 
 
 def test_a_process_that_has_not_said_its_number_is_not_there_yet(tmp_path: Path) -> None:
