@@ -1,0 +1,186 @@
+"""Which turns correct which others, among those that a search found: 'Sunday now' follows the Saturday it replaces.
+
+`move_corrections_up` marks the corrected passages and lifts what holds to their score. What folding found out before
+(`Passage.replaced_by`) counts too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from compaction.language.meaning import meaning, replaces
+from compaction.language.terms import terms
+from compaction.language.text import sentences
+from compaction.memory.ranked_passage import TurnRef, question_before, text_of
+from compaction.model import Turn, TurnKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from compaction.language.meaning import Meaning
+    from compaction.memory.passage import Passage, PassageId
+    from compaction.memory.query import SearchTerms
+    from compaction.memory.ranked_passage import RankedPassage
+    from compaction.model import Seq
+
+# Corrections are looked for among so many of the best passages.
+_COMPARED = 20
+# Two statements are about the same thing only if the old one covers this share of the query, and the new one covers
+# this share of what the old one covers.
+_LEAST_COVERED = 0.3
+_AS_MUCH = 0.4
+# 'No wait, I meant Friday.' corrects what the same person said so many turns before.
+_TAKEN_BACK_WITHIN = 3
+_TAKES_BACK_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """One sentence of a turn, with what it says."""
+
+    speaker_id: str
+    meaning: Meaning
+
+
+class _Reader:
+    """What turns say about one query. Each turn is read once, because each pair of passages asks."""
+
+    def __init__(self, search_terms: SearchTerms) -> None:
+        self._search_terms = search_terms
+        self._read: dict[PassageId, tuple[_Statement, ...]] = {}
+        self.query_weight = sum(search_terms.weights.values())
+
+    def statements(self, ranked: RankedPassage) -> tuple[_Statement, ...]:
+        passage = ranked.passage
+        if passage.id not in self._read:
+            self._read[passage.id] = _statements(passage, self._search_terms)
+        return self._read[passage.id]
+
+
+def move_corrections_up(ranked: Sequence[RankedPassage], search_terms: SearchTerms) -> None:
+    """Find which turns correct which others, and give a correction the score of what it corrects. Changes `ranked`,
+    whose order decides which are compared: best first.
+    """
+    reader = _Reader(search_terms)
+    turns = {each.ref: each for each in ranked if isinstance(each.passage.source, Turn)}
+    stated = [each for each in turns.values() if _is_spoken(each.passage.source)][:_COMPARED]
+    stated.sort(key=lambda each: (-each.passage.at, -each.passage.id))
+    found = {each.ref: new for each in stated if (new := _latest(each, stated, reader, _replaces)) is not None}
+    for old in turns.values():
+        by = old.passage.replaced_by
+        known = None if by is None else turns.get(TurnRef(old.passage.session_id, by))
+        if known is not None and (old.ref not in found or known.passage.at > found[old.ref].passage.at):
+            found[old.ref] = known
+    # From the oldest on, so that the last value of a chain gets the best score of all.
+    for ref in sorted(found, key=lambda each: (turns[each].passage.at, turns[each].passage.id)):
+        old, new = turns[ref], found[ref]
+        assert ref is not None, "only turns are compared"
+        new.score, new.relevance = max(new.score, old.score), max(new.relevance, old.relevance)
+        last = new
+        # At most so many steps: clocks that disagree between sessions could make a ring.
+        for _ in found:
+            last = found.get(last.ref, last)
+        old.superseded_by = last.ref
+        last.supersedes.append(ref)
+    for old in stated:
+        if old.superseded_by is None and (same := _latest(old, stated, reader, _restates)) is not None:
+            # What took its place holds.
+            holding = same if same.superseded_by is None else turns.get(same.superseded_by, same)
+            holding.score = max(holding.score, old.score)
+        if old.superseded_by is None and (seq := _taken_back_at(old, reader)) is not None:
+            old.superseded_by, old.through = TurnRef(old.passage.session_id, seq), seq
+
+
+def _is_spoken(source: object) -> bool:
+    return isinstance(source, Turn) and source.kind is TurnKind.SPEECH
+
+
+def _latest(
+    old: RankedPassage,
+    stated: Sequence[RankedPassage],
+    reader: _Reader,
+    judge: Callable[[_Statement, _Statement], bool],
+) -> RankedPassage | None:
+    """Return the latest turn that says as much about the query as `old` and has a statement of which `judge` is true.
+
+    `stated`: latest first. `judge` is given the later statement and the older one.
+    """
+    if not old.covered or old.covered < _LEAST_COVERED * reader.query_weight:
+        return None
+    for new in stated:
+        if new.passage.at < old.passage.at:
+            return None
+        if new.covered < _AS_MUCH * old.covered or not _is_later(new, old):
+            continue
+        if any(judge(said, told) for told in reader.statements(old) for said in reader.statements(new)):
+            return new
+    return None
+
+
+def _replaces(new: _Statement, old: _Statement) -> bool:
+    return replaces(new.meaning, old.meaning, same_speaker=new.speaker_id == old.speaker_id)
+
+
+def _restates(new: _Statement, old: _Statement) -> bool:
+    """Return whether the same person says the same with other values, and does not say that the old ones are wrong."""
+    one, other = new.meaning, old.meaning
+    return (
+        new.speaker_id == old.speaker_id
+        and bool(one.topics)
+        and (one.topics, one.names, one.negated) == (other.topics, other.names, other.negated)
+        and bool(one.values - other.values and other.values - one.values)
+    )
+
+
+def _is_later(new: RankedPassage, old: RankedPassage) -> bool:
+    if new.ref is not None and old.ref is not None and new.ref.session_id == old.ref.session_id:
+        return new.ref.seq > old.ref.seq
+    return new.passage.at > old.passage.at
+
+
+def _statements(passage: Passage, search_terms: SearchTerms) -> tuple[_Statement, ...]:
+    """Return what a turn says about the query, without questions: its sentences with a term of the query.
+
+    An answer is about what its question is about ('Is the quiz still on Wednesday?' 'No, Sunday now.').
+    """
+    source, wanted = passage.source, search_terms.weights.keys()
+    if not isinstance(source, Turn):
+        return ()
+    question = question_before(passage)
+    asked = None if question is None or wanted.isdisjoint(terms(text_of(question))) else meaning(text_of(question))
+    said = [(part.speaker_id, sentence) for part in source.parts for sentence in sentences(part.text)]
+    if asked is None:
+        # Reading the terms of each sentence takes time, and most turns have only one.
+        if wanted.isdisjoint(passage.own_terms):
+            return ()
+        said = [each for each in said if len(said) == 1 or not wanted.isdisjoint(terms(each[1]))]
+    found: list[_Statement] = []
+    for speaker_id, sentence in said:
+        told = meaning(sentence)
+        if asked is not None and told.announces:
+            told = replace(told, topics=told.topics | asked.topics, names=told.names | asked.names)
+        if not told.asks:
+            found.append(_Statement(speaker_id, told))
+    return tuple(found)
+
+
+def _taken_back_at(old: RankedPassage, reader: _Reader) -> Seq | None:
+    """Return the turn just after `old` in which the same person takes it back without repeating its subject."""
+    told = reader.statements(old)
+    for turn in old.passage.around:
+        if old.ref is None or not old.ref.seq < turn.seq <= old.ref.seq + _TAKEN_BACK_WITHIN or not _is_spoken(turn):
+            continue
+        for part in turn.parts:
+            own = [each.meaning for each in told if each.speaker_id == part.speaker_id]
+            if own and len(part.text) <= _TAKES_BACK_CHARS:
+                said = meaning(part.text)
+                if any(_takes_back(said, each) for each in own):
+                    return turn.seq
+    return None
+
+
+def _takes_back(new: Meaning, old: Meaning) -> bool:
+    """Return whether a statement gives another value and says nothing about another thing."""
+    values = new.values | new.names
+    return new.announces and not new.asks and not new.topics - old.topics and bool(values - old.values - old.names)

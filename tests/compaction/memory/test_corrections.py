@@ -1,0 +1,182 @@
+"""Which of the found turns correct which others, and that what holds comes first."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.memory.passage import Passage, PassageId
+from compaction.memory.query import SearchTerms, choose_terms, fuse_rankings, parse_query
+from compaction.memory.recall import TurnRef, rank_hits
+from compaction.model import Seq
+from tests.compaction.memory.corrected_statements import KEPT, REPLACED, RESTATED
+from tests.compaction.memory.recall_index_contract import EVENING, turn
+from tests.compaction.memory.test_recall import told
+
+
+@pytest.mark.parametrize(("old", "new", "question"), REPLACED)
+def test_the_value_that_holds_comes_first(old: str, new: str, question: str) -> None:
+    """In all 26 cases the current value comes before the old one, although the old one was found first. The old one is
+    marked as superseded.
+    """
+    found = told(turn(3, old), turn(90, new), query=question)
+    assert [each.seq for each in found] == [90, 3]
+    assert found[1].superseded_by == TurnRef(EVENING, Seq(90))
+    assert found[0].supersedes == (TurnRef(EVENING, Seq(3)),)
+    assert found[0].superseded_by is None
+
+
+def test_a_chain_of_corrections_leads_to_its_end() -> None:
+    """Of three values the last one comes first, and the other two are marked as superseded by it."""
+    codes = [turn(at, f"The gate code is {code} now.") for at, code in ((3, 4411), (40, 7702), (80, 9090))]
+    found = told(*codes, query="gate code")
+    assert found[0].seq == 80
+    assert {each.superseded_by for each in found[1:]} == {TurnRef(EVENING, Seq(80))}
+    assert set(found[0].supersedes) == {TurnRef(EVENING, Seq(3)), TurnRef(EVENING, Seq(40))}
+
+
+def test_what_folding_knew_to_be_corrected_is_behind() -> None:
+    """If the words do not show a correction, the fact that folding stored does. The correction takes the rank of the
+    passage that it replaces.
+    """
+    old = Passage(
+        PassageId(1), EVENING, turn(3, "Wei is our driver."), frozenset({"wei", "driver"}), replaced_by=Seq(9)
+    )
+    new = Passage(PassageId(2), EVENING, turn(9, "It falls to Noor."), frozenset({"fall", "noor"}))
+    asked = parse_query("driver")
+    choice = choose_terms(asked, {"driver": 1}, 9)
+    found = rank_hits(asked, choice, [old, new], fuse_rankings([(1.0, [old.id])]), limit=5)
+    assert [each.seq for each in found] == [9, 3]
+
+
+def test_what_is_taken_back_at_once_is_shown_with_its_correction() -> None:
+    """A correction right after a statement, such as 'No wait, I meant Friday', is in the quote and marks the statement
+    as superseded.
+    """
+    around = (turn(3, "The picnic is on Saturday."), turn(4, "Nice.", "Bob"), turn(5, "No wait, I meant Friday."))
+    passage = Passage(PassageId(1), EVENING, around[0], frozenset({"picnic", "saturdai"}), frozenset(), around)
+    (found,) = rank_hits(
+        parse_query("picnic"), SearchTerms(("picnic",), {"picnic": 1.0}), [passage], {passage.id: 1.0}, limit=5
+    )
+    assert found.superseded_by == TurnRef(EVENING, Seq(5))
+    assert found.turns == around
+
+
+@pytest.mark.parametrize("answer", ["No, it is Sunday now.", "Not any more, Sunday."])
+def test_an_answer_corrects_what_its_question_names(answer: str) -> None:
+    """An answer is judged together with its question: 'No, Sunday now' alone does not say what is on Sunday."""
+    old = turn(3, "The quiz is on Wednesday.")
+    talk = (turn(40, "Is the quiz still on Wednesday?", "Bob"), turn(41, answer))
+    passages = [
+        Passage(PassageId(1), EVENING, old, frozenset({"quiz", "wednesdai"}), frozenset(), (old,)),
+        Passage(PassageId(2), EVENING, talk[1], frozenset({"sundai"}), frozenset({"quiz", "wednesdai"}), talk),
+    ]
+    scores = fuse_rankings([(1.0, [each.id for each in passages])])
+    found = rank_hits(
+        parse_query("When is the quiz?"), SearchTerms(("quiz",), {"quiz": 1.0}), passages, scores, limit=5
+    )
+    assert [each.seq for each in found] == [41, 3]
+    assert found[0].turns == talk
+    assert found[1].superseded_by == TurnRef(EVENING, Seq(41))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Is the quiz still on Wednesday?", "Yes, Wednesday."),
+        ("Is the quiz still on Wednesday?", "Sunday is my birthday, by the way, and you are all invited to the lake."),
+        ("Is the match on Wednesday?", "No, on Sunday."),
+        ("Is the quiz hard?", "Seven out of ten."),
+    ],
+)
+def test_an_answer_about_something_else_corrects_nothing(question: str, answer: str) -> None:
+    """A yes, a change of subject, a question about another subject and an answer to something else do not correct the
+    statement.
+    """
+    old = turn(3, "The quiz is on Wednesday.")
+    talk = (turn(40, question, "Bob"), turn(41, answer))
+    passages = [
+        Passage(PassageId(1), EVENING, old, frozenset({"quiz", "wednesdai"}), frozenset(), (old,)),
+        Passage(PassageId(2), EVENING, talk[0], frozenset({"quiz", "match"}), frozenset({"quiz"}), talk),
+        Passage(PassageId(3), EVENING, talk[1], frozenset({"sundai"}), frozenset({"quiz"}), talk),
+    ]
+    asked = parse_query("When is the quiz?")
+    scores = fuse_rankings([(1.0, [each.id for each in passages])])
+    found = rank_hits(asked, SearchTerms(("quiz",), {"quiz": 1.0}), passages, scores, limit=5)
+    assert found[0].seq == 3
+    assert found[0].superseded_by is None
+
+
+def test_a_quote_shows_no_line_that_was_corrected() -> None:
+    """A neighbouring turn that was superseded is left out of the quote of a result."""
+    old, other = turn(3, "The gate code is 4411.", "Ada"), turn(4, "The gate is rusty.", "Bob")
+    new = turn(50, "The gate code is 7702 now.")
+    passages = [
+        Passage(PassageId(1), EVENING, old, frozenset({"gate", "code"}), frozenset(), (old, other)),
+        Passage(PassageId(2), EVENING, other, frozenset({"gate", "rusti"}), frozenset({"code"}), (old, other)),
+        Passage(PassageId(3), EVENING, new, frozenset({"gate", "code"}), frozenset(), (new,)),
+    ]
+    choice = SearchTerms(("gate", "code"), {"gate": 1.0, "code": 1.0})
+    found = rank_hits(
+        parse_query("gate code"), choice, passages, fuse_rankings([(1.0, [each.id for each in passages])]), limit=5
+    )
+    assert [each.seq for each in found] == [50, 3, 4]
+    assert found[2].turns == (other,)
+
+
+@pytest.mark.parametrize(("old", "new", "question"), RESTATED)
+def test_of_two_values_the_later_comes_first(old: str, new: str, question: str) -> None:
+    """If a person says the same with another value, the later statement comes first, and neither is marked."""
+    found = told(turn(3, old), turn(90, new), query=question)
+    assert [(each.seq, each.superseded_by) for each in found] == [(90, None), (3, None)]
+
+
+@pytest.mark.parametrize(("old", "new"), KEPT)
+def test_what_merely_follows_corrects_nothing(old: str, new: str) -> None:
+    """A statement that adds something, asks, or is about another thing does not mark the earlier one."""
+    found = told(turn(3, old), turn(90, new), query=old)
+    assert [each.superseded_by for each in found] == [None] * len(found)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([each for pair in REPLACED[:8] for each in pair[:2]]), st.sampled_from(["Ada", "Bob"])
+        ),
+        max_size=14,
+    ),
+    st.randoms(),
+)
+def test_whatever_was_found_the_old_follows_what_holds(said: list[tuple[str, str]], rng: object) -> None:
+    """For any talk and any ranking, no result comes twice, scores descend, and a superseded result comes after the one
+    that replaces it.
+    """
+    turns = [turn(3 * at, text, speaker) for at, (text, speaker) in enumerate(said)]
+    order = list(range(len(turns)))
+    rng.shuffle(order)  # type: ignore[attr-defined]
+    found = told(*turns, query="gate code Saturday password lemonade", order=order)
+    seqs = [each.seq for each in found]
+    assert len(set(seqs)) == len(seqs)
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    for at, each in enumerate(found):
+        by = each.superseded_by
+        if by is not None and by.seq in seqs:
+            assert seqs.index(by.seq) < at
+            assert each.seq is not None
+            assert by.seq > each.seq
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_what_holds_is_first_if_the_old_was_said_twice(order: tuple[int, ...]) -> None:
+    """A value that was named twice and then corrected by somebody else comes after the correction."""
+    said = (
+        ("The gate code is 7702 now.", "Ada"),
+        ("The gate code is 4411.", "Ada"),
+        ("The gate code is 7702 now.", "Bob"),
+    )
+    turns = [turn(3 * at, text, speaker) for at, (text, speaker) in enumerate(said)]
+    found = [each.seq for each in told(*turns, query="gate code", order=list(order))]
+    assert found.index(Seq(6)) < found.index(Seq(3))
