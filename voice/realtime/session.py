@@ -33,6 +33,7 @@ from voice.realtime.effects import (
 )
 from voice.realtime.error_messages import error_for_code, translate_error
 from voice.realtime.failure_budget import FailureBudget
+from voice.realtime.pending_inputs import PendingInputs
 from voice.realtime.port import (
     REALTIME_RATE_HZ,
     InputTranscript,
@@ -43,6 +44,7 @@ from voice.realtime.port import (
 )
 from voice.realtime.protocol import RealtimeProtocol
 from voice.realtime.reply_queue import REPLY_PIECES, ReplyQueue
+from voice.realtime.tool_calls import tool_output
 from voice.realtime.wire import SessionConfiguration, label_ids
 from voice.speaking.resample import resample
 
@@ -59,8 +61,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Shorter than the reply's timeout, so that the model can still say that it could not find out.
-TOOL_TIMEOUT_S = 5.0
 # A connection that lasted this long counts as good, even if nobody spoke.
 PROVEN_S = 60.0
 # Seconds to wait before the next attempt, after the first, second … failure in a row.
@@ -132,7 +132,7 @@ class RealtimeSession:
         self._run_tool = run_tool
         self._protocol = RealtimeProtocol(SessionConfiguration(settings.voice, settings.transcription_model, language))
         self._connection: RealtimeConnection | None = None
-        self._hearing: dict[int, asyncio.Future[InputTranscribed]] = {}
+        self._inputs = PendingInputs()
         self._pieces: ReplyQueue | None = None
         # How often too much waited to be sent, and how many replies were cut off because they were too long.
         self._overflows = 0
@@ -166,15 +166,13 @@ class RealtimeSession:
         """See `Realtime.send_audio`."""
         self._refuse_when_failed()
         input_id, events = self._protocol.send_audio(resample(pcm, LISTEN_RATE_HZ, REALTIME_RATE_HZ), speakers=speakers)
-        heard: asyncio.Future[InputTranscribed] = asyncio.get_running_loop().create_future()
-        self._hearing[input_id] = heard
+        self._inputs.add(input_id)
         self._send(events)
-        return self._heard(input_id, heard)
+        return self._transcript(input_id)
 
-    async def _heard(self, input_id: int, heard: asyncio.Future[InputTranscribed]) -> InputTranscript:
+    async def _transcript(self, input_id: int) -> InputTranscript:
         try:
-            async with asyncio.timeout(self._limits.hear_timeout_s):
-                found = await heard
+            found = await self._inputs.wait(input_id, within_s=self._limits.hear_timeout_s)
         except TimeoutError as exc:
             item_id = self._protocol.drop_input(input_id)
             if item_id is None:
@@ -183,7 +181,6 @@ class RealtimeSession:
             found = InputTranscribed(input_id, item_id, None)
         finally:
             self._protocol.drop_input(input_id)
-            self._hearing.pop(input_id, None)
         return InputTranscript(found.text, label_ids(input_id, found.item_id) if found.item_id else ())
 
     async def reply(self) -> AsyncGenerator[ReplyPiece, None]:
@@ -311,9 +308,7 @@ class RealtimeSession:
                     self._send([event])
                 case InputTranscribed():
                     self._failure_budget.record_transcription()
-                    heard = self._hearing.get(effect.input_id)
-                    if heard is not None and not heard.done():
-                        heard.set_result(effect)
+                    self._inputs.resolve(effect)
                 case AudioDelta(item_id, pcm):
                     self._hand_on(ReplyPiece(item_id, pcm=pcm))
                 case TextDelta(item_id, words):
@@ -362,17 +357,7 @@ class RealtimeSession:
             self._connection.start(self._call(call), f"realtime-tool-{call.name}")
 
     async def _call(self, call: RealtimeToolCall) -> None:
-        output = "There is no such tool."
-        if self._run_tool is not None:
-            try:
-                async with asyncio.timeout(TOOL_TIMEOUT_S):
-                    output = await self._run_tool(call)
-            except TimeoutError:
-                output = "The tool took too long."
-            except Exception as error:  # noqa: BLE001 - a tool's failure is told to the model, not to the room
-                log.warning("realtime_tool_failed", tool=call.name, error_class=type(error).__name__)
-                output = "The tool failed."
-        self._send(self._protocol.tool_output(call.call_id, output))
+        self._send(self._protocol.tool_output(call.call_id, await tool_output(call, self._run_tool)))
 
     # -- failing ---------------------------------------------------------------------------------------------
 
@@ -409,9 +394,7 @@ class RealtimeSession:
         log.error(
             "realtime_given_up", problem=error, failures=self._failure_budget.failures, lasting=not error.retryable
         )
-        for heard in self._hearing.values():
-            if not heard.done():
-                heard.set_exception(RealtimeError("{why}", why=error, retryable=False))
+        self._inputs.fail(RealtimeError("{why}", why=error, retryable=False))
         self._hand_on(ResponseEnded(ResponseStatus.FAILED, GIVEN_UP))
         self._protocol.reset()
         if self._connection is not None:
