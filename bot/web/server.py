@@ -45,6 +45,7 @@ _HEAD_BYTES: Final = 8_190
 SHARE_PATH: Final = "/share"
 _FILES: Final = {
     SHARE_PATH: ("share.html", "text/html"),
+    "/page/base.css": ("base.css", "text/css"),
     "/share/share.css": ("share.css", "text/css"),
     "/share/share.js": ("share.js", "text/javascript"),
     "/share/view.js": ("view.js", "text/javascript"),

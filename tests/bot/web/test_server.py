@@ -168,6 +168,7 @@ async def page() -> AsyncIterator[Page]:
     ("path", "kind"),
     [
         ("/share", "text/html"),
+        ("/page/base.css", "text/css"),
         ("/share/share.css", "text/css"),
         ("/share/share.js", "text/javascript"),
         ("/share/view.js", "text/javascript"),
