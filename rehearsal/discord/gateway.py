@@ -1,22 +1,20 @@
 """The main gateway. Bots identify here, receive the guild and its events, and ask for voice (op 4).
 
 The gateway sends an event for each change in `GuildState`. A session of one shard gets those of its guilds only. A
-session whose websocket broke can be resumed for a while (op 6). A session that was closed on purpose ends, and its bot
-leaves voice.
+session whose websocket broke can be resumed for a while (op 6), also beside a new one of the same bot. A session that
+was closed on purpose ends. A bot's voice state belongs to the session that asked for it last, and ends with it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections import deque
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from rehearsal.discord import payloads
+from rehearsal.discord.gateway_session import GatewaySession
 from rehearsal.discord.guild_state import VoiceCredentials
 from rehearsal.errors import LocalDiscordError
 
@@ -29,19 +27,17 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-_DISPATCH, _HEARTBEAT, _IDENTIFY, _PRESENCE, _VOICE_STATE, _RESUME = 0, 1, 2, 3, 4, 6
+_HEARTBEAT, _IDENTIFY, _PRESENCE, _VOICE_STATE, _RESUME = 1, 2, 3, 4, 6
 _REQUEST_MEMBERS, _INVALID_SESSION, _HELLO, _HEARTBEAT_ACK = 8, 9, 10, 11
 _HEARTBEAT_INTERVAL_MS = 41_250
 # The delay before a heartbeat is acknowledged. discord.py stores the time of a heartbeat only after sending it, so an
 # immediate answer is compared with the heartbeat before and looks a whole interval late ("Can't keep up").
 _HEARTBEAT_ACK_DELAY_S = 0.02
-_REPLAYED_EVENTS = 500
-# Discord keeps a broken session for minutes. Here the session ends sooner, for rehearsals that kill the bot.
-RESUME_WINDOW_S = 10.0
+# Discord keeps a broken session, and its bot in voice, for some 40 seconds: it says so nowhere, but people who restart
+# bots see it (discord.js issue 3417). Here the session ends sooner, for rehearsals that kill the bot.
+MAIN_SESSION_S = 10.0
 _LEAVING_CODES = frozenset({1000, 1001})
 _INTENT_MESSAGE_CONTENT = 1 << 15
-# A guild's id holds its time of creation above these bits (Discord's reference, "Sharding").
-_SHARD_SHIFT = 22
 # How many sessions a bot may start in a day, and how many of them in five seconds.
 SESSION_STARTS, START_CONCURRENCY = 1000, 1
 
@@ -56,45 +52,11 @@ class GatewayCloseCode(IntEnum):
     INVALID_SHARD = 4010
 
 
-@dataclass(slots=True, eq=False)
-class GatewaySession:
-    """One bot's session. Between a disconnect and a resume it has no websocket."""
-
-    user_id: int
-    intents: int
-    connection: GatewayConnection | None
-    shard: tuple[int, int] = (0, 1)
-    id: str = field(default_factory=lambda: secrets.token_hex(16))
-    sequence: int = 0
-    expiry: asyncio.TimerHandle | None = None
-    _replay: deque[Json] = field(default_factory=lambda: deque(maxlen=_REPLAYED_EVENTS))
-
-    def sees(self, guild_id: int) -> bool:
-        """Return whether the guild belongs to the session's shard."""
-        number, count = self.shard
-        return (guild_id >> _SHARD_SHIFT) % count == number
-
-    def dispatch(self, event: str, data: object) -> None:
-        """Send an event, and keep it so that it can be sent again after a RESUME."""
-        self.sequence += 1
-        message = {"op": _DISPATCH, "s": self.sequence, "t": event, "d": data}
-        self._replay.append(message)
-        if self.connection is not None:
-            self.connection.send_json(message)
-
-    def resume(self, connection: GatewayConnection, after: int) -> None:
-        """Continue on a new websocket, and resend the events that came after the sequence number `after`."""
-        self.connection = connection
-        for message in self._replay:
-            if message["s"] > after:
-                connection.send_json(message)
-
-
 class Gateway:
     """One guild's gateway. Every change of a voice state goes through this class.
 
     `beside`: the gateway of another guild of the same Discord. The two share their sessions; only the first of them
-    gets messages from bots.
+    gets messages from bots. `main_session_s`: how long a session lives on after its websocket broke.
     """
 
     def __init__(
@@ -104,25 +66,27 @@ class Gateway:
         url: Callable[[], str],
         voice_endpoint: Callable[[], str],
         disconnect_voice: Callable[[int], None],
-        resume_window_s: float = RESUME_WINDOW_S,
+        main_session_s: float = MAIN_SESSION_S,
         beside: Gateway | None = None,
     ) -> None:
         self._state = state
         self._url = url
         self._voice_endpoint = voice_endpoint
         self._disconnect_voice = disconnect_voice
-        self._resume_window_s = resume_window_s
+        self._main_session_s = main_session_s
         self._sessions: dict[str, GatewaySession] = {} if beside is None else beside._sessions
         self._by_connection: dict[GatewayConnection, GatewaySession] = {} if beside is None else beside._by_connection
         self._guilds: list[Gateway] = [] if beside is None else beside._guilds
         self._guilds.append(self)
         self._starts: dict[int, int] = {} if beside is None else beside._starts
+        # The sessions to which the bots' voice states in the guild belong.
+        self._voice_sessions: dict[int, str] = {}
         # What GET /gateway/bot says.
         self.recommended_shards = 1
 
     def close(self) -> None:
         for session in self._sessions.values():
-            _stop_expiry(session)
+            session.stop_expiry()
 
     def online(self, user_id: int) -> bool:
         """Return whether the bot has a session with a websocket that sees the guild."""
@@ -141,11 +105,13 @@ class Gateway:
     # --- voice -------------------------------------------------------------------------------------------------
 
     def join(
-        self, user_id: int, channel_id: int, *, self_mute: bool = False, self_deaf: bool = False
+        self, user_id: int, channel_id: int, *, self_mute: bool = False, self_deaf: bool = False, anew: bool = False
     ) -> VoiceCredentials:
-        """Move a member into a voice channel, send the events, and return new credentials."""
+        """Move a member into a voice channel, send the events, and return new credentials. `anew`: with another voice
+        session, also in the same channel.
+        """
         before = self._state.voice_channel_of(user_id)
-        state = self._state.enter_voice(user_id, channel_id, self_mute=self_mute, self_deaf=self_deaf)
+        state = self._state.enter_voice(user_id, channel_id, self_mute=self_mute, self_deaf=self_deaf, anew=anew)
         if before is not None and before != channel_id:
             self._disconnect_voice(user_id)
         self.broadcast("VOICE_STATE_UPDATE", state)
@@ -154,6 +120,7 @@ class Gateway:
     def leave(self, user_id: int, *, told: bool = True) -> bool:
         """Remove a member from voice and send the event (if `told`); return False if the member was in no channel."""
         state = self._state.leave_voice(user_id)
+        self._voice_sessions.pop(user_id, None)
         if state is None:
             return False
         if told:
@@ -170,7 +137,7 @@ class Gateway:
     def invalidate(self, user_id: int, *, stays_in_voice: bool) -> None:
         """End a bot's sessions so that they cannot be resumed (op 9); its client identifies again."""
         for session in [each for each in self._sessions.values() if each.user_id == user_id]:
-            _stop_expiry(session)
+            session.stop_expiry()
             del self._sessions[session.id]
             connection, session.connection = session.connection, None
             if connection is not None:
@@ -253,7 +220,7 @@ class Gateway:
         if connection.close_code in _LEAVING_CODES and not connection.closed_by_us:
             self._end(session)
         else:
-            session.expiry = asyncio.get_running_loop().call_later(self._resume_window_s, self._end, session)
+            session.expiry = asyncio.get_running_loop().call_later(self._main_session_s, self._end, session)
 
     # --- helpers -----------------------------------------------------------------------------------------------
 
@@ -267,10 +234,6 @@ class Gateway:
             connection.close(GatewayCloseCode.INVALID_SHARD, "Invalid shard.")
             return
         self._starts[bot_id] = self._starts.get(bot_id, 0) + 1
-        # The bot's process may have died and started again, so its old sessions without a websocket end first.
-        for former in [each for each in self._sessions.values() if (each.user_id, each.shard) == (bot_id, shard)]:
-            if former.connection is None:
-                self._end(former)
         intents = data.get("intents")
         session = GatewaySession(
             user_id=bot_id, intents=intents if isinstance(intents, int) else 0, connection=connection, shard=shard
@@ -307,7 +270,7 @@ class Gateway:
         if former is not None:
             self._by_connection.pop(former, None)
             former.abort()
-        _stop_expiry(session)
+        session.stop_expiry()
         self._by_connection[connection] = session
         after = data.get("seq")
         session.resume(connection, after if isinstance(after, int) else 0)
@@ -327,7 +290,8 @@ class Gateway:
             self.leave(session.user_id)
             return
         state = self._state.voice_state(session.user_id)
-        stays = state is not None and state["channel_id"] == str(wanted)
+        former = self._voice_sessions.get(session.user_id, session.id)
+        stays = state is not None and state["channel_id"] == str(wanted) and former == session.id
         flags_change = state is not None and (state["self_mute"], state["self_deaf"]) != (mute, deaf)
         try:
             if stays and flags_change:
@@ -335,7 +299,9 @@ class Gateway:
                 self.broadcast("VOICE_STATE_UPDATE", changed)
             else:
                 # This also runs when the bot is already in that channel, because clients rejoin in this way.
-                self.join(session.user_id, int(wanted), self_mute=mute, self_deaf=deaf)
+                anew = former != session.id
+                self.join(session.user_id, int(wanted), self_mute=mute, self_deaf=deaf, anew=anew)
+            self._voice_sessions[session.user_id] = session.id
         except (LocalDiscordError, ValueError, TypeError) as error:
             _log.warning("voice_request_ignored", user_id=session.user_id, reason=str(error))
 
@@ -363,13 +329,18 @@ class Gateway:
         session.dispatch("GUILD_MEMBERS_CHUNK", chunk)
 
     def _end(self, session: GatewaySession) -> None:
-        _stop_expiry(session)
+        session.stop_expiry()
         self._sessions.pop(session.id, None)
         for guild in self._guilds:
-            if session.sees(guild._state.guild.id) and not any(
-                each.user_id == session.user_id for each in guild._seeing()
-            ):
+            if session.sees(guild._state.guild.id) and guild._voice_ends_with(session):
                 guild.leave(session.user_id)
+
+    def _voice_ends_with(self, session: GatewaySession) -> bool:
+        """Return whether the bot's voice state belongs to a session that is over, or to none and no other is left."""
+        owner = self._voice_sessions.get(session.user_id)
+        if owner is not None:
+            return owner == session.id
+        return not any(each.user_id == session.user_id for each in self._seeing())
 
 
 def bot_of_token(state: GuildState, token: object) -> int | None:
@@ -390,9 +361,3 @@ def _shard(asked: object) -> tuple[int, int] | None:
         return None
     number, count = asked
     return (number, count) if 0 <= number < count else None
-
-
-def _stop_expiry(session: GatewaySession) -> None:
-    if session.expiry is not None:
-        session.expiry.cancel()
-        session.expiry = None

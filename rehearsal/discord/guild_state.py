@@ -111,18 +111,20 @@ class GuildState:
 
     # --- voice -------------------------------------------------------------------------------------------------
 
-    def enter_voice(self, user_id: int, channel_id: int, *, self_mute: bool = False, self_deaf: bool = False) -> Json:
+    def enter_voice(
+        self, user_id: int, channel_id: int, *, self_mute: bool = False, self_deaf: bool = False, anew: bool = False
+    ) -> Json:
         """Move a member into a voice channel and return the voice state.
 
-        A member who enters the same channel again keeps the session id. Raises `LocalDiscordError` for an unknown
-        member, or for a channel that is not a voice channel.
+        A member who enters the same channel again keeps the session id, unless `anew`. Raises `LocalDiscordError` for
+        an unknown member, or for a channel that is not a voice channel.
         """
         if not self.guild.is_voice(channel_id):
             known = ", ".join(str(channel.id) for channel in self.guild.voice_channels)
             raise LocalDiscordError(f"Channel {channel_id} is not a voice channel. The voice channels are {known}.")
         old = self._voice_states.get(user_id)
         stays = old is not None and old["channel_id"] == str(channel_id)
-        session_id = old["session_id"] if old is not None and stays else secrets.token_hex(16)
+        session_id = old["session_id"] if old is not None and stays and not anew else secrets.token_hex(16)
         state = self._voice_state(user_id, channel_id, session_id, self_mute=self_mute, self_deaf=self_deaf)
         if self.guild.is_stage(channel_id):
             # A member enters a stage as part of the audience.

@@ -18,7 +18,7 @@ from rehearsal.discord.connection import WebsocketServer
 from rehearsal.discord.control import PREFIX, ControlApi
 from rehearsal.discord.faults import FaultInjector
 from rehearsal.discord.forwarder import Forwarder
-from rehearsal.discord.gateway import Gateway
+from rehearsal.discord.gateway import MAIN_SESSION_S, Gateway
 from rehearsal.discord.guild import GuildSpec
 from rehearsal.discord.guild_state import GuildState, PostedMessage, VoiceCredentials
 from rehearsal.discord.interactions import REPLY_TIMEOUT_S, RESPONSE_TIMEOUT_S, InteractionResult, Interactions
@@ -49,8 +49,9 @@ class LocalDiscord:
     `http_port` is for REST, the gateway and the control API, `voice_port` for the voice websocket (TLS), `media_port`
     for UDP; 0 takes a free port. `network` may be changed at any time, and `seed` makes its effects repeatable.
     `response_timeout_s`: how long a bot may take to answer a command. `resume_window_s`: how long a voice session can
-    be resumed after its websocket broke. `beside`: another guild, which has started already; the two are one Discord,
-    with the REST API, gateway and certificate of the first. Raises `LocalDiscordError` when a port is taken.
+    be resumed after its websocket broke. `main_session_s`: how long a bot's main session, and with it the bot's voice
+    state, lives on after its websocket broke. `beside`: another guild, which has started already; the two are one
+    Discord, with the REST API, gateway and certificate of the first. Raises `LocalDiscordError` when a port is taken.
 
     *Ownership*: sockets, timers and the certificate's directory (unless one is given) belong to this object.
     """
@@ -67,6 +68,7 @@ class LocalDiscord:
         seed: int = 0,
         response_timeout_s: float = RESPONSE_TIMEOUT_S,
         resume_window_s: float = RESUME_WINDOW_S,
+        main_session_s: float = MAIN_SESSION_S,
         beside: LocalDiscord | None = None,
     ) -> None:
         self._beside = beside
@@ -83,6 +85,7 @@ class LocalDiscord:
             url=lambda: self.gateway_url,
             voice_endpoint=lambda: self.voice_endpoint,
             disconnect_voice=self._voice.disconnect,
+            main_session_s=main_session_s,
             beside=None if beside is None else beside._gateway,
         )
         self._interactions = Interactions(self._state, self._gateway, response_timeout_s=response_timeout_s)

@@ -102,19 +102,45 @@ async def test_a_broken_session_resumes_with_what_it_missed() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_bot_that_comes_back_afresh_is_out_of_voice_first() -> None:
-    """The voice state of a killed process ends when the next process identifies."""
-    async with LocalDiscord() as local:
+async def test_the_voice_state_of_a_killed_process_ends_with_its_main_session() -> None:
+    """The next process finds it in GUILD_CREATE. Once the old session has timed out, the new one is told that the bot
+    has left.
+    """
+    async with LocalDiscord(main_session_s=0.2) as local:
         async with bare_gateway(local) as gateway:
             await _log_in(gateway)
             await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
             await _event(gateway, "VOICE_SERVER_UPDATE")
-            await gateway.websocket.close(code=4000)
-        await until(lambda: not any(member["online"] for member in local.status()["members"]), "the break")
-        assert local.status()["voice_states"]
+            (before,) = local.status()["voice_states"]
+            gateway.kill()
+        async with bare_gateway(local) as gateway:
+            await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": 0})
+            created = await _event(gateway, "GUILD_CREATE")
+            assert created["voice_states"] == [before]
+            left = await _event(gateway, "VOICE_STATE_UPDATE")
+            assert (left["channel_id"], left["session_id"]) == (None, before["session_id"])
+            assert local.status()["voice_states"] == []
+
+
+@pytest.mark.asyncio
+async def test_a_voice_state_that_a_new_main_session_asks_for_stays() -> None:
+    """It belongs to the new session then, with another voice session, and the end of the old one changes nothing."""
+    async with LocalDiscord(main_session_s=0.2) as local:
         async with bare_gateway(local) as gateway:
             await _log_in(gateway)
-            assert local.status()["voice_states"] == []
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+            (before,) = local.status()["voice_states"]
+            gateway.kill()
+        await until(lambda: not any(member["online"] for member in local.status()["members"]), "the break")
+        async with bare_gateway(local) as gateway:
+            await _log_in(gateway)
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+            (after,) = local.status()["voice_states"]
+            assert after["session_id"] != before["session_id"]
+            await until(lambda: len(local._gateway._sessions) == 1, "the end of the old session")
+            assert local.status()["voice_states"] == [after]
 
 
 @pytest.mark.asyncio
