@@ -57,6 +57,7 @@ from bot.wiring.monitoring import open_monitoring
 from bot.wiring.process_parts import ProcessParts, open_stores
 from bot.wiring.recipients import recipients
 from bot.wiring.recollection import open_language_models, recollection_of, watch_model
+from bot.wiring.room_adoption import take_rooms_back
 from bot.wiring.room_processes import open_room_processes
 from bot.wiring.screens import open_pages, open_screens
 from bot.wiring.services import open_room_models, room_services
@@ -78,7 +79,7 @@ if TYPE_CHECKING:
     from bot.store.sessions import Sessions
     from bot.web.server import WebServer
     from bot.wiring.process_parts import Stores
-    from bot.wiring.room_processes import RoomStart
+    from bot.wiring.room_processes import RemoteRooms, RoomStart
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
     from voice.endpoint import Endpoint
@@ -179,6 +180,7 @@ async def running_bot(
         metrics.add_queue(lambda: dashboard.live.queue)
         metronome: Metronome | None = None
         places: ServedPlaces | None = None
+        remote: RemoteRooms | None = None
         if rooms is None:
             services = room_services(
                 parts,
@@ -205,7 +207,7 @@ async def running_bot(
                 return client.main_gateway(place)
 
             places = ServedPlaces(gateway_of, clock=clock)
-            make_room = await open_room_processes(
+            remote = await open_room_processes(
                 stack,
                 settings,
                 stores,
@@ -219,7 +221,9 @@ async def running_bot(
                 serve=places.serve,
                 screens=remote_screens,
             )
-            supervisor = RoomSupervisor(make_room, clock=clock, servers=stores.servers, left_behind=places.left_behind)
+            supervisor = RoomSupervisor(
+                remote.make, clock=clock, servers=stores.servers, left_behind=places.left_behind
+            )
         health.add_fault_check(supervisor.faults)
         voice_commands = VoiceCommands(voices, stores.servers, supervisor, speech_to_speech=settings.realtime.enabled)
         catch_up = CatchUp(readable.reader, readable.digests, now=clock.now)
@@ -272,6 +276,8 @@ async def running_bot(
         await stack.enter_async_context(recaps.running(client.place))
         # Entered after the client, so that rooms end while the client is still connected.
         await stack.enter_async_context(supervisor)
+        if rejoin and remote is not None:
+            await take_rooms_back(remote, client, supervisor, stores.sessions, stores.database, shards)
         if rejoin:
             await _rejoin(client, supervisor, stores.sessions, shards)
         stack.enter_context(low_latency_interpreter())
@@ -371,6 +377,9 @@ async def _rejoin(client: RoomtoneClient, supervisor: RoomSupervisor, sessions: 
     """
     for session in await sessions.unfinished(resume_within_s=RESUME_WITHIN_S):
         if session.guild_id is None or session.channel_id is None or not shards.serves(session.guild_id):
+            continue
+        if supervisor.place_of(session.guild_id) is not None:
+            # It was taken back, or somebody has called the bot meanwhile.
             continue
         if not await client.admission.serves(session.guild_id):
             log.info("session_not_resumed", session_id=session.id, reason="guild_not_served")

@@ -7,6 +7,7 @@ import os
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,9 +45,9 @@ async def _run(
     from bot.cli.run import STOP_WITHIN_S, pool_of
     from bot.cli.signals import stop_on_signals
     from bot.cluster.address import read_token
-    from bot.remote.link_token import read_link_token
+    from bot.remote.link_file import read_link
     from bot.wiring.room_process import GatewayAddress, run_room_process
-    from bot.wiring.room_processes import token_file
+    from bot.wiring.room_processes import link_file
     from bot.wiring.settings import BotSettings
 
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
@@ -56,10 +57,11 @@ async def _run(
         stop_on_signals(stop, within_s=STOP_WITHIN_S),
         _stop_without_parent(stop, watches=bool(machine)),
     ):
-        token = read_token(cluster_folder(settings)) if machine else read_link_token(token_file(parts))
+        find_again = None if machine else partial(read_link, link_file(parts))
+        token = read_token(cluster_folder(settings)) if find_again is None else find_again().token
         reason = await run_room_process(
             parts,
-            GatewayAddress(gateway, token, run, machine, elsewhere),
+            GatewayAddress(gateway, token, run, machine, elsewhere, find_again),
             stop=stop,
             zone=local_zone(),
             pool=pool_of(settings, cluster),

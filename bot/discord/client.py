@@ -254,6 +254,12 @@ class RoomtoneClient(discord.Client):
             )
         return None
 
+    def bot_channel(self, guild_id: int) -> int | None:
+        """Return the voice channel in which Discord shows the bot on a server; None: it is in none."""
+        guild = self.get_guild(guild_id)
+        voice = None if guild is None else guild.me.voice
+        return None if voice is None or voice.channel is None else voice.channel.id
+
     def main_gateway(self, place: Place) -> MainGateway:
         """Return a place's channel at the main gateway, for a voice connection of another process. Raises `LinkError`
         if the channel is gone.

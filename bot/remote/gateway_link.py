@@ -11,6 +11,7 @@ import aiohttp
 import structlog
 from yarl import URL
 
+from bot.errors import SetupError
 from bot.remote.address import LOOPBACK
 from bot.remote.handlers import Handlers
 from bot.remote.hello import (
@@ -27,7 +28,7 @@ from bot.remote.link import AWAY, HEARTBEAT_S, MessageLink
 from bot.remote.link_encryption import room_encryption
 from bot.remote.messages import MOST_BYTES
 from bot.remote.streams import STREAM_PATH, TICKET
-from bot.remote.wire_error import OtherProcessError
+from bot.remote.wire_error import NotYetError, OtherProcessError
 
 if TYPE_CHECKING:
     import ssl
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from bot.remote.hello import RoomIdentity
+    from bot.remote.link_file import LinkAddress
     from bot.remote.messages import AnswerT, Notice, Request
 
 log = structlog.get_logger()
@@ -44,6 +46,8 @@ OPEN_WITHIN_S = 10.0
 # Between two attempts; doubled up to the longest. A gateway process that is started again is there after seconds.
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 2.0
+# Once it is there and says that it is not ready yet.
+NOT_YET_PAUSE_S = 0.4
 _UNAUTHORIZED = 401
 
 
@@ -59,14 +63,24 @@ class GatewayLink:
     """The link of one room. Implements `Peer`. An async context manager; register handlers before entering it.
 
     `url`: of a gateway process on this machine (`ws:`), which gets the token, or on another one (`wss:`), to which the
-    token is proved and not sent. `room`: who introduces itself; set it anew when it is known which room it is. Entering
+    token is proved and not sent. `room`: who introduces itself; set it anew when it is known which room it is.
+    `find_again`: returns where the gateway process is now, for further attempts; None: it stays where it is. Entering
     raises `RoomRefusedError`, or `OtherProcessError` if the gateway process cannot be reached; making it raises
     `SetupError` for a token that could be guessed.
     """
 
-    def __init__(self, url: str, token: str, room: RoomIdentity, *, heartbeat_s: float = HEARTBEAT_S) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        room: RoomIdentity,
+        *,
+        find_again: Callable[[], LinkAddress] | None = None,
+        heartbeat_s: float = HEARTBEAT_S,
+    ) -> None:
         self.room = room
-        self._url = url
+        self._find_again = find_again
+        self._url, self._token = url, token
         self._headers, self._tls = _access(URL(url), token)
         self._heartbeat_s = heartbeat_s
         self._handlers = Handlers()
@@ -147,6 +161,8 @@ class GatewayLink:
                     log.error("gateway_link_refused", problem=error)  # noqa: TRY400 - no crash
                     self._refused.set_result(error)
                     return
+                except NotYetError:
+                    pause_s = min(pause_s, NOT_YET_PAUSE_S)
                 except (OtherProcessError, aiohttp.ClientError, OSError, TimeoutError) as error:
                     log.info("gateway_not_reached", error_class=type(error).__name__)
                 except Exception:
@@ -154,6 +170,22 @@ class GatewayLink:
                     log.exception("gateway_link_failed")
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                self._look_again()
+
+    def _look_again(self) -> bool:
+        """Find out where the gateway process is now, and return whether that has changed."""
+        if self._find_again is None:
+            return False
+        try:
+            found = self._find_again()
+        except SetupError as error:
+            log.warning("gateway_not_found", problem=error)
+            return False
+        if (found.url, found.token) == (self._url, self._token):
+            return False
+        self._url, self._token = found.url, found.token
+        self._headers, self._tls = _access(URL(found.url), found.token)
+        return True
 
     @asynccontextmanager
     async def stream(self, ticket: str, *, most_bytes: int) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
@@ -185,6 +217,9 @@ class GatewayLink:
             socket = await self._connect(session, URL(self._url), {}, MOST_BYTES)
         except aiohttp.WSServerHandshakeError as error:
             if error.status == _UNAUTHORIZED:
+                if self._look_again():
+                    # It was started again in this moment.
+                    raise OtherProcessError(AWAY) from error
                 raise RoomRefusedError(WRONG_TOKEN) from error
             raise
         except aiohttp.ClientSSLError as error:

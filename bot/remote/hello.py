@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import WSMsgType
 
+from bot.channel.port import ListenRequest  # noqa: TC001 - pydantic reads the annotation
 from bot.errors import SetupError
 from bot.remote.messages import Head, MalformedError, Notice, content_of, frame_of, head_of
-from bot.remote.wire_error import OtherProcessError, WireError, error_from_wire, error_to_wire
+from bot.remote.wire_error import NotYetError, OtherProcessError, WireError, error_from_wire, error_to_wire
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class RoomIdentity:
     """Which room a process runs. `claim`: the number of its claim; 0: it has none yet.
 
     `run_id`: what whoever started the process gave it, so that two processes of one room are told apart. `machine`: the
-    name of its machine, if it is not the gateway process's. A guild of 0: it waits for a room.
+    name of its machine, if it is not the gateway process's. A guild of 0: it waits for a room. `opened_by`: the mark of
+    the gateway process that opened the room, of its version and settings. `listen`: the bot only writes down there.
     """
 
     guild_id: int
@@ -67,6 +69,8 @@ class RoomIdentity:
     claim: int = 0
     run_id: str = ""
     machine: str = ""
+    opened_by: str = ""
+    listen: ListenRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +111,16 @@ def has_token(header: str, token: str) -> bool:
 
 
 async def introduce(socket: Socket, room: RoomIdentity) -> None:
-    """Say which room this is. Raises `RoomRefusedError` with the other side's reason, and `OtherProcessError` if it
-    says nothing in time.
+    """Say which room this is. Raises `RoomRefusedError` with the other side's reason, `NotYetError` if it shall ask
+    again, and `OtherProcessError` if the other side says nothing in time.
     """
     await socket.send_str(frame_of(Head("tell", 0, Hello.__name__), Hello(PROTOCOL_VERSION, room), Hello))
     try:
         head, body = head_of(await _frame(socket))
         if head.kind == "error":
             refusal = error_from_wire(content_of(body, WireError))
+            if isinstance(refusal, NotYetError):
+                raise refusal
             raise RoomRefusedError(*refusal.args) from refusal
         content_of(body, Admitted)
     except MalformedError as error:

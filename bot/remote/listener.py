@@ -24,11 +24,12 @@ from bot.remote.link import HEARTBEAT_S, MessageLink
 from bot.remote.link_encryption import gateway_encryption
 from bot.remote.messages import MOST_BYTES
 from bot.remote.streams import MOST_WORD_BYTES, STREAM_PATH, TICKET, Streams
+from bot.remote.wire_error import NotYetError
 from bot.texts.text import Text
 from bot.web.refusals import RefusalCounter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from types import TracebackType
 
     from bot.remote.hello import RoomIdentity
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _REFUSE_S = 2.0
+# The room's process waits a second longer (`bot.remote.hello.HELLO_S`).
+_ADMIT_S = 4.0
 # Links that are open or being opened. A bot with more rooms than that has more than one process with a token.
 MOST_LINKS = 1_000
 
@@ -45,16 +48,17 @@ class RemoteRoomListener:
     guessed.
 
     `token`: opens a link. `on_link`: gets each room and its link before its first message is read, so that it can
-    register handlers and tell things; it raises a `BotError` to refuse the room. `at`: where processes of other
-    machines open theirs, encrypted; None: at a free port of this machine's own address, for the processes on it.
-    `streams`: what they may open besides.
+    register handlers and tell things; it raises a `BotError` to refuse the room, and may return what has to be awaited
+    first, which may raise one too. `at`: where processes of other machines open theirs, encrypted; None: at a free port
+    of this machine's own address, for the processes on it. `streams`: what they may open
+    besides.
 
     *Ownership*: it runs the links and ends them.
     """
 
     def __init__(
         self,
-        on_link: Callable[[RoomIdentity, MessageLink], None],
+        on_link: Callable[[RoomIdentity, MessageLink], Awaitable[None] | None],
         token: str,
         *,
         at: RoomsAddress | None = None,
@@ -188,18 +192,27 @@ class RemoteRoomListener:
 
     async def _opened(self, socket: web.WebSocketResponse) -> MessageLink | None:
         """Return the link of a room that introduces itself and may come; None for anybody else."""
+        link: MessageLink | None = None
         with suppress(OSError, TimeoutError):
             try:
                 room = await read_hello(socket)
                 link = MessageLink(socket, Handlers(), name=f"room-link-{room.guild_id}")
                 # Sent first, once the link runs.
                 link.tell(Admitted())
-                self._on_link(room, link)
+                admission = self._on_link(room, link)
+                if admission is not None:
+                    async with asyncio.timeout(_ADMIT_S):
+                        await admission
             except BotError as error:
-                log.warning("room_link_refused", reason="hello", problem=error)
+                if not isinstance(error, NotYetError):
+                    log.warning("room_link_refused", reason="hello", problem=error)
                 async with asyncio.timeout(_REFUSE_S):
                     await refuse(socket, error)
-                return None
-            log.info("room_link_opened", guild_id=room.guild_id, channel_id=room.channel_id, claim=room.claim)
-            return link
+            else:
+                log.info("room_link_opened", guild_id=room.guild_id, channel_id=room.channel_id, claim=room.claim)
+                return link
+        if link is not None:
+            # Whoever has it by now learns that it is over.
+            link.close()
+            await link.run()
         return None

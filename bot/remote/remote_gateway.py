@@ -7,7 +7,9 @@ When the process is back, the room attaches again and is told what it has missed
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import structlog
@@ -32,6 +34,10 @@ log = structlog.get_logger()
 
 # The gateway process sends one message for it, or asks Discord once.
 ASK_S = 5.0
+# Discord is likely to keep the former main session for so long after the gateway process was started again. At a pause
+# in speech nobody misses anything; later on Discord would take the bot out of the channel.
+RENEW_WITHIN_S = 8.0
+_LOOK_S = 0.1
 
 
 class RemoteMainGateway:
@@ -46,10 +52,13 @@ class RemoteMainGateway:
         self._guild_id = self._channel_id = 0
         self._session: aiohttp.ClientSession | None = None
         self._is_owner: Callable[[], Awaitable[bool]] | None = None
+        self._is_quiet: Callable[[], bool] = lambda: False
         self._claim = 0
         self._updates: VoiceUpdates | None = None
         # The process whose answers are known, and the number of the last one.
         self._run, self._seen = "", 0
+        # Discord's last answers, for a gateway process that was started again and has none.
+        self._known: dict[str, VoiceUpdate] = {}
         # Credentials of the channel that nobody has used since the process that had them is gone.
         self._credentials: tuple[VoiceUpdate, ...] = ()
         # Whether the bot stays in the channel when the connection ends, for the next process.
@@ -72,10 +81,20 @@ class RemoteMainGateway:
 
     @asynccontextmanager
     async def serving(
-        self, session: aiohttp.ClientSession, *, claim: int, is_owner: Callable[[], Awaitable[bool]] | None
+        self,
+        session: aiohttp.ClientSession,
+        *,
+        claim: int,
+        is_owner: Callable[[], Awaitable[bool]] | None,
+        is_quiet: Callable[[], bool] = lambda: False,
     ) -> AsyncIterator[Self]:
-        """Serve one voice connection. *Ownership*: tasks that pass Discord's answers on end with the block."""
-        self._session, self._claim, self._is_owner = session, claim, is_owner
+        """Serve one voice connection. `is_quiet`: returns whether nobody speaks in it.
+
+        *Ownership*: tasks that pass Discord's answers on, or renew the voice session, end with the block.
+        """
+        self._session, self._claim, self._is_owner, self._is_quiet = session, claim, is_owner, is_quiet
+        # A gateway process that is started again asks for it before anything else.
+        self._link.room = replace(self._link.room, claim=claim)
         try:
             yield self
         finally:
@@ -156,6 +175,7 @@ class RemoteMainGateway:
             log.warning("voice_state_not_requested", guild_id=self._guild_id, leaves=channel_id is None)
             return False
         credentials, self._credentials = self._credentials, ()
+        self._known.clear()
         if channel_id is not None:
             self._took_over = bool(credentials)
         if credentials and channel_id == self._channel_id:
@@ -193,16 +213,36 @@ class RemoteMainGateway:
 
     async def _catch_up(self, updates: VoiceUpdates) -> None:
         try:
-            attached = await self._attached(AttachVoice(self._claim, self._run, self._seen))
+            known = tuple(self._known.values())
+            attached = await self._attached(AttachVoice(self._claim, self._run, self._seen, known))
         except LinkError as error:
             log.warning("voice_not_attached_again", guild_id=self._guild_id, problem=error)
             self._is_lost = True
             return
+        if attached.run != self._run and (state := self._known.get("state")) is not None:
+            self._start(self._renew(state.data.get("session_id")), "voice-renew")
         self._run, self._seen = attached.run, self._seen if attached.run == self._run else 0
         for update in attached.updates:
             self._seen = max(self._seen, update.number)
             if self._updates is updates:
                 await self._handled(update)
+
+    async def _renew(self, former: object) -> None:
+        """Have the voice session belong to the main session of the gateway process that is there now, at the next pause
+        in speech. `former`: the voice session that Discord ends with the main session before.
+        """
+        give_up_at = time.monotonic() + RENEW_WITHIN_S
+        while not (quiet := self._is_quiet()) and time.monotonic() < give_up_at:  # noqa: ASYNC110 - other threads set it
+            await asyncio.sleep(_LOOK_S)
+        state = self._known.get("state")
+        if self._updates is None or state is None or state.data.get("session_id") != former:
+            # Discord was quicker, or the connection is being made anew for another reason.
+            return
+        log.info("voice_session_renewed", guild_id=self._guild_id, at_a_pause=quiet)
+        try:
+            await self.request(self._channel_id)
+        except LinkError as error:
+            log.warning("voice_session_not_renewed", guild_id=self._guild_id, problem=error)
 
     async def _attached(self, asked: AttachVoice) -> VoiceAttached:
         """Return the answer. Raises `LinkError`."""
@@ -220,6 +260,7 @@ class RemoteMainGateway:
     async def _handled(self, update: VoiceUpdate) -> None:
         if self._updates is None:
             return
+        self._known[update.kind] = update
         if update.kind == "state":
             await self._updates.on_voice_state_update(update.data)
         else:

@@ -35,6 +35,7 @@ from bot.remote.place_messages import (
     WriteSentence,
 )
 from bot.remote.remote_gateway import RemoteMainGateway
+from bot.remote.sound_watch import SoundWatch
 from bot.remote.wire_error import OtherProcessError
 from bot.texts.text import Text, sentence_of
 from voice.errors import LinkError
@@ -90,7 +91,12 @@ class RemotePlace:
         self._bots: frozenset[int] = frozenset()
         self._gateway = RemoteMainGateway(link, facts=lambda: self._facts.voice)
         self._ids: tuple[int, int] | None = None
+        # As they were before the link was opened again.
+        self.members_before: tuple[Person, ...] = ()
+        # What the room asked for last, whether or not the gateway process was there.
+        self.shows_listening = False
         link.handlers.hear(PlaceFacts, self._take)
+        link.on_opened(self._remember_members)
 
     async def begin(self, guild_id: int, channel_id: int) -> None:
         """Be this channel, once its first facts are here. Raises `OtherProcessError` if they do not come."""
@@ -105,6 +111,10 @@ class RemotePlace:
     def hand_over(self) -> None:
         """Leave the bot in the channel when the voice connection ends, because the room goes on in another process."""
         self._gateway.hand_over()
+
+    def _remember_members(self) -> None:
+        if self._told is not None:
+            self.members_before = self._told.members
 
     def _take(self, facts: PlaceFacts) -> None:
         self._told = facts
@@ -209,6 +219,7 @@ class RemotePlace:
         return await self._try(OfferCatchUp(person, minutes), False, event="catch_up_not_offered")
 
     async def show_listening(self, *, on: bool) -> bool:
+        self.shows_listening = on
         return await self._try(ShowListening(on), False, event="mark_not_shown")
 
     def chat_for(self, asker_id: int | None) -> _RemoteChat:
@@ -231,11 +242,13 @@ class RemotePlace:
         if refused is not None:
             raise ChannelNotAllowedError(refused)
 
+        sound = SoundWatch(source, sink)
+
         def connection() -> AbstractAsyncContextManager[Link]:
             return voice_connection(
                 self._gateway,
-                source,
-                sink,
+                sound,
+                sound.hear,
                 # Asked by the connection's thread; `_take` replaces the whole set.
                 is_excluded=lambda user_id: excludes(user_id) or user_id in self._bots,
                 on_change=on_change,
@@ -245,7 +258,9 @@ class RemotePlace:
 
         async with AsyncExitStack() as stack:
             session = await stack.enter_async_context(aiohttp.ClientSession(connector=self._connector()))
-            await stack.enter_async_context(self._gateway.serving(session, claim=claim, is_owner=is_owner))
+            await stack.enter_async_context(
+                self._gateway.serving(session, claim=claim, is_owner=is_owner, is_quiet=sound.is_quiet)
+            )
             try:
                 link = await stack.enter_async_context(connection())
             except LinkError as error:

@@ -17,6 +17,7 @@ import structlog
 from bot import events
 from bot.errors import BotError
 from bot.health import HealthFault
+from bot.remote.adopted_room import moves_between, taken_back
 from bot.remote.event_messages import event_in
 from bot.remote.messages import MalformedError
 from bot.remote.placement import THIS_MACHINE
@@ -31,6 +32,7 @@ from bot.remote.room_messages import (
     OpenRoom,
     PlaySample,
     ReadMemoryAgain,
+    ReportRoom,
     RoomLook,
     RoomOver,
     ServersChanged,
@@ -43,7 +45,7 @@ from bot.remote.told_memory import ToldMemory
 from bot.remote.wire_error import error_from_wire
 from bot.room.endings import HANDED_OVER, ProcessLostError
 from bot.server_settings import from_json, to_json
-from bot.texts.text import Text, joined
+from bot.texts.text import Text, joined, sentence_of
 from compaction.errors import StoreError
 from compaction.model import SessionId
 
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from bot.guild import GuildChoice
     from bot.models.voices import EmbeddedVoice
     from bot.participation.guild_participation import GuildParticipation, GuildParticipations
+    from bot.remote.adoption import AdoptedRoom
     from bot.remote.link import MessageLink
     from bot.remote.room_processes import RoomProcesses
     from bot.remote.room_seat import RoomSeat
@@ -79,6 +82,7 @@ SAMPLE_WITHIN_S = 120.0
 GONE = Text("The process that ran this room has ended.")
 ENDED = Text("The process that ran this room had to end.")
 ELSEWHERE = Text("This room runs on the machine {machine}.")
+NOT_TAKEN_BACK = Text("The process that ran this room did not take over what was changed. {why}")
 COMING = Text("I am coming to {channel}.")
 
 
@@ -89,7 +93,7 @@ class GatewayParts:
     `in_use`: the sessions of open rooms. `upkeeps`: gets what has to read its memory again when words are deleted.
     `speakers_of`: returns who has spoken in a session. `fence`: makes the claim of a server's room stale, if it can.
     `newest_claim`: returns that of a server; None if the database does not say.
-    `serve`: answers what a room asks of its place, while it is entered.
+    `serve`: answers what a room asks of its place, while it is entered. `opened_by`: the mark of this process.
     """
 
     processes: RoomProcesses
@@ -106,15 +110,24 @@ class GatewayParts:
     fence: Callable[[int], Awaitable[None]]
     newest_claim: Callable[[int], Awaitable[int | None]]
     serve: Callable[[Place, MessageLink], AbstractContextManager[None]]
+    opened_by: str = ""
 
 
 class RemoteRoom:
-    """A room in `place`, for one start. `listen`: the bot only writes down there.
+    """A room in `place`, for one start. `listen`: the bot only writes down there. `adopted`: it runs already.
 
     *Ownership*: the supervisor runs `run` in a task. *Cancellation*: ends the room without its knowledge.
     """
 
-    def __init__(self, place: Place, parts: GatewayParts, listen: ListenRequest | None = None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        parts: GatewayParts,
+        listen: ListenRequest | None = None,
+        *,
+        adopted: AdoptedRoom | None = None,
+    ) -> None:
+        self._adopted = adopted
         self._place = place
         self._parts = parts
         self._listen = listen
@@ -147,13 +160,19 @@ class RemoteRoom:
         `ProcessLostError`.
         """
         guild = self._guild = await self._parts.participation.of_guild(self._place.guild_id)
-        async with self._parts.processes.taken(guild.guild_id) as seat:
+        adopted = self._adopted
+        async with self._parts.processes.taken(guild.guild_id, adopted) as seat:
             self._seat = seat
-            log.info("room_placed", guild_id=guild.guild_id, machine=seat.machine or "here", run_id=seat.run_id)
+            where = seat.machine or "here"
+            log.info("room_placed", guild_id=guild.guild_id, machine=where, run_id=seat.run_id, again=bool(adopted))
             self._handle(seat.link)
             try:
                 with self._parts.serve(self._place, seat.link), self._shown:
-                    await self._open(seat, guild)
+                    if adopted is None:
+                        await self._open(seat, guild)
+                    else:
+                        adopted.admit()
+                        await self._take_back(seat, guild)
                     return await self._end_of(seat)
             except BaseException as error:
                 if not self._over.done():
@@ -180,19 +199,49 @@ class RemoteRoom:
             to_json(parts.servers.of(guild.guild_id)),
             tuple(guild.costs.ages(parts.clock.monotonic())),
             await parts.newest_claim(guild.guild_id),
+            parts.opened_by,
         )
-        self._shown.enter_context(parts.servers.watched(self._on_servers))
-        self._shown.enter_context(parts.choices.watched(self._on_choice))
+        self._watch()
         try:
             await seat.link.ask(request, within_s=OPEN_WITHIN_S)
         except BotError:
             if seat.is_open:
                 raise
             raise ProcessLostError(GONE) from None
+        await self._tell_all(seat)
+
+    async def _take_back(self, seat: RoomSeat, guild: GuildParticipation) -> None:
+        """Go on with a room that runs in its process. What was changed since its gateway process was lost is in effect
+        there before anybody here knows of the room. Raises `ProcessLostError`.
+        """
+        try:
+            report = await seat.link.ask(ReportRoom(), within_s=OPEN_WITHIN_S)
+            changes = await taken_back(report, self._place, guild, self._parts.participation, self._parts.clock)
+            self._watch()
+            await self._tell_all(seat)
+            await seat.link.ask(changes, within_s=CONFIRM_WITHIN_S)
+            await seat.link.ask(ReadMemoryAgain(), within_s=READ_AGAIN_WITHIN_S)
+        except BotError as error:
+            # It is made stale, and begins anew.
+            raise ProcessLostError(NOT_TAKEN_BACK.fill(why=sentence_of(error))) from error
+        for change in moves_between(report.members, self._place.members()):
+            self.on_membership(change)
+        self._on_begun(SessionBegun(report.session_id, report.listens_only))
+        if self._look is not None:
+            self._on_look(self._look)
+        if report.shows_listening:
+            await self._place.show_listening(on=True)
+
+    def _watch(self) -> None:
+        self._shown.enter_context(self._parts.servers.watched(self._on_servers))
+        self._shown.enter_context(self._parts.choices.watched(self._on_choice))
+
+    async def _tell_all(self, seat: RoomSeat) -> None:
+        """Tell the room what somebody may have changed before it listened."""
+        parts, guild_id = self._parts, self._place.guild_id
         self._runs = True
-        # Somebody may have changed them since.
-        self._on_servers(guild.guild_id, parts.servers.of(guild.guild_id))
-        self._on_choice(guild.guild_id, await parts.choices.choice(guild.guild_id))
+        self._on_servers(guild_id, parts.servers.of(guild_id))
+        self._on_choice(guild_id, await parts.choices.choice(guild_id))
         for change in self._early:
             self.on_membership(change)
         self._early.clear()
@@ -368,7 +417,7 @@ class RemoteRoom:
 
     def _on_look(self, look: RoomLook) -> None:
         self._look = look
-        if look.open:
+        if look.open and self._session_id is not None:
             self._opened.set()
 
     def _on_event(self, told: EventTold) -> None:

@@ -28,13 +28,15 @@ from bot.remote.room_messages import (
     OpenRoom,
     PlaySample,
     ReadMemoryAgain,
+    ReportRoom,
     RoomLook,
     RoomOver,
+    RoomReport,
     ServersChanged,
     SessionBegun,
     TakeOver,
 )
-from bot.remote.told_guild import apply_participation
+from bot.remote.told_guild import apply_participation, told_participation
 from bot.remote.wire_error import error_to_wire
 from bot.room.endings import HANDED_OVER
 from bot.room.supervisor import SupervisedRoom
@@ -42,10 +44,10 @@ from bot.texts.text import Text
 from compaction.errors import StaleOwnerError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Callable, Iterator
     from weakref import WeakSet
 
-    from bot.channel.port import Place
+    from bot.channel.port import Person, Place
     from bot.clock import Clock
     from bot.health import Health
     from bot.memory.people import PeopleBook
@@ -80,6 +82,7 @@ OVER_WITHIN_S: Final = 5.0
 NOT_WANTED: Final = "not_wanted"
 BROKEN = Text("A part of the process that ran this room has ended; the log says why.")
 HAS_ROOM = Text("This process has a room already.")
+NO_ROOM = Text("This process has no open room.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,24 @@ class HostedRoom(SupervisedRoom, Protocol):
         """Return whether somebody speaks there, or the bot answers."""
 
 
+class HostedPlace(Protocol):
+    """The room's channel, for who runs the room. `RemotePlace` implements it."""
+
+    async def begin(self, guild_id: int, channel_id: int) -> None:
+        """Be this channel, once it is known."""
+
+    def hand_over(self) -> None:
+        """Leave the bot in the channel when the room ends, for the next process."""
+
+    @property
+    def members_before(self) -> tuple[Person, ...]:
+        """Return who was in the channel when the link was lost."""
+
+    @property
+    def shows_listening(self) -> bool:
+        """Return whether the room wants people to see that the bot listens."""
+
+
 @dataclass(slots=True)
 class _Running:
     """The room, once it is known which one."""
@@ -120,11 +141,10 @@ class RoomHost:
         self._health = health
         self._clock = clock
         self._participation: GuildParticipations | None = None
-        self._begin: Callable[[int, int], Awaitable[None]] | None = None
+        self._place: HostedPlace | None = None
         self._new_room: Callable[[OpenRoom], HostedRoom] | None = None
         self._voices: LoadedVoices | None = None
         self._running: asyncio.Future[_Running] = asyncio.get_running_loop().create_future()
-        self._leave_bot: Callable[[], None] = lambda: None
         # Whether the gateway process wants the room to end.
         self._is_closed = False
         self._asks = False
@@ -135,17 +155,14 @@ class RoomHost:
     def prepare(
         self,
         participation: GuildParticipations,
-        begin: Callable[[int, int], Awaitable[None]],
+        place: HostedPlace,
         new_room: Callable[[OpenRoom], HostedRoom],
         voices: LoadedVoices,
-        leave_bot: Callable[[], None],
     ) -> None:
-        """Be ready for a room. `begin`: waits until the place of a guild and channel is known. `new_room`: makes the
-        room then. `leave_bot`: makes the bot stay in the channel when the room ends, for the next process.
-        """
-        self._leave_bot = leave_bot
-        self._participation, self._begin, self._new_room, self._voices = participation, begin, new_room, voices
+        """Be ready for a room. `new_room`: makes the room once its place is known."""
+        self._participation, self._place, self._new_room, self._voices = participation, place, new_room, voices
         handlers = self._link.handlers
+        handlers.answer(ReportRoom, self._report)
         handlers.answer(OpenRoom, self._open)
         handlers.answer(TakeOver, self._take_over)
         handlers.answer(ReadMemoryAgain, self._read_memory_again)
@@ -202,8 +219,8 @@ class RoomHost:
         # One that was refused has no time: another process may run the room already.
         if not refused.done():
             await self._until_pause(room)
-        if not self._is_closed:
-            self._leave_bot()
+        if not self._is_closed and self._place is not None:
+            self._place.hand_over()
         room.close(HANDED_OVER)
 
     async def _until_pause(self, room: HostedRoom) -> None:
@@ -263,7 +280,7 @@ class RoomHost:
 
     async def _open(self, told: OpenRoom) -> None:
         assert self._participation is not None, "prepared"
-        assert self._begin is not None, "prepared"
+        assert self._place is not None, "prepared"
         assert self._new_room is not None, "prepared"
         if self._running.done():
             raise SetupError(HAS_ROOM)
@@ -279,10 +296,34 @@ class RoomHost:
         guild.costs = CostLedger.aged(guild.costs.ceiling, told.costs, now=now, on_add=self._tell_cost)
         guild.consented_in = told.participation.consented_in
         apply_participation(told.participation, guild)
-        await self._begin(told.guild_id, told.channel_id)
+        await self._place.begin(told.guild_id, told.channel_id)
         # From now on it does not offer itself any more.
-        self._link.room = replace(self._link.room, guild_id=told.guild_id, channel_id=told.channel_id)
+        self._link.room = replace(
+            self._link.room,
+            guild_id=told.guild_id,
+            channel_id=told.channel_id,
+            opened_by=told.opened_by,
+            listen=told.listen,
+        )
         self._running.set_result(_Running(told, self._new_room(told), guild))
+
+    async def _report(self, _: ReportRoom) -> RoomReport:
+        running = self._running.result() if self._running.done() else None
+        room = None if running is None else running.guild.room
+        if running is None or room is None or self._place is None:
+            raise SetupError(NO_ROOM)
+        guild = running.guild
+        # Another gateway process asks, which knows nothing of it.
+        self._told_memory = None
+        return RoomReport(
+            session_id=room.session_id,
+            listens_only=guild.listens_only,
+            participation=told_participation(guild),
+            unsaved_silence_by=self._stores.choices.unsaved_by,
+            costs=tuple(guild.costs.ages(self._clock.monotonic())),
+            members=self._place.members_before,
+            shows_listening=self._place.shows_listening,
+        )
 
     async def _take_over(self, told: TakeOver) -> None:
         running = self._running.result()

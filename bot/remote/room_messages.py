@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.channel.port import ListenRequest, MembershipChange
+from bot.channel.port import ListenRequest, MembershipChange, Person
 from bot.guild import GuildChoice, Silence, VoiceMode
 from bot.health import FaultKind
 from bot.participation.costs import Cost
@@ -38,6 +38,7 @@ class OpenRoom(Request[None]):
 
     `servers`: what the managers have chosen, as `bot.server_settings.to_json` writes it. `costs`: of the last hour,
     each with its age in seconds. `claims_after`: the newest claim of the server now; None: the database did not say.
+    `opened_by`: see `RoomIdentity`.
     """
 
     guild_id: int
@@ -48,11 +49,37 @@ class OpenRoom(Request[None]):
     servers: str
     costs: tuple[tuple[float, Cost], ...]
     claims_after: int | None
+    opened_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NoMoreRooms(Notice):
     """This process has had its last room, so this seat waits for none."""
+
+
+# -- what a room is asked when its gateway process was started again --------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RoomReport:
+    """What only the room knows, because it went on without a gateway process.
+
+    `participation`: as it is in effect there. `unsaved_silence_by`: who asked aloud for the silence in it, if that was
+    not stored; 0: nobody. `costs`: as in `OpenRoom`. `members`: who was in the channel when the link was lost.
+    """
+
+    session_id: str
+    listens_only: bool
+    participation: ToldParticipation
+    unsaved_silence_by: int
+    costs: tuple[tuple[float, Cost], ...]
+    members: tuple[Person, ...]
+    shows_listening: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRoom(Request[RoomReport]):
+    """Raises `SetupError` if no room is open."""
 
 
 # -- what a room is told while it runs --------------------------------------------------------------------------------

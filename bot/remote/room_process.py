@@ -1,4 +1,4 @@
-"""The processes that run rooms, as the gateway process has them: its own children, and those of other machines."""
+"""The processes that run rooms, as the gateway process has them: its own children, and those that others started."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import SetupError
+from bot.remote.adoption import NOT_OURS
 from bot.remote.placement import THIS_MACHINE, ProcessLoad
 from bot.remote.room_child import ENDED, FROZEN, RoomChild
 from bot.remote.room_seat import Seats
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-NOT_OURS = Text("This process of a room was not started by this bot, or was given up.")
 ONE_LINK = Text("A process opens one link for each of its rooms.")
-LOST = Text("The process that ran this room on another machine is not there any more.")
+LOST = Text("The process that ran this room is not there any more.")
 # A process that is killed loses its links first.
 REAPED_WITHIN_S = 0.2
 
@@ -78,7 +78,8 @@ class LinkedChild(RoomChild):
 
 
 class DistantProcess:
-    """A process of another machine. Implements `SeatedProcess`.
+    """A process that this one has not started: of another machine, or of a gateway process before this one. Implements
+    `SeatedProcess`.
 
     Nobody can end it from here: its rooms are given up with their links. Each is then claimed by its next process, so
     what it still does is neither stored nor spoken; and it hands over once it is refused, or has no link for a minute.

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import structlog
 
 from bot.errors import SetupError
+from bot.remote.adoption import NOT_OURS
 from bot.remote.hello import is_machine_name
-from bot.remote.placement import process_for_room
+from bot.remote.placement import THIS_MACHINE, process_for_room
 from bot.remote.room_child import START_WITHIN_S
-from bot.remote.room_process import NOT_OURS, DistantProcess, LinkedChild
+from bot.remote.room_process import DistantProcess, LinkedChild
 from bot.remote.room_seat import RoomSeat
 from bot.remote.spare_pool import SparePool
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from types import TracebackType
 
     from bot.clock import Clock
+    from bot.remote.adoption import AdoptedRoom, Adoptions
     from bot.remote.hello import RoomIdentity
     from bot.remote.link import MessageLink
 
@@ -30,24 +33,33 @@ log = structlog.get_logger()
 
 class RoomProcesses:
     """The processes that run rooms. `command`: starts one here; the number of its run is added. `rooms_each`: how many
-    rooms one of them runs. For one event loop.
+    rooms one of them runs. `adoptions`: takes back rooms that ran on without a gateway process; None: none are. For one
+    event loop.
 
     *Ownership*: an async context manager. It owns its children and the task that keeps one waiting. Processes of other
     machines are their own machine's.
     """
 
-    def __init__(self, command: Callable[[str], Sequence[str]], clock: Clock, *, rooms_each: int = 1) -> None:
+    def __init__(
+        self,
+        command: Callable[[str], Sequence[str]],
+        clock: Clock,
+        *,
+        rooms_each: int = 1,
+        adoptions: Adoptions | None = None,
+    ) -> None:
         self._pool = SparePool(command, partial(LinkedChild, most_rooms=rooms_each), clock)
-        # Those of other machines, by machine and run, oldest first.
+        # Those that others have started, by machine and run, oldest first.
         self._distant: dict[tuple[str, str], DistantProcess] = {}
         # One room after the other, so that rooms which are lost together do not start a process each.
         self._choosing = asyncio.Lock()
+        self._adoptions = adoptions
         self._keeping: asyncio.Task[None] | None = None
 
     @property
     def distant_rooms(self) -> int:
         """Return how many rooms run on other machines."""
-        return sum(process.seats.rooms for process in self._distant.values())
+        return sum(process.seats.rooms for process in self._distant.values() if process.machine != THIS_MACHINE)
 
     @property
     def waiting_machines(self) -> set[str]:
@@ -67,44 +79,62 @@ class RoomProcesses:
         await asyncio.gather(self._keeping, return_exceptions=True)
         await self._pool.kill_all()
 
-    def on_link(self, room: RoomIdentity, link: MessageLink) -> None:
-        """Take a link of a child, which waits for a room. Raises `SetupError` if nobody here has started the child, and
-        for a link that has a room: it was given up.
+    def on_link(self, room: RoomIdentity, link: MessageLink) -> Awaitable[None] | None:
+        """Take a link of a child, which waits for a room, or of a room that ran on without a gateway process. Raises
+        `BotError` if nobody here has started the child, and for a link whose room was given up.
         """
         process = self._pool.find(room.run_id)
-        if process is None or room.guild_id:
+        if process is None:
+            return self._came_back(replace(room, machine=THIS_MACHINE), link)
+        if room.guild_id:
             raise SetupError(NOT_OURS)
         process.on_link(link)
+        return None
 
-    def on_offer(self, room: RoomIdentity, link: MessageLink) -> None:
-        """Take a link of a process of another machine, which waits for a room.
+    def on_offer(self, room: RoomIdentity, link: MessageLink) -> Awaitable[None] | None:
+        """Take a link of a process of another machine, which waits for a room, or has one that ran on.
 
-        Raises `SetupError` for one that has a room: it was given up, or belongs to a gateway process that is gone, and
-        its room is started anew. So it hands over what it has.
+        Raises `BotError` for one whose room was given up, and has to be started anew. So it hands over what it has.
         """
-        if room.guild_id or not is_machine_name(room.machine):
+        if not is_machine_name(room.machine):
             raise SetupError(NOT_OURS)
-        key = (room.machine, room.run_id)
-        process = self._distant.setdefault(key, DistantProcess(*key))
+        if room.guild_id:
+            return self._came_back(room, link)
+        process = self._distant_process(room)
         process.on_link(link)
-        link.on_closed(lambda: self._forget_if_gone(process))
         log.info("room_process_offered", machine=process.machine, run_id=process.run_id, seats=process.seats.free)
+        link.on_closed(lambda: self._forget_if_gone(process))
+        return None
+
+    def _came_back(self, room: RoomIdentity, link: MessageLink) -> Awaitable[None]:
+        """Take back a room whose gateway process was started again. Raises `BotError`."""
+        if self._adoptions is None or not room.guild_id:
+            raise SetupError(NOT_OURS)
+        return self._adoptions.on_room(room, link)
+
+    def _distant_process(self, room: RoomIdentity) -> DistantProcess:
+        key = (room.machine, room.run_id)
+        return self._distant.setdefault(key, DistantProcess(*key))
 
     def _forget_if_gone(self, process: DistantProcess) -> None:
         if not process.seats.opened and not process.seats.rooms:
             self._distant.pop((process.machine, process.run_id), None)
 
     @asynccontextmanager
-    async def taken(self, guild_id: int) -> AsyncIterator[RoomSeat]:
+    async def taken(self, guild_id: int, adopted: AdoptedRoom | None = None) -> AsyncIterator[RoomSeat]:
         """Yield a seat for one room of a server; its process is loaded. It has ended afterwards, and its process with
-        its last room. Raises `SetupError`.
+        its last room. `adopted`: the room has its seat already. Raises `SetupError`.
         """
         async with self._choosing:
-            process = self._chosen(guild_id) or await self._pool.start()
+            if adopted is not None:
+                process: LinkedChild | DistantProcess = self._distant_process(adopted.room)
+            else:
+                process = self._chosen(guild_id) or await self._pool.start()
             process.seats.rooms += 1
         try:
             await process.loaded(START_WITHIN_S)
-            seat = RoomSeat(process, await process.seats.take(), guild_id)
+            link = await process.seats.take() if adopted is None else process.seats.taken_back(adopted.link)
+            seat = RoomSeat(process, link, guild_id)
             try:
                 yield seat
             except BaseException:

@@ -58,6 +58,12 @@ class Seats:
         link.on_closed(lambda: self._remove(link))
         self._came.set()
 
+    def taken_back(self, link: MessageLink) -> MessageLink:
+        """Take a link that has its room already, and return it."""
+        self._open.add(link)
+        link.on_closed(lambda: self._remove(link))
+        return link
+
     def _remove(self, link: MessageLink) -> None:
         self._open.discard(link)
         if link in self._waiting:

@@ -10,6 +10,7 @@ A request that carries an older claim than one seen before asks Discord nothing:
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
@@ -49,6 +50,8 @@ class ServedGateway:
         self._link: MessageLink | None = None
         self._number = 0
         self._last: dict[str, VoiceUpdate] = {}
+        # The voice session of a process before this one. It ends with that one's main session, which nobody resumes.
+        self._inherited: str | None = None
 
     def serve(self, link: MessageLink, gateway: MainGateway, *, on_change: Callable[[], None]) -> None:
         """Answer what a room's voice connection asks over `link`. `gateway`: its channel's. `on_change`: called when
@@ -112,11 +115,26 @@ class ServedGateway:
 
     async def on_voice_state_update(self, data: Any, /) -> None:
         """See `voice.transport.gateway.VoiceUpdates`."""
+        if self._inherited is not None and data.get("session_id") == self._inherited and data.get("channel_id") is None:
+            await self._renew(data)
+            return
         self._take("state", data)
 
     async def on_voice_server_update(self, data: Any, /) -> None:
         """See `voice.transport.gateway.VoiceUpdates`."""
         self._take("server", data)
+
+    async def _renew(self, data: Any) -> None:
+        """Have the bot let in again, because its voice session has ended with a main session of before. The room does
+        not hear of it, and takes Discord's answers for those about another voice server.
+        """
+        former, self._inherited = self._last.get("state"), None
+        if self._attached is None or self._link is None or former is None:
+            self._take("state", data)
+            return
+        log.info("voice_session_ended", guild_id=self._guild_id)
+        muted, deaf = bool(former.data.get("self_mute")), bool(former.data.get("self_deaf"))
+        await self._attached.request(self._attached.channel_id, self_mute=muted, self_deaf=deaf)
 
     def _take(self, kind: Literal["state", "server"], data: Any) -> None:
         self._number += 1
@@ -143,11 +161,21 @@ class ServedGateway:
             await gateway.attach(self)
             self._attached = gateway
         self._link = link
+        if asked.known and asked.run != self._run:
+            return self._taken_back(asked, gateway)
         known = sorted(self._last.values(), key=lambda update: update.number)
         if asked.run == self._run:
             # The same process, which goes on.
             return VoiceAttached(self._run, tuple(update for update in known if update.number > asked.seen))
         return VoiceAttached(self._run, tuple(known) if self._lets_in(gateway) else ())
+
+    def _taken_back(self, asked: AttachVoice, gateway: MainGateway) -> VoiceAttached:
+        """Go on with the answers of a room that outlived the process before this one. It lacks none."""
+        for update in asked.known:
+            self._last.setdefault(update.kind, replace(update, number=0))
+        if self._lets_in(gateway):
+            self._inherited = self._last["state"].data.get("session_id")
+        return VoiceAttached(self._run, ())
 
     def _lets_in(self, gateway: MainGateway) -> bool:
         """Return whether Discord's last answers let another process into the channel: the bot is in it."""
@@ -163,6 +191,8 @@ class ServedGateway:
     async def _request(self, link: MessageLink, gateway: MainGateway, asked: RequestVoiceState) -> bool:
         if self._is_stale(asked.claim):
             return False
+        # The voice session that comes of it belongs to the main session of this process.
+        self._inherited = None
         if asked.channel_id is None:
             # Whatever Discord says of it is the last word about these credentials.
             self._last.clear()

@@ -29,11 +29,15 @@ STORE_WITHIN_S = 10.0
 
 
 class ToldChoices:
-    """The server's choices. Implements `bot.guild.GuildChoices`. Set `told` to what the gateway process has told."""
+    """The server's choices. Implements `bot.guild.GuildChoices`. Set `told` to what the gateway process has told.
+
+    `unsaved_by`: who asked aloud for a silence that could not be stored; 0: nobody.
+    """
 
     def __init__(self, gateway: Peer) -> None:
         self._gateway = gateway
         self.told = GuildChoice()
+        self.unsaved_by = 0
 
     async def choice(self, _guild_id: int) -> GuildChoice:
         return self.told
@@ -41,7 +45,9 @@ class ToldChoices:
     async def choose(self, _guild_id: int, choice: GuildChoice, *, by: int) -> None:
         """Have a silence stored that somebody asked for aloud; a room changes nothing else. Raises `StoreError`."""
         self.told = replace(self.told, silence=choice.silence)
+        self.unsaved_by = by
         await _stored(self._gateway, StoreSilence(choice.silence, by))
+        self.unsaved_by = 0
 
 
 class ToldOptOuts:

@@ -48,12 +48,13 @@ class AttachVoice(Request[VoiceAttached]):
     """Pass Discord's answers on to this room from now on. Raises `LinkError`.
 
     `claim`: of the room. `run`, `seen`: of which process it knows answers, and the number of the last one; 0: none, and
-    a pair that still lets the bot into the channel is wanted.
+    a pair that still lets the bot into the channel is wanted. `known`: the last answers that a room goes on with.
     """
 
     claim: int
     run: str = ""
     seen: int = 0
+    known: tuple[VoiceUpdate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

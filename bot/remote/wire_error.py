@@ -17,6 +17,10 @@ class OtherProcessError(BotError):
     """The other process could not be asked, did not answer in time, or failed."""
 
 
+class NotYetError(OtherProcessError):
+    """The gateway process has just been started and cannot say yet whether it takes a room back: ask again soon."""
+
+
 # An error is sent as the nearest of these that it is an instance of.
 _CLASSES: dict[str, type[Exception]] = {
     known.__name__: known
@@ -26,6 +30,7 @@ _CLASSES: dict[str, type[Exception]] = {
         CompactionError,
         LinkError,
         NotAnnouncedError,
+        NotYetError,
         OtherProcessError,
         SetupError,
         StaleOwnerError,

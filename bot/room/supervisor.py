@@ -138,12 +138,14 @@ class RoomSupervisor:
         await self._cancel_visits()
         await asyncio.gather(*(self._end(guild_id, PROCESS_ENDS) for guild_id in list(self._entries)))
 
-    async def join(self, place: Place, *, listen: ListenRequest | None = None) -> None:
+    async def join(
+        self, place: Place, *, listen: ListenRequest | None = None, room: SupervisedRoom | None = None
+    ) -> None:
         """Open a room in `place`; return when the bot has joined the channel and receives its sound.
 
         A room that is ending is waited for; a later `join` or `leave` replaces this one meanwhile. `listen`: the bot
-        only writes down there. Raises the room's error, or `SetupError` if it takes too long, was replaced, or the
-        guild has a room already.
+        only writes down there. `room`: the first one to run, which goes on; None: a new one. Raises the room's error,
+        or `SetupError` if it takes too long, was replaced, or the guild has a room already.
         """
         entry = self._entries.get(place.guild_id)
         if entry is not None and entry.ending and entry.task is not None:
@@ -161,7 +163,7 @@ class RoomSupervisor:
         if place.guild_id in self._entries:
             here = self._entries[place.guild_id].place.name
             raise SetupError(Text("I am in {channel} already. Use /leave first.", channel=here))
-        first = self._make_room(place, listen)
+        first = room or self._make_room(place, listen)
         entry = self._entries[place.guild_id] = _Entry(place, first, listen=listen)
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         entry.task = asyncio.create_task(self._run_room(entry, started), name=f"room-{place.guild_id}")

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.models.loaded_voices import LoadedVoices
+    from bot.remote.link_file import LinkAddress
     from bot.remote.room_messages import OpenRoom
     from bot.screen.screens import Screens
     from bot.settings import StorageSettings
@@ -65,7 +66,7 @@ class GatewayAddress:
     """Where a room's process finds the gateway process, and the number of the run that it was started for.
 
     `machine`: the name of this machine; empty if the gateway process runs here. `elsewhere`: the bot's rooms may run
-    on other machines than the gateway process's.
+    on other machines than the gateway process's. `find_again`: see `GatewayLink`.
     """
 
     url: str
@@ -73,6 +74,7 @@ class GatewayAddress:
     run_id: str
     machine: str = ""
     elsewhere: bool = False
+    find_again: Callable[[], LinkAddress] | None = None
 
 
 def require_server(storage: StorageSettings) -> None:
@@ -147,7 +149,8 @@ async def open_seat(parts: ProcessParts, loaded: LoadedParts, gateway: GatewayAd
     All that is about a server is made for this room alone, so nothing of a room that was given up is in its successor.
     """
     settings, clock, health = parts.settings, parts.clock, parts.metrics.health
-    link = GatewayLink(gateway.url, gateway.token, RoomIdentity(0, 0, run_id=gateway.run_id, machine=gateway.machine))
+    identity = RoomIdentity(0, 0, run_id=gateway.run_id, machine=gateway.machine)
+    link = GatewayLink(gateway.url, gateway.token, identity, find_again=gateway.find_again)
     choices, opt_outs, told_servers = ToldChoices(link), ToldOptOuts(), ToldServerSettings(link)
     servers = ServerSettingsBook(told_servers)
     loaded.servers.add(servers)
@@ -185,6 +188,6 @@ async def open_seat(parts: ProcessParts, loaded: LoadedParts, gateway: GatewayAd
         sessions = services.sessions.claiming_after(told.claims_after)
         return Room(place, replace(services, sessions=sessions), told.listen)
 
-    host.prepare(participation, place.begin, new_room, loaded.voices, place.hand_over)
+    host.prepare(participation, place, new_room, loaded.voices)
     async with ServedScreens(ScreenDesk(loaded.screens), loaded.screens, link), link:
         yield host

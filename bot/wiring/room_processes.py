@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.remote.link_token import write_link_token
+from bot.remote.adoption import Adoptions
+from bot.remote.link_file import LinkAddress, new_token, write_link
 from bot.remote.listener import RemoteRoomListener
 from bot.remote.remote_room import GatewayParts, RemoteRoom
 from bot.remote.room_processes import RoomProcesses
 from bot.store.claims import claim_room, newest_claim
 from bot.store.history import SessionHistory
 from bot.wiring.monitoring import room_meter
+from bot.wiring.room_mark import room_mark
 from bot.wiring.room_process import require_server
 from compaction.errors import StoreError
 
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from bot.monitoring.traces import Traces
     from bot.participation.guild_participation import GuildParticipations
     from bot.remote.address import RoomsAddress
+    from bot.remote.adoption import AdoptedRoom
     from bot.remote.link import MessageLink
     from bot.remote.remote_screens import RemoteScreens
     from bot.wiring.process_parts import Stores
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
 
 # How long the start of a room's next process may wait for it. That one's claim makes the lost one stale anyway.
 FENCE_WITHIN_S = 2.0
-# In the data folder: opens a link to the bot that runs now.
+# In the data folder: where the bot that runs now is reached by its rooms, and the token that opens a link.
 LINK_FILE = "rooms-link"
 
 log = structlog.get_logger()
@@ -61,8 +65,25 @@ class RoomStart:
     rooms_each: int = 1
 
 
-def token_file(settings: BotSettings) -> Path:
-    """Return the file with the token for rooms' processes on this machine."""
+@dataclass(frozen=True, slots=True)
+class RemoteRooms:
+    """`make`: makes a room for a place, `listen` if the bot only writes down there, `adopted` if it runs already.
+    `adoptions`: rooms that ran on while the bot was away.
+    """
+
+    make: MakeRoom
+    adoptions: Adoptions
+
+
+class MakeRoom(Protocol):
+    """Makes a room of another process."""
+
+    def __call__(self, place: Place, listen: ListenRequest | None, *, adopted: AdoptedRoom | None = None) -> RemoteRoom:
+        """Return a room for one start."""
+
+
+def link_file(settings: BotSettings) -> Path:
+    """Return the file from which rooms' processes on this machine learn where the bot is."""
     return settings.storage.data_dir / LINK_FILE
 
 
@@ -80,7 +101,7 @@ async def open_room_processes(
     live: LiveRooms,
     serve: Callable[[Place, MessageLink], AbstractContextManager[None]],
     screens: RemoteScreens,
-) -> Callable[[Place, ListenRequest | None], RemoteRoom]:
+) -> RemoteRooms:
     """Listen for rooms' processes, start one that waits, and return what makes a room. Raises `SetupError`.
 
     Processes of this machine have a listener and a token of their own, so no other machine can take the place of one.
@@ -88,11 +109,18 @@ async def open_room_processes(
     `serve`: see `GatewayParts`. `screens`: of all these rooms.
     """
     require_server(settings.storage)
-    token = write_link_token(token_file(settings))
+    token, opened_by = new_token(), room_mark(settings, start.command("", ""))
     listener: RemoteRoomListener
 
-    processes = RoomProcesses(lambda run_id: start.command(listener.url, run_id), clock, rooms_each=start.rooms_each)
+    adoptions = Adoptions(opened_by, clock)
+    processes = RoomProcesses(
+        lambda run_id: start.command(listener.url, run_id),
+        clock,
+        rooms_each=start.rooms_each,
+        adoptions=adoptions,
+    )
     listener = await stack.enter_async_context(RemoteRoomListener(processes.on_link, token, streams=screens.streams))
+    write_link(link_file(settings), LinkAddress(listener.url, token))
     if start.listen is not None:
         elsewhere = RemoteRoomListener(processes.on_offer, start.token, at=start.listen, streams=screens.streams)
         await stack.enter_async_context(elsewhere)
@@ -146,5 +174,12 @@ async def open_room_processes(
         fence=fence,
         newest_claim=newest,
         serve=serve_room,
+        opened_by=opened_by,
     )
-    return lambda place, listen: RemoteRoom(place, parts, listen)
+    return RemoteRooms(partial(_room, parts), adoptions)
+
+
+def _room(
+    parts: GatewayParts, place: Place, listen: ListenRequest | None, *, adopted: AdoptedRoom | None = None
+) -> RemoteRoom:
+    return RemoteRoom(place, parts, listen, adopted=adopted)

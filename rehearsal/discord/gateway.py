@@ -146,6 +146,12 @@ class Gateway:
         if not stays_in_voice:
             self.leave(user_id)
 
+    def time_out(self, user_id: int) -> None:
+        """End a bot's sessions without a websocket now, as the time does."""
+        for session in [each for each in self._sessions.values() if each.user_id == user_id]:
+            if session.connection is None:
+                self._end(session)
+
     # --- events ------------------------------------------------------------------------------------------------
 
     def _seeing(self) -> list[GatewaySession]:

@@ -47,6 +47,13 @@ class Process:
         """Send a signal to the process and its children."""
         os.killpg(self._process.pid, sign)
 
+    async def killed(self) -> None:
+        """Kill the process alone, and wait until it is gone. Its children still have its output."""
+        self._process.kill()
+        async with asyncio.timeout(PATIENCE_S):
+            while self._process.returncode is None:  # noqa: ASYNC110 - waiting for it waits for its output too
+                await asyncio.sleep(0.01)
+
     async def ends(self, sign: signal.Signals | None = None) -> tuple[int, str]:
         """Send a signal, if any, to the process and its children, wait for the end, and return its exit status and
         stderr.

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -21,8 +22,6 @@ from tests.bot.test_takeover import said, until
 from tests.bot.test_two_machines import NORTH, SOUTH, has_spoken, sessions, spoken
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pydantic import SecretStr
 
     from rehearsal.people.person import ScriptedPerson
@@ -41,11 +40,12 @@ def running(folder: Path) -> list[int]:
 
 
 def _is_running(pid: int) -> bool:
+    """Return whether a process has not ended; one whose parent was killed may never be reaped."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        state = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[0]
+    except OSError:
         return False
-    return True
+    return state != "Z"
 
 
 async def met(ada: ScriptedPerson) -> None:

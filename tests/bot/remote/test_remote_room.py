@@ -20,6 +20,7 @@ from bot.models.voices import DEFAULT_VOICE
 from bot.participation.costs import Cost
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
+from bot.remote.adoption import AdoptedRoom
 from bot.remote.hello import RoomIdentity
 from bot.remote.placement import THIS_MACHINE
 from bot.remote.remote_room import GONE, GatewayParts, RemoteRoom
@@ -218,7 +219,9 @@ class House:
         voices = cast("Any", SimpleNamespace(load=self.upkeep.load))
         # How often the bot was told to stay in the channel.
         self.stays: list[bool] = []
-        self.host.prepare(self.distant, self._begin, self._new_room, voices, lambda: self.stays.append(True))
+        self.members_before: tuple[Person, ...] = ()
+        self.shows_listening = False
+        self.host.prepare(self.distant, self, self._new_room, voices)
         self.seen: list[events.Event] = []
         self.shown: list[tuple[str, ShownMemory]] = []
         self.in_use: set[SessionId] = set()
@@ -227,8 +230,13 @@ class House:
         self.upkeeps: WeakSet[Any] = WeakSet()
         self.seat: FakeSeat | None = None
 
-    async def _begin(self, guild_id: int, channel_id: int) -> None:
+    async def begin(self, guild_id: int, channel_id: int) -> None:
+        """Be the room's place."""
         assert (guild_id, channel_id) == (10, 20)
+
+    def hand_over(self) -> None:
+        """Count the call."""
+        self.stays.append(True)
 
     def _new_room(self, told: OpenRoom) -> DistantRoom:
         self.rooms.append(DistantRoom(self, told))
@@ -241,12 +249,26 @@ class House:
         self.shown.append((session_id, memory))
         yield self.seen.append
 
-    def room(self, link: MessageLink, listen: ListenRequest | None = None) -> RemoteRoom:
-        """Return a room at the gateway's end."""
+    def started_again(self) -> None:
+        """Let the gateway process be another one, which knows what is stored and nothing else."""
+        self.participation = GuildParticipations(
+            self.choices, self.opt_outs, ParticipationSettings(), wake_names=NAMES, clock=self.clock
+        )
+        self.in_use, self.upkeeps, self.shown = set(), WeakSet(), []
+
+    def room(
+        self,
+        link: MessageLink,
+        listen: ListenRequest | None = None,
+        place: FakePlace | None = None,
+        *,
+        again: bool = False,
+    ) -> RemoteRoom:
+        """Return a room at the gateway's end. `again`: it runs already."""
         seat = self.seat = FakeSeat(link)
 
         @asynccontextmanager
-        async def taken(guild_id: int) -> AsyncIterator[FakeSeat]:
+        async def taken(guild_id: int, _adopted: object = None) -> AsyncIterator[FakeSeat]:
             assert guild_id == 10
             yield seat
 
@@ -274,8 +296,10 @@ class House:
             fence=fence,
             newest_claim=newest_claim,
             serve=lambda *_: nullcontext(),
+            opened_by="mark",
         )
-        return RemoteRoom(FakePlace(), parts, listen)
+        adopted = AdoptedRoom(RoomIdentity(10, 20), link, lambda: None) if again else None
+        return RemoteRoom(place or FakePlace(), parts, listen, adopted=adopted)
 
 
 class SimpleUpkeep:
@@ -550,6 +574,106 @@ async def test_a_process_with_a_room_does_not_offer_itself_any_more() -> None:
     async with living() as life:
         room = life.ends.room.room
         assert (room.guild_id, room.channel_id, room.run_id) == (10, 20, "one")
+        assert (room.opened_by, room.listen) == ("mark", None)
+
+
+@asynccontextmanager
+async def away() -> AsyncIterator[Life]:
+    """Run a room in which Bo has agreed to be heard. Its gateway process is gone; the next one has not come yet."""
+    async with living() as life:
+        await life.house.participation.set_agreed(10, BO, agrees=True)
+        life.task.cancel()
+        await asyncio.gather(life.task, return_exceptions=True)
+        life.house.started_again()
+        yield life
+
+
+async def take_back(life: Life, *present: Person) -> None:
+    """Let the next gateway process take the room back. `present`: who is in the channel now."""
+    await life.ends.drop()
+    life.room = life.house.room(life.ends.gateway, place=FakePlace(people=list(present)), again=True)
+    life.task = asyncio.create_task(life.room.run())
+    await until(lambda: life.room.opened.is_set() or life.task.done())
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_ran_on_is_the_same_for_the_next_gateway_process() -> None:
+    """It is one room with one session, and what commands change reaches it. What only the room knew is known again: who
+    agreed, and the costs of the last hour.
+    """
+    async with away() as life:
+        house, distant = life.house, life.distant
+        assert distant.guild is not None
+        distant.guild.costs.add(Cost(1, 20, 3.5), now=house.clock.monotonic())
+        await take_back(life)
+        assert len(house.rooms) == 1
+        assert house.in_use == {SESSION}
+        guild = await house.participation.of_guild(10)
+        assert (guild.room, guild.agreed, guild.consented_in) == (life.room, frozenset({BO}), SESSION)
+        assert guild.costs.total == Cost(1, 20, 3.5)
+        assert house.shown[0][1].total_turns == 5
+        await house.participation.set_opt_out(10, ADA, out=True)
+        assert distant.guild.excludes(ADA)
+        life.room.close("left")
+        assert await life.task == "left"
+        assert await life.hosting == "left"
+
+
+@pytest.mark.asyncio
+async def test_what_was_changed_meanwhile_is_in_effect_before_the_room_is_known_again() -> None:
+    """Somebody opted out, the persona and the settings were changed, words were deleted, people came and went."""
+    ada, bo = Person(ADA, "Ada", is_bot=False), Person(BO, "Bo", is_bot=False)
+    async with away() as life:
+        house, distant = life.house, life.distant
+        house.members_before = (ada,)
+        await house.opt_outs.put(10, ADA, out=True)
+        await house.choices.choose(
+            10, GuildChoice(persona="Speak like a pirate.", silence=Silence(always=True)), by=ADA
+        )
+        await house.servers.change(10, replace(DEFAULTS, language="de"), by=ADA)
+        await take_back(life, bo)
+        assert distant.guild is not None
+        assert distant.calls == {f"out {ADA} True": 1}
+        assert distant.guild.silence == Silence(always=True)
+        assert house.distant_choices.told.persona == "Speak like a pirate."
+        assert house.distant_servers.of(10).language == "de"
+        assert house.upkeep.reads == 2
+        await until(lambda: len(distant.moves) == 2)
+        assert distant.moves == [MembershipChange(ada, joined=False), MembershipChange(bo, joined=True)]
+
+
+@pytest.mark.asyncio
+async def test_a_silence_that_nobody_could_store_is_stored_when_the_gateway_process_is_back() -> None:
+    """Somebody asked for it aloud meanwhile; it stays in effect."""
+    async with away() as life:
+        house, distant = life.house, life.distant
+        assert distant.guild is not None
+        life.ends.gateway.close()
+        distant.guild.silence = Silence(session_id=SESSION)
+        with pytest.raises(StoreError):
+            await house.distant.store_silence(distant.guild, by=ADA)
+        await until(lambda: life.ends.room.is_open)
+        await take_back(life)
+        guild = await house.participation.of_guild(10)
+        assert guild.silence == distant.guild.silence == Silence(session_id=SESSION)
+        assert house.choices.stored[10].silence == Silence(session_id=SESSION)
+
+
+@pytest.mark.parametrize("confirms", [True, False])
+@pytest.mark.asyncio
+async def test_a_room_that_cannot_go_on_is_made_stale(monkeypatch: pytest.MonkeyPatch, *, confirms: bool) -> None:
+    """It does not confirm, or began without asking people, who have to be asked now. It is lost, and begins anew."""
+    monkeypatch.setattr(FakeSeat, "may_go_on", True)
+    async with away() as life:
+        if confirms:
+            (await life.house.participation.of_guild(10)).asks = True
+        else:
+            monkeypatch.setattr("bot.remote.remote_room.CONFIRM_WITHIN_S", 0.0)
+        await take_back(life)
+        with pytest.raises(ProcessLostError, match="did not take over"):
+            await life.task
+        assert life.house.fenced == [10]
+        assert (await life.house.participation.of_guild(10)).room is None
 
 
 @pytest.mark.parametrize(("machine", "waits"), [("", False), ("north", True)])

@@ -199,8 +199,8 @@ async def test_a_room_hears_on_while_its_link_is_lost(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_room_outlives_the_gateway_process(tmp_path: Path) -> None:
-    """The process with the token is gone, and another one logs in: the room has heard without a gap, and is told by the
-    new one where Discord sends it.
+    """The process with the token is gone, and another one logs in: the room has heard without a gap. Once nobody
+    speaks, its voice session is renewed, and from then on it is told by the new one where Discord sends it.
     """
     async with (
         gateway_process(tmp_path) as gateway,
@@ -217,8 +217,12 @@ async def test_a_room_outlives_the_gateway_process(tmp_path: Path) -> None:
                 await room.hears(ada)
                 await until(lambda: room.end.is_open and room.place._gateway.attached, "the successor")
                 assert (successor.asked, room.link.state, room.link.down_since) == ([], "connected", None)
+                await until(lambda: len(successor.asked) == 1 and successor.asked[0] is not None, "the renewal")
+                await until(lambda: room.link.state == "connected", "the renewed connection")
+                await ada.meet(BOT)
+                await room.hears(ada)
                 await gateway.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
-                await until(lambda: len(successor.asked) == 2 and room.link.state == "connected", "anew")
+                await until(lambda: len(successor.asked) == 3 and room.link.state == "connected", "anew")
                 await ada.meet(BOT)
                 await room.hears(ada)
                 room.end._url = gateway.listener.url

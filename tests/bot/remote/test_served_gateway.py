@@ -75,20 +75,25 @@ class Room:
 
 
 @asynccontextmanager
-async def room(process: Process, *, claim: int) -> AsyncIterator[Room]:
-    """Yield a room's process whose voice connection is served."""
+async def room(*processes: Process, claim: int, is_quiet: bool = False) -> AsyncIterator[Room]:
+    """Yield a room's process whose voice connection is served: by the first process, and by the next one whenever its
+    link is opened again, if there is one.
+    """
+    serving = iter(processes)
+    now = [next(serving)]
     made: list[RemotePlace] = []
     fake = FakePlace()
 
     def serve(link: MessageLink) -> None:
         block = ExitStack()
-        block.enter_context(process.places.serve(fake, link))
+        block.enter_context(now[0].places.serve(fake, link))
         link.on_closed(block.close)
+        now[0] = next(serving, now[0])
 
     async with linked(gateway=serve, room=lambda link: made.append(RemotePlace(link))) as ends:
         (place,) = made
         await place.begin(10, 20)
-        async with place._gateway.serving(SESSION, claim=claim, is_owner=None):
+        async with place._gateway.serving(SESSION, claim=claim, is_owner=None, is_quiet=lambda: is_quiet):
             yield Room(ends, place)
 
 
@@ -293,3 +298,86 @@ async def test_the_facts_of_a_connection_are_told() -> None:
         assert not refused.value.retryable
         with pytest.raises(LinkError, match="Lounge is gone"):
             await gateway.attach(here.connection)
+
+
+@pytest.mark.asyncio
+async def test_a_room_goes_on_with_the_next_gateway_process_and_brings_its_credentials() -> None:
+    """It is told nothing that it knows, and Discord is asked nothing. If the room's process is killed then, the next
+    one comes in with what the room has brought.
+    """
+    process, again = Process(), Process()
+    async with room(process, again, claim=1) as here:
+        await joined(process, here)
+        await here.ends.drop()
+        await until(lambda: here.gateway.attached and again.discord.attached)
+        await again.answers("server", {**SERVER, "token": "u"})
+        await until(lambda: len(here.connection.told) > 2)
+        assert here.connection.told[2:] == [("server", {**SERVER, "token": "u"})]
+    async with room(again, claim=2) as second:
+        await second.gateway.attach(second.connection)
+        assert await second.gateway.request(20)
+        assert second.connection.told == [("state", STATE), ("server", {**SERVER, "token": "u"})]
+    assert again.discord.asked == []
+
+
+@pytest.mark.asyncio
+async def test_a_voice_session_that_ends_with_the_main_session_before_is_renewed() -> None:
+    """Discord takes the bot out once it gives up the main session of the killed process. The room only hears of another
+    voice server. The next time it is somebody who takes the bot out.
+    """
+    process, again = Process(), Process()
+    gone, renewed = {**STATE, "channel_id": None}, {**STATE, "session_id": "t"}
+    async with room(process, again, claim=1) as here:
+        await joined(process, here)
+        await here.ends.drop()
+        await until(lambda: here.gateway.attached and again.discord.attached)
+        await again.answers("state", gone)
+        assert again.discord.asked == [20]
+        await again.answers("state", renewed)
+        await again.answers("state", {**renewed, "channel_id": None})
+        await until(lambda: len(here.connection.told) > 3)
+        assert here.connection.told[2:] == [("state", renewed), ("state", {**renewed, "channel_id": None})]
+        assert again.discord.asked == [20]
+
+
+@pytest.mark.asyncio
+async def test_a_voice_session_that_the_room_has_asked_for_anew_belongs_to_the_new_process() -> None:
+    """So nobody but a person takes the bot out."""
+    process, again = Process(), Process()
+    async with room(process, again, claim=1) as here:
+        await joined(process, here)
+        await here.ends.drop()
+        await until(lambda: here.gateway.attached and again.discord.attached)
+        assert await here.gateway.request(20)
+        await again.answers("state", {**STATE, "channel_id": None})
+        await until(lambda: len(here.connection.told) > 2)
+        assert again.discord.asked == [20]
+
+
+@pytest.mark.asyncio
+async def test_the_voice_session_is_renewed_at_a_pause_in_speech() -> None:
+    """Then Discord has nothing to end with the main session of the killed process."""
+    process, again = Process(), Process()
+    async with room(process, again, claim=1, is_quiet=True) as here:
+        await joined(process, here)
+        await here.ends.drop()
+        await until(lambda: again.discord.asked == [20])
+        await again.answers("state", {**STATE, "session_id": "t"})
+        await until(lambda: len(here.connection.told) > 2)
+        assert here.connection.told[2:] == [("state", {**STATE, "session_id": "t"})]
+
+
+@pytest.mark.asyncio
+async def test_a_voice_session_that_discord_has_ended_is_not_renewed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody stops speaking; Discord is quicker than the time for that."""
+    process, again = Process(), Process()
+    monkeypatch.setattr("bot.remote.remote_gateway.RENEW_WITHIN_S", 0.2)
+    async with room(process, again, claim=1) as here:
+        await joined(process, here)
+        await here.ends.drop()
+        await until(lambda: here.gateway.attached and again.discord.attached)
+        await again.answers("state", {**STATE, "channel_id": None})
+        await again.answers("state", {**STATE, "session_id": "t"})
+        await until(lambda: len(here.connection.told) > 2)
+        await until(lambda: not here.gateway._tasks)
+        assert again.discord.asked == [20]

@@ -1,0 +1,61 @@
+"""What a room that ran on without its gateway process, and the next gateway process, have to tell each other.
+
+The room knows what was kept in memory alone: who agreed to be heard, the costs of the last hour, a silence that nobody
+could store. The gateway process knows what is stored, and who is in the channel now.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.channel.port import MembershipChange
+from bot.errors import SetupError
+from bot.participation.costs import CostLedger
+from bot.remote.room_messages import TakeOver
+from bot.remote.told_guild import told_participation
+from bot.texts.text import Text
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.channel.port import Person, Place
+    from bot.clock import Clock
+    from bot.participation.guild_participation import GuildParticipation, GuildParticipations
+    from bot.remote.room_messages import RoomReport
+
+log = structlog.get_logger()
+
+OTHER_CONSENT = Text("Whether people are asked before they are heard was changed while the bot was away.")
+
+
+async def taken_back(
+    report: RoomReport, place: Place, guild: GuildParticipation, participation: GuildParticipations, clock: Clock
+) -> TakeOver:
+    """Take over what only the room knows, and return what the room has to take over.
+
+    Raises `SetupError` if the room has to begin anew: whether people are asked is settled when a session begins.
+    """
+    known = report.participation
+    if known.asks != guild.asks:
+        raise SetupError(OTHER_CONSENT)
+    log.info("room_reported", guild_id=place.guild_id, session_id=report.session_id)
+    guild.agreed, guild.consented_in = known.agreed - guild.opted_out, report.session_id
+    guild.costs = CostLedger.aged(guild.costs.ceiling, report.costs, now=clock.monotonic())
+    if report.unsaved_silence_by:
+        guild.silence = known.silence
+        try:
+            await participation.store_silence(guild, by=report.unsaved_silence_by)
+        except StoreError as error:
+            # It is in effect; a restart may forget it.
+            log.warning("silence_not_stored", guild_id=place.guild_id, problem=error)
+    return TakeOver(told_participation(guild), opted_out=tuple(sorted(guild.opted_out - known.opted_out)))
+
+
+def moves_between(before: Sequence[Person], after: Sequence[Person]) -> list[MembershipChange]:
+    """Return who has left a channel, and then who has come, in the order in which they are listed."""
+    were, are = {person.id for person in before}, {person.id for person in after}
+    left = [MembershipChange(person, joined=False) for person in before if person.id not in are]
+    return left + [MembershipChange(person, joined=True) for person in after if person.id not in were]

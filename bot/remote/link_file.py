@@ -1,0 +1,49 @@
+"""Where a room's process on the same machine finds the gateway process: a file that only its user can read.
+
+A gateway process that is started again writes another address and another token, so that rooms which ran on find it.
+Processes on other machines know its address, and have the cluster's token (`bot.cluster.address`).
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.errors import SetupError
+from bot.private_files import write_private_text
+from bot.texts.text import Text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+UNREADABLE = Text("Where the bot's own processes reach it cannot be read from {file}. Start the bot again.")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkAddress:
+    """Where the gateway process listens, and the token that opens a link there."""
+
+    url: str
+    token: str
+
+
+def new_token() -> str:
+    """Return a token that nobody has yet."""
+    return secrets.token_urlsafe(32)
+
+
+def write_link(file: Path, address: LinkAddress) -> None:
+    """Write an address. Whoever reads the file meanwhile finds the former one. Raises `OSError`."""
+    fresh = file.with_name(f"{file.name}.new")
+    write_private_text(fresh, f"{address.url}\n{address.token}\n")
+    fresh.replace(file)
+
+
+def read_link(file: Path) -> LinkAddress:
+    """Return the address in a file. Raises `SetupError`."""
+    try:
+        url, token = file.read_text(encoding="ascii").split()
+    except (OSError, ValueError) as error:
+        raise SetupError(UNREADABLE.fill(file=str(file))) from error
+    return LinkAddress(url, token)

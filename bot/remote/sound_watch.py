@@ -1,0 +1,51 @@
+"""Knows whether anybody speaks in a voice connection, the bot included. It is between the connection and the room."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from voice.transport.audio_events import SpeechFrames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from voice.audio import Pcm
+    from voice.transport.audio_events import AudioEvent
+    from voice.transport.outgoing import FrameSource
+
+# Longer than the pauses within a sentence.
+QUIET_S = 0.8
+
+
+class SoundWatch:
+    """Passes on what `source` plays and what `sink` hears. Implements `FrameSource`. Any thread may use it."""
+
+    def __init__(
+        self,
+        source: FrameSource,
+        sink: Callable[[Sequence[AudioEvent]], None],
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._source = source
+        self._sink = sink
+        self._monotonic = monotonic
+        self._sounded_at = monotonic()
+
+    def is_quiet(self) -> bool:
+        """Return whether nobody has spoken for a moment."""
+        return self._monotonic() - self._sounded_at >= QUIET_S
+
+    def next_frame(self) -> Pcm | None:
+        """See `FrameSource`."""
+        frame = self._source.next_frame()
+        if frame is not None:
+            self._sounded_at = self._monotonic()
+        return frame
+
+    def hear(self, events: Sequence[AudioEvent]) -> None:
+        """Take what was heard."""
+        if any(isinstance(event, SpeechFrames) for event in events):
+            self._sounded_at = self._monotonic()
+        self._sink(events)

@@ -1,0 +1,66 @@
+"""Takes the rooms back that ran on while the bot was away: asks Discord, the database and the supervisor about each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.errors import SetupError
+from bot.remote.adoption import NOT_OURS, ServerNow
+from bot.settings import RESUME_WITHIN_S
+from bot.store.claims import newest_claim
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from bot.discord.client import RoomtoneClient
+    from bot.remote.adoption import AdoptedRoom
+    from bot.remote.hello import RoomIdentity
+    from bot.room.supervisor import RoomSupervisor
+    from bot.shards import Shards
+    from bot.store.database import Database
+    from bot.store.sessions import Sessions
+    from bot.wiring.room_processes import RemoteRooms
+
+log = structlog.get_logger()
+
+
+async def take_rooms_back(
+    remote: RemoteRooms,
+    client: RoomtoneClient,
+    supervisor: RoomSupervisor,
+    sessions: Sessions,
+    database: Database,
+    shards: Shards,
+) -> None:
+    """Take back the rooms whose processes come, and return once the others are given up. Raises `StoreError`.
+
+    The client is connected: Discord has said in which voice channels the bot is.
+    """
+
+    async def look(room: RoomIdentity) -> ServerNow:
+        guild_id = room.guild_id
+        try:
+            claim = await newest_claim(database, guild_id)
+        except StoreError as error:
+            log.warning("claim_unread", guild_id=guild_id, problem=error)
+            claim = None
+        return ServerNow(
+            is_served=shards.serves(guild_id) and await client.admission.serves(guild_id),
+            has_room=supervisor.place_of(guild_id) is not None,
+            bot_channel=client.bot_channel(guild_id),
+            claim=claim,
+        )
+
+    async def start(adopted: AdoptedRoom) -> None:
+        room = adopted.room
+        place = client.place(room.guild_id, room.channel_id)
+        if place is None:
+            raise SetupError(NOT_OURS)
+        with client.logged_shard(room.guild_id):
+            await supervisor.join(place, listen=room.listen, room=remote.make(place, room.listen, adopted=adopted))
+
+    remote.adoptions.begin(look, start)
+    unfinished = await sessions.unfinished(resume_within_s=RESUME_WITHIN_S)
+    guilds = {session.guild_id for session in unfinished if session.guild_id is not None}
+    await remote.adoptions.finish({guild_id for guild_id in guilds if shards.serves(guild_id)})

@@ -1,0 +1,159 @@
+"""Which rooms a gateway process that was started again takes back, and for how long it waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from bot.errors import SetupError
+from bot.remote.adoption import ASK_AGAIN_WITHIN_S, COME_WITHIN_S, Adoptions, ServerNow, refusal
+from bot.remote.hello import RoomIdentity
+from bot.remote.wire_error import NotYetError
+from tests.fakes.clock import FakeClock
+from voice.errors import LinkError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from bot.remote.adoption import AdoptedRoom
+
+ROOM = RoomIdentity(10, 20, claim=3, run_id="a", machine="north", opened_by="mark")
+NOW = ServerNow(is_served=True, has_room=False, bot_channel=20, claim=3)
+
+
+@pytest.mark.parametrize(
+    ("room", "now", "why"),
+    [
+        (ROOM, NOW, None),
+        (replace(ROOM, claim=2), NOW, "stale_claim"),
+        (replace(ROOM, claim=4), NOW, "stale_claim"),
+        (replace(ROOM, claim=0), replace(NOW, claim=0), "stale_claim"),
+        (ROOM, replace(NOW, claim=None), "claim_unknown"),
+        (replace(ROOM, opened_by="other"), NOW, "other_settings"),
+        (replace(ROOM, opened_by=""), NOW, "other_settings"),
+        (ROOM, replace(NOW, bot_channel=21), "not_in_channel"),
+        (ROOM, replace(NOW, bot_channel=None), "not_in_channel"),
+        (ROOM, replace(NOW, has_room=True), "has_room"),
+        (ROOM, replace(NOW, is_served=False), "not_served"),
+    ],
+)
+def test_a_room_goes_on_only_if_all_is_as_it_was(room: RoomIdentity, now: ServerNow, why: str | None) -> None:
+    """Its claim is the newest, the bot is in its channel, and the process that opened it had the same settings."""
+    assert refusal(room, now, opened_by="mark") == why
+
+
+class Start:
+    """A gateway process that starts, on a clock of the test."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.adoptions = Adoptions("mark", self.clock)
+        self.now = NOW
+        self.started: list[int] = []
+        self.error: Exception | None = None
+
+    def come(self, guild_id: int = 10) -> Awaitable[None]:
+        """Let the room of a server come."""
+        return self.adoptions.on_room(replace(ROOM, guild_id=guild_id), cast("Any", None))
+
+    def begin(self) -> None:
+        """Be connected to Discord."""
+        self.adoptions.begin(self._look, self._start)
+
+    async def _look(self, _: RoomIdentity) -> ServerNow:
+        return self.now
+
+    async def _start(self, adopted: AdoptedRoom) -> None:
+        if self.error is not None:
+            raise self.error
+        self.started.append(adopted.room.guild_id)
+        adopted.admit()
+
+    async def finished(self, *expected: int) -> tuple[bool, asyncio.Task[None]]:
+        """Return whether nobody is waited for, and what waits."""
+        task = asyncio.create_task(self.adoptions.finish(expected))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return task.done(), task
+
+
+@pytest.mark.asyncio
+async def test_a_room_asks_again_until_discord_is_there_and_is_taken_back_then() -> None:
+    """Nobody is waited for any longer. One that comes later is refused."""
+    start = Start()
+    with pytest.raises(NotYetError):
+        start.come()
+    start.begin()
+    await start.come()
+    assert start.started == [10]
+    assert (await start.finished(10))[0]
+    with pytest.raises(SetupError):
+        start.come(11)
+
+
+@pytest.mark.asyncio
+async def test_rooms_that_do_not_come_are_given_up() -> None:
+    """The time begins with the listening: a process that took long to start does not wait for those that are gone."""
+    start = Start()
+    start.begin()
+    done, waiting = await start.finished(10)
+    assert not done
+    start.clock.advance(COME_WITHIN_S)
+    await waiting
+    late = Start()
+    late.clock.advance(COME_WITHIN_S)
+    late.begin()
+    assert (await late.finished(10))[0]
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_was_told_to_ask_again_is_waited_for() -> None:
+    """It comes within a moment, also when the time for the others is over."""
+    start = Start()
+    start.clock.advance(COME_WITHIN_S)
+    with pytest.raises(NotYetError):
+        start.come(10)
+    start.begin()
+    done, waiting = await start.finished()
+    assert not done
+    await start.come(10)
+    start.clock.advance(ASK_AGAIN_WITHIN_S / 2)
+    await waiting
+    assert start.started == [10]
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_may_not_go_on_is_refused_and_not_waited_for() -> None:
+    """So it is opened anew at once."""
+    start = Start()
+    start.begin()
+    start.now = replace(NOW, claim=4)
+    with pytest.raises(SetupError, match="stale_claim"):
+        await start.come()
+    assert start.started == []
+    assert (await start.finished(10))[0]
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_cannot_be_taken_back_is_refused() -> None:
+    """Its error is logged, and it is opened anew."""
+    start = Start()
+    start.begin()
+    start.error = LinkError("The voice channel is gone.")
+    with pytest.raises(SetupError):
+        await start.come()
+    assert (await start.finished(10))[0]
+
+
+@pytest.mark.asyncio
+async def test_a_server_has_one_room() -> None:
+    """Two processes that both have it: the second one is refused, whatever its claim says."""
+    start = Start()
+    start.begin()
+    await start.come()
+    with pytest.raises(SetupError, match="has_room"):
+        await start.come()
+    assert start.started == [10]

@@ -1,0 +1,116 @@
+"""The process with the token is killed and started again while people speak: its rooms go on as if nothing had been."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.people.clip import Clip
+from tests.bot.bot_process import ADA, CLIPS, ada_in, roomtone_run
+from tests.bot.test_room_processes import logged, met, running
+from tests.bot.test_takeover import said, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from pydantic import SecretStr
+
+ROOMS = ("--rooms", "processes")
+# Longer than any test takes.
+FOR_EVER_S = 3600.0
+
+
+@asynccontextmanager
+async def ended(*folders: Path) -> AsyncIterator[None]:
+    """End the rooms' processes that a killed bot has left, whatever happens."""
+    try:
+        yield
+    finally:
+        for folder in folders:
+            for pid in running(folder):
+                os.kill(pid, signal.SIGKILL)
+
+
+def claims(place: SecretStr) -> list[int]:
+    """Return the numbers of the claims."""
+    with psycopg.connect(place.get_secret_value()) as database:
+        return [number for (number,) in database.execute("SELECT number FROM room_claims").fetchall()]
+
+
+def numbers(place: SecretStr) -> list[int]:
+    """Return the numbers of all turns, in order."""
+    with psycopg.connect(place.get_secret_value()) as database:
+        return [seq for (seq,) in database.execute("SELECT seq FROM turns ORDER BY seq").fetchall()]
+
+
+def voice_session(local: LocalDiscord) -> str | None:
+    """Return the bot's voice session; None: it is in no channel."""
+    states = [state for state in local.status()["voice_states"] if state["user_id"] == str(ROOMTONE_BOT_ID)]
+    assert len(states) <= 1
+    return states[0]["session_id"] if states else None
+
+
+@pytest.mark.rehearsal
+@pytest.mark.postgres
+@pytest.mark.asyncio
+async def test_rooms_go_on_while_the_gateway_process_is_killed_and_started_again(
+    tmp_path: Path, whisper_model_dir: Path, postgres_place: SecretStr
+) -> None:
+    """Ada speaks when it is killed, while it is away, and afterwards. The room stays the same: one session, one claim,
+    each sentence once. Once nobody speaks, its voice session is renewed, so that nothing happens when Discord ends the
+    main session of the killed process. Commands reach it: /status, /opt-out, /leave.
+    """
+    url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
+    clips = [Clip.load(CLIPS / name) for name in ("2-ada.ogg", "3-ada.ogg", "1-ada.ogg")]
+    async with LocalDiscord(main_session_s=FOR_EVER_S) as local, ada_in(local) as ada, ended(tmp_path):
+        async with roomtone_run(local, tmp_path, whisper_model_dir, *ROOMS, **url) as bot:
+            await bot.says("is on Discord")
+            await until(lambda: bool(logged(tmp_path, "room_link_opened")), "a process that waits")
+            await local.invoke(ADA, "join")
+            await until(lambda: len(logged(tmp_path, "room_opened")) == 1, "the room")
+            await met(ada)
+            await local.invoke(ADA, "quiet")
+            speaking = asyncio.create_task(ada.say(clips[0]))
+            await asyncio.sleep(0)
+            await bot.killed()
+        before = voice_session(local)
+        await speaking
+        await until(lambda: len(said(postgres_place)) == 1, "the turn that was spoken meanwhile")
+        speaking = asyncio.create_task(ada.say(clips[1]))
+        async with roomtone_run(local, tmp_path, whisper_model_dir, *ROOMS, **url) as bot:
+            await bot.says("is on Discord")
+            await speaking
+            assert len(logged(tmp_path, "room_taken_back")) == 1
+            await until(lambda: len(said(postgres_place)) == 2, "the second turn")
+            await until(lambda: voice_session(local) not in {before, None}, "the new voice session")
+            renewed = voice_session(local)
+            local._gateway.time_out(ROOMTONE_BOT_ID)
+            assert voice_session(local) == renewed
+            assert [line["at_a_pause"] for line in logged(tmp_path, "voice_session_renewed")] == [True]
+            assert claims(postgres_place) == [1]
+            await met(ada)
+            await ada.say(clips[2])
+            await until(lambda: len(said(postgres_place)) == 3, "the third turn")
+            state = (await local.invoke(ADA, "status")).replies[0].content
+            assert "I am silenced for now" in state
+            assert "no longer hear you" in (await local.invoke(ADA, "opt-out")).replies[0].content
+            spoken = said(postgres_place)
+            await ada.say(clips[0])
+            await local.invoke(ADA, "leave")
+            await until(lambda: len(logged(tmp_path, "session_ended")) == 1, "the session's end")
+            assert said(postgres_place) == spoken
+            status, err = await bot.ends(signal.SIGTERM)
+            assert (status, err.count("Traceback")) == (0, 0)
+    assert running(tmp_path) == []
+    assert len(logged(tmp_path, "room_opened")) == 1
+    assert numbers(postgres_place) == list(range(len(numbers(postgres_place))))
+    assert len(spoken) == len({words for _, words in spoken})
