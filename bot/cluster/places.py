@@ -141,7 +141,7 @@ async def _until_loaded(name: str) -> bool:
     try:
         async with asyncio.timeout(MOVE_S):
             while True:
-                [place] = [place for place in await place_states() if place.name == name]
+                place = next((place for place in await place_states() if place.name == name), PlaceState(name))
                 placed = bool(place.node_id)
                 if place.has_loaded:
                     return True
