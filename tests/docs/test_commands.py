@@ -107,8 +107,8 @@ RUN_THERE = {
         '"cluster", "rooms", "--gateway", address',
     ),
     "roomtone cluster rooms --gateway 10.0.0.1:8572 --places 3": (
-        "tests/bot/cluster/own_rooms.py",
-        '"cluster", "rooms", "--gateway", GATEWAY, "--rooms", "1", "--cpus", "0.5", "--places", "2"',
+        "tests/bot/cli/test_cluster_rooms.py",
+        '"--places", "3"',
     ),
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
 }

@@ -15,7 +15,6 @@ OWN_NETWORK = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-p
 # What each file has tried when it ends well.
 TESTS = {
     "own_network.py": "the contract of recognisers, a wrong token, a killed recogniser, and the end of the cluster",
-    "own_rooms.py": "places for rooms on three machines: processes, actors and machines are killed, and one is drained",
     "own_machines.py": "three machines, of which one is drained and one killed while people speak",
 }
 
