@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.clock import SystemClock
-from bot.discord.client import connected, translated
 from bot.discord.commands.catch_up import CatchUp, add_catch_up
 from bot.discord.commands.help import add_help
 from bot.discord.commands.memory import add_memory_commands
@@ -28,6 +27,7 @@ from bot.discord.commands.settings import OperatorSettings, add_settings_command
 from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import VoiceCommands, add_voice
 from bot.discord.commands.watch import add_watch_commands
+from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.folder_lock import folder_lock
 from bot.health import DegradedPart, Health

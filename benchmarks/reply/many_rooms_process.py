@@ -29,7 +29,7 @@ from pydantic import SecretStr
 from benchmarks.child_process import keep_stdout_for_answers, serve
 from bot.app import RunningBot, running_bot
 from bot.cli.environment import local_zone
-from bot.discord.client import connected
+from bot.discord.connection import connected
 from bot.events import ignore_event
 from bot.wiring.settings import BotSettings
 from config.load import load

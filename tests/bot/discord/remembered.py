@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bot.discord.client import connected
+from bot.discord.connection import connected
 from bot.memory.session_reader import SessionReader
 from bot.store.sessions import Sessions
 from compaction.model import TurnKind, TurnPart

@@ -13,8 +13,8 @@ import discord
 import pytest
 from discord import app_commands
 
-from bot.discord.client import connected
 from bot.discord.command_tree import CheckedCommandTree
+from bot.discord.connection import connected
 from rehearsal.discord import commands
 from rehearsal.discord.commands import OptionType
 from rehearsal.discord.guild import GuildSpec, Member, Role

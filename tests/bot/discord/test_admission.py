@@ -10,13 +10,15 @@ import discord
 import pytest
 
 from bot.discord.admission import GuildAdmission, Verdict, owners_of
-from bot.discord.client import RoomtoneClient, connected
+from bot.discord.connection import connected
 from bot.settings import DiscordSettings
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from bot.discord.client import RoomtoneClient
 
 STRANGER = 9_999
 GUILD = 500

@@ -13,9 +13,9 @@ from pydantic import SecretStr
 
 from bot.discord.answers import answer
 from bot.discord.changes import Change
-from bot.discord.client import RoomtoneClient, connected, translated
 from bot.discord.commands import room as room_commands
 from bot.discord.commands.room import ELSEWHERE
+from bot.discord.connection import connected, translated
 from bot.discord.endpoint import connector, point_at
 from bot.discord.place import DiscordPlace
 from bot.errors import SetupError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, Place
+    from bot.discord.client import RoomtoneClient
     from bot.health import HealthFault
     from bot.models.voices import EmbeddedVoice
     from voice.transport.outgoing import FrameSource

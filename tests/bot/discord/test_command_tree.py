@@ -13,7 +13,7 @@ import pytest
 from discord import app_commands
 
 from bot.discord.access import NO_ROLE, PEOPLE, RULES, Who
-from bot.discord.client import RoomtoneClient, connected
+from bot.discord.client import RoomtoneClient
 from bot.discord.commands.catch_up import add_catch_up
 from bot.discord.commands.help import add_help
 from bot.discord.commands.memory import add_memory_commands
@@ -27,6 +27,7 @@ from bot.discord.commands.settings import add_settings_command
 from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
+from bot.discord.connection import connected
 from bot.room.supervisor import RoomSupervisor
 from bot.settings import DiscordSettings
 from rehearsal.discord import payloads, permissions

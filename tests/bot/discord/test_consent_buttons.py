@@ -9,7 +9,7 @@ import discord
 import pytest
 
 from bot.channel.port import ChatError
-from bot.discord.client import connected
+from bot.discord.connection import connected
 from bot.discord.consent_buttons import HEARD, NOT_HEARD, NOT_HERE, ConsentButtons
 from bot.discord.place import DiscordPlace
 from rehearsal.discord.guild import ROOMTONE_BOT_ID

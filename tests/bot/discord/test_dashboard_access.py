@@ -10,7 +10,7 @@ import pytest
 from discord import Permissions, VoiceChannel
 
 from bot.dashboard.access import NOTHING
-from bot.discord.client import connected
+from bot.discord.connection import connected
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.server_settings import no_server_settings
 from rehearsal.discord import payloads

@@ -5,7 +5,7 @@ from __future__ import annotations
 import discord
 import pytest
 
-from bot.discord.client import connected
+from bot.discord.connection import connected
 from bot.discord.digest_embed import RECAP, digest_embed
 from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine
 from rehearsal.discord.guild import GuildSpec

@@ -9,7 +9,7 @@ import pytest
 import structlog
 from pydantic import SecretStr
 
-from bot.discord.client import connected, translated
+from bot.discord.connection import connected, translated
 from bot.discord.endpoint import point_at
 from bot.discord.shard_choice import chosen_shards
 from bot.discord.shard_losses import ShardLosses

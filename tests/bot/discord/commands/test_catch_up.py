@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.channel.port import Person
-from bot.discord.client import connected
 from bot.discord.commands.catch_up import NEVER_AWAY, NOTHING_MISSED, OFTEN, CatchUp, add_catch_up
+from bot.discord.connection import connected
 from bot.discord.session_choice import NO_SESSION
 from bot.memory.digests import Digests
 from bot.memory.session_reader import SessionReader

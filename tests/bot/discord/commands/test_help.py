@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.discord.access import RULES
-from bot.discord.client import connected
+from bot.discord.connection import connected
 from rehearsal.discord.guild import GuildSpec, Member
 from rehearsal.discord.message_limits import check_embeds
 from rehearsal.discord.server import LocalDiscord

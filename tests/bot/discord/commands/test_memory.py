@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.discord.client import connected
 from bot.discord.commands.memory import NOTHING, add_memory_commands, delete_facts, format_facts
+from bot.discord.connection import connected
 from compaction.errors import StoreError
 from compaction.memory.people import PersonFact
 from compaction.model import Seq, SessionId

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.discord.access import PEOPLE, Who
-from bot.discord.client import connected
 from bot.discord.commands.participation import (
     MODES,
     SILENCED_FOR_GOOD,
     add_participation_commands,
     parse_names,
 )
+from bot.discord.connection import connected
 from bot.guild import VoiceMode
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings

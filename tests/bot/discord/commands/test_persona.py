@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.discord.client import connected
 from bot.discord.commands.persona import add_persona, format_persona
+from bot.discord.connection import connected
 from bot.guild import GuildChoice
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore

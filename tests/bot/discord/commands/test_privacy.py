@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.discord.client import connected
 from bot.discord.commands.privacy import (
     NOT_SURE,
     NOTHING_KEPT,
@@ -23,6 +22,7 @@ from bot.discord.commands.privacy import (
     forget_person,
     send_data,
 )
+from bot.discord.connection import connected
 from bot.logs import log_path
 from bot.memory import personal_data
 from bot.memory.erasing import ErasureReport, PersonEraser

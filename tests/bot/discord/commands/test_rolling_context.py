@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.discord.access import PEOPLE, Who
-from bot.discord.client import connected
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context, change_choice, format_choice
+from bot.discord.connection import connected
 from bot.guild import GuildChoice
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.discord.client import connected
 from bot.discord.commands.settings import (
     OperatorSettings,
     add_settings_command,
@@ -17,6 +16,7 @@ from bot.discord.commands.settings import (
     with_or_without,
 )
 from bot.discord.commands.voice import VoiceCommands, voice_sentence
+from bot.discord.connection import connected
 from bot.guild import VoiceMode
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.discord.client import connected
 from bot.discord.commands.voice import VoiceCommands, add_voice, voice_choices
+from bot.discord.connection import connected
 from bot.models.voices import VOICES
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.discord.access import PEOPLE, Who
-from bot.discord.client import connected
 from bot.discord.commands.watch import LOCAL, add_watch_commands, escape_quote, format_ended
+from bot.discord.connection import connected
 from bot.screen.messages import ScreenError
 from bot.texts.text import Text, verbatim
 from rehearsal.discord.server import LocalDiscord

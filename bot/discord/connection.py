@@ -1,0 +1,134 @@
+"""Connects the client to Discord while a block lasts, and says in a sentence why that failed."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import aiohttp
+import discord
+import structlog
+
+from bot.discord.client import RoomtoneClient, ShardedRoomtoneClient
+from bot.discord.endpoint import point_at
+from bot.errors import SetupError
+from bot.shards import ONLY_SHARD, ranges
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from bot.discord.client import AddCommands, VoiceEvents
+    from bot.discord.commands.catch_up import CatchUp
+    from bot.discord.consent_buttons import Consents
+    from bot.server_settings import ServerSettingsBook
+    from bot.settings import DiscordSettings
+    from bot.shards import Shards
+    from voice.transport.metronome import Metronome
+
+log = structlog.get_logger()
+
+# How long discord.py may take to close before its task is cancelled.
+CLOSE_TIMEOUT_S = 10.0
+# Seconds to wait for Discord's READY at start. Includes discord.py's own reconnects.
+CONNECT_TIMEOUT_S = 30.0
+# Discord lets one shard in every five seconds, and discord.py waits for the servers of each.
+SHARD_TIMEOUT_S = 8.0
+
+
+@asynccontextmanager
+async def connected(
+    settings: DiscordSettings,
+    supervisor: VoiceEvents,
+    more_commands: Sequence[AddCommands] = (),
+    metronome: Metronome | None = None,
+    consents: Consents | None = None,
+    servers: ServerSettingsBook | None = None,
+    catch_up: CatchUp | None = None,
+    shards: Shards = ONLY_SHARD,
+) -> AsyncIterator[RoomtoneClient]:
+    """Connect to Discord and yield the client once its guilds are known.
+
+    `more_commands`: functions that add further commands to the command tree. `metronome` sends the bot's audio.
+    `consents` keeps who agreed to be heard, `servers` what each server has chosen.
+    `catch_up` tells people who come back what they missed. `shards`: the servers that it is connected for.
+
+    Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. discord.py repairs later
+    losses itself. If it gives up, `client.running` ends; the body must watch it, and `translated` gives the reason.
+    *Ownership*: the client's task ends here.
+    """
+    if settings.token is None or not settings.token.get_secret_value().strip():
+        raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
+    point_at(settings)
+    kind = ShardedRoomtoneClient if shards.is_divided else RoomtoneClient
+    client = kind(settings, supervisor, more_commands, metronome, consents, servers, catch_up, shards=shards)
+    running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
+    try:
+        await _until_settled(client, running, CONNECT_TIMEOUT_S + SHARD_TIMEOUT_S * (len(shards.ids) - 1))
+        yield client
+    finally:
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await client.close()
+        except TimeoutError:
+            log.warning("discord_close_timed_out", timeout_s=CLOSE_TIMEOUT_S)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def _run(client: RoomtoneClient, settings: DiscordSettings) -> None:
+    assert settings.token is not None
+    await client.start(settings.token.get_secret_value().strip(), reconnect=True)
+
+
+async def _until_settled(client: RoomtoneClient, running: asyncio.Task[None], timeout_s: float) -> None:
+    settled = asyncio.create_task(client.settled.wait(), name="discord-settled")
+    try:
+        await asyncio.wait({settled, running}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        settled.cancel()
+    if running.done():
+        raise translated(running.exception())
+    if not client.settled.is_set():
+        about = (
+            f", shards {ranges(client.own_shards.ids)} of {client.own_shards.total},"
+            if client.own_shards.is_divided
+            else ""
+        )
+        raise SetupError(
+            f"Discord did not let the bot{about} in within {timeout_s:g} s. Check the network and status.discord.com."
+        )
+
+
+def translated(error: BaseException | None) -> SetupError:
+    """Return the reason why discord.py gave up, as a plain sentence with the remedy. It never contains the token."""
+    match error:
+        case discord.LoginFailure():
+            sentence = (
+                "Discord refused the bot's token. Copy it again from the Bot page of the developer portal "
+                "(Reset Token) into DISCORD_TOKEN."
+            )
+        case discord.PrivilegedIntentsRequired():
+            sentence = (
+                "Discord refused the bot's intents. Allow Message Content on the Bot page of the developer portal, or "
+                "set discord.message_content = false."
+            )
+        case discord.ConnectionClosed(code=4010 | 4011):
+            # "Invalid shard" and "sharding required" (Discord's reference, "Gateway close event codes").
+            sentence = (
+                "Discord refused the bot's shards: there are too few for the servers that it is on. Start all "
+                "processes with a higher total (`roomtone run --shards`), or with auto."
+            )
+        case discord.HTTPException():
+            sentence = f"Discord answered with an error ({error.status}). Try again; see status.discord.com."
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            sentence = "Discord's certificate is not trusted. Check discord.ca_file, or the machine's certificates."
+        case aiohttp.ClientError() | OSError() | TimeoutError():
+            sentence = "Discord cannot be reached. Check the network (and discord.api_base, if it is set)."
+        case None:
+            sentence = "Discord closed the connection. Start again."
+        case _:
+            sentence = f"Discord's client failed ({type(error).__name__}). Start again; `roomtone tail` shows more."
+    failure = SetupError(sentence)
+    failure.__cause__ = error
+    return failure
