@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import queue
+import sys
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
 
     from voice.asr.port import Recognition
     from voice.audio import Pcm
+
+# Where recognition leaves no core free, what is due on the event loop, in the packet reader and in the turn-end
+# detector goes first. Beside a recogniser that never rested, on two cores that others used too, the detector had no
+# answer within its 0.4 s in 9 of 33 pauses at the usual priority, in 3 of 39 at this one, and in 4 of 38 at 10.
+NICENESS = 5
 
 
 class Engine(Protocol):
@@ -111,6 +118,7 @@ class ModelThread:
 
     def _run(self) -> None:
         why = "it was told to"
+        _give_way()
         try:
             engine = self._load_engine()
             if engine is not None:
@@ -161,6 +169,14 @@ class ModelThread:
             self._loaded.exception()
         if self._current is not None:
             _fail(self._current, RecogniserError(f"The speech model's thread died: {why}."))
+
+
+def _give_way() -> None:
+    """Lower the priority of this thread, and of those that the model starts from it. Linux alone has it by thread."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            thread = threading.get_native_id()
+            os.setpriority(os.PRIO_PROCESS, thread, max(NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
 
 
 def _succeed(future: asyncio.Future[Any], value: object) -> None:

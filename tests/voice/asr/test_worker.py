@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.fakes.recognizer import FakeEngine
-from voice.asr.worker import ModelThread, RecognitionRequest
+from voice.asr.worker import NICENESS, ModelThread, RecognitionRequest
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
@@ -44,6 +46,23 @@ async def test_recognitions_run_off_the_loop() -> None:
     assert await thread.stop(timeout_s=10)
     assert not thread.is_alive
     assert await thread.stop(timeout_s=10)
+
+
+@pytest.mark.asyncio
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority by thread")
+async def test_recognition_gives_way() -> None:
+    """The model's thread, and so every thread that the model starts, has a lower priority than the event loop."""
+    priorities: list[int] = []
+
+    def load() -> Engine:
+        priorities.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return FakeEngine()
+
+    before = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    thread = await _started(load)
+    assert await thread.stop(timeout_s=10)
+    assert priorities == [max(before, NICENESS)]
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
 
 
 @pytest.mark.asyncio
