@@ -53,6 +53,14 @@ def test_the_probability_is_that_of_all_marks_that_end_a_sentence(
     assert SentenceEnds(Vocabulary()).probability(tokens, logits) == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.parametrize("left_out", [0.0, 0.07, 0.3])
+def test_a_mark_counts_the_same_however_often_marks_are_left_out(left_out: float) -> None:
+    """A prompt makes Whisper write more marks or fewer; where one stands, only what else could stand there counts."""
+    written = 1 - left_out
+    last = _scores(stop=0.8 * written, comma=0.2 * written, end=max(left_out, 1e-9))
+    assert SentenceEnds(Vocabulary()).probability([SO, FULL_STOP], [OTHER, last, OTHER]) == pytest.approx(0.8, abs=1e-4)
+
+
 def test_what_was_cut_off_is_unknown() -> None:
     """Without text, or with as many steps as tokens, nothing is known of the end."""
     ends = SentenceEnds(Vocabulary())
