@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.reply.recordings import voice_end_s
+from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
 from bot.models.catalogue import TURN_SMART
 from bot.models.directory import ModelDirectory
 from bot.wiring.speech_models import open_vad
@@ -44,7 +45,6 @@ _NEVER_ENDS = EndpointingParameters(end_silence_s=NEVER_S)
 # A client sends frames of 20 ms; an end is known when the frame that completes its last window has arrived.
 FRAME_S = 0.02
 LANGUAGE = "en"
-GLOSSARY = ("Roomtone",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class PauseObserver:
 
     def _judged(self, pcm: Pcm) -> tuple[float | None, float | None]:
         finished = None if self._turn is None else self._turn.probability(pcm)
-        recognition = self._recogniser.recognize(pcm, language=LANGUAGE, glossary=GLOSSARY)
+        recognition = self._recogniser.recognize(pcm, language=LANGUAGE, glossary=USUAL_GLOSSARY)
         return finished, recognition.sentence_end_probability
 
 

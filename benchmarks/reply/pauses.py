@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks.reply.recordings import voice_end_s
 from benchmarks.reply.spread import spread
+from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
 from benchmarks.stats import share_of
 from bot.models.catalogue import TURN_SMART
 from bot.models.directory import ModelDirectory
@@ -171,5 +172,5 @@ class PauseListener:
             return None
         if self._recogniser is None:
             return PauseEvidence(finished)
-        recognition = self._recogniser.recognize(pause.utterance.pcm, language=_LANGUAGE)
+        recognition = self._recogniser.recognize(pause.utterance.pcm, language=_LANGUAGE, glossary=USUAL_GLOSSARY)
         return PauseEvidence(finished, recognition.sentence_end_probability)

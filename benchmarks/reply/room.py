@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from benchmarks.reply.usual_glossary import CHANNEL, PEOPLE, SERVER
 from bot.cli.rehearsal.companion import InProcessCompanion
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
@@ -110,12 +111,12 @@ async def enter_person(stack: AsyncExitStack, discord: LocalDiscord, user_id: in
 
 def benchmark_guild(people: int) -> GuildSpec:
     """Return the server of a benchmark: one voice channel, so many people, the bot and the listener."""
-    names = ("Ada", "Ben", "Chloe", "Dmitri", "Elin", "Farid")
     return GuildSpec(
         id=_GUILD_ID,
-        voice_channels=(Channel(_VOICE_ID, "Evening"),),
+        name=SERVER,
+        voice_channels=(Channel(_VOICE_ID, CHANNEL),),
         text_channel=Channel(_TEXT_ID, "chat"),
-        people=tuple(Member(FIRST_PERSON_ID + number, names[number]) for number in range(people)),
+        people=tuple(Member(FIRST_PERSON_ID + number, PEOPLE[number]) for number in range(people)),
         bots=(Member(ROOMTONE_BOT_ID, "Roomtone"), Member(LISTENER_ID, "Listener")),
     )
 
