@@ -1,8 +1,8 @@
 """Chooses the coefficients of `voice.listening.end_policy`: `python -m benchmarks.endpoint.fit SPEECH_DIR TALK_DIR`.
 
 Run by hand; the results are written into `EndPolicy`. The real recordings and the tuning set of the free talk are read,
-and count the same. The weights are those of a logistic regression of
-end against pause. The rest is a search for the silences of the least expected cost: of cuts, and of waiting.
+and count the same. The weights are those of a logistic regression of end against pause. The rest is a search for the
+silences of the least expected cost, of cuts and of waiting, among those that reach both goals for the real recordings.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.endpoint.bench import CUT_SHARE, KNOWN_P50_MS, LEADS
 from benchmarks.endpoint.curve import outcome, policy_rule
 from benchmarks.endpoint.free_talk import TalkSet
 from benchmarks.endpoint.observed_pauses import PauseObserver, observe_all
@@ -42,7 +43,7 @@ _STEPS = 50
 # waited for longer than 1.2 s: 5 % of the ends would be answered later than that.
 _SHORTEST_S = (0.35, 0.38, 0.42, 0.46, 0.5)
 _LONGEST_S = (0.9, 1.0, 1.1, 1.2)
-_SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+_SHARES = (0.05, 0.1, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
 
 
 def weights(sets: Sequence[Sequence[ObservedPause]]) -> tuple[float, float]:
@@ -65,7 +66,10 @@ def weights(sets: Sequence[Sequence[ObservedPause]]) -> tuple[float, float]:
 
 
 def silences(sets: Sequence[Sequence[ObservedPause]], finished_weight: float, sentence_weight: float) -> EndPolicy:
-    """Return the policy with these weights that costs least."""
+    """Return the policy with these weights that costs least. The first set is of real recordings.
+
+    Where no policy reaches both goals for them, all are compared.
+    """
     plain = EndPolicy(finished_weight=finished_weight, sentence_weight=sentence_weight)
     odds = [plain.log_odds(_evidence(pause)) for each in sets for pause in each if pause.is_end]
     levels = sorted({round(percentile(odds, share), 2) for share in _SHARES})
@@ -75,7 +79,16 @@ def silences(sets: Sequence[Sequence[ObservedPause]], finished_weight: float, se
             itertools.combinations(levels, 2), _SHORTEST_S, _LONGEST_S
         )
     )
-    return min(tried, key=lambda policy: sum(cost_s(each, policy) for each in sets))
+    return min(
+        tried, key=lambda policy: (not reaches_goals(sets[0], policy), sum(cost_s(each, policy) for each in sets))
+    )
+
+
+def reaches_goals(pauses: Sequence[ObservedPause], policy: EndPolicy) -> bool:
+    """Return whether few enough of these pauses are cut, and the median end is known soon enough."""
+    done = outcome(pauses, policy_rule(policy=policy))
+    known_p50_ms = 1000 * percentile(done.known_after_s, 0.5)
+    return done.cut <= CUT_SHARE * done.inside and known_p50_ms <= KNOWN_P50_MS
 
 
 def cost_s(pauses: Sequence[ObservedPause], policy: EndPolicy) -> float:
@@ -99,11 +112,8 @@ def main() -> None:
     folders = parser.parse_args()
     observer = PauseObserver(load())
     sets = [
-        observe_all(recordings, observer, NoProgress(), leads=(0,))
-        for recordings in (
-            load_recordings(folders.speech).recordings,
-            load_recordings(folders.talk / TalkSet.TUNING).recordings,
-        )
+        observe_all(load_recordings(folder).recordings, observer, NoProgress(), leads=leads)
+        for folder, leads in ((folders.speech, LEADS), (folders.talk / TalkSet.TUNING, LEADS[:1]))
     ]
     policy = silences(sets, *weights(sets))
     told = {

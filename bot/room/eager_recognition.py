@@ -31,7 +31,7 @@ LIKELY_FINISHED = 0.5
 # is noticed only after the decision, so a recogniser that takes over 0.8 s is not waited for.
 TEXT_TIMEOUT_S = 0.8
 # After so much silence even somebody who did not sound finished has more likely finished than not: in 209 recordings
-# 39 of 62 had. The end itself may be certain only after 1.2 s; an answer that is begun now is ready by then.
+# 39 of 62 had. The end itself may be certain only after 1.1 s; an answer that is begun now is ready by then.
 LASTING_PAUSE_S = 0.75
 
 HeardT = TypeVar("HeardT")

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.endpoint.fit import cost_s, silences, weights
+from benchmarks.endpoint.fit import cost_s, reaches_goals, silences, weights
 from benchmarks.endpoint.observed_pauses import ObservedPause
+from voice.listening.end_policy import EndPolicy
 
 
 def _pauses() -> list[ObservedPause]:
@@ -46,3 +47,13 @@ def test_the_policy_that_is_found_costs_less_than_its_neighbours() -> None:
     assert found.shortest_s < found.longest_s
     for fixed_s in (found.shortest_s, found.longest_s):
         assert cost_s(sets[0], found) <= cost_s(sets[0], replace(found, shortest_s=fixed_s, longest_s=fixed_s))
+
+
+def test_goals_are_few_cuts_and_an_early_median() -> None:
+    """Whoever ends all speech at once cuts too much, and whoever always waits knows the median end too late."""
+    ends = [ObservedPause("one.ogg", "ada", None, 0.99, 0.99)] * 5
+    inside = [ObservedPause("one.ogg", "ada", 20, 0.1, 0.1)] * 5
+    policy = EndPolicy()
+    assert reaches_goals([*ends, *inside], policy)
+    assert not reaches_goals([*ends, *inside], replace(policy, longest_s=policy.shortest_s))
+    assert not reaches_goals([*ends, *inside], replace(policy, shortest_s=policy.longest_s))
