@@ -1,15 +1,14 @@
-"""A room that runs in another process, for the supervisor and the commands of the gateway process.
+"""A room that runs in another process, for the supervisor of the gateway process.
 
-It is a `SupervisedRoom` as `bot.room.room.Room` is one, and a `SilenceableRoom` as `Participation` is one: what people
-change goes to the room's process, which confirms it. A room that does not confirm is given up, so nobody is heard in it
-against their wish; the supervisor starts it again.
+It is a `SupervisedRoom` as `bot.room.room.Room` is one. What commands change in it goes through its
+`RemoteParticipation`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -21,6 +20,7 @@ from bot.remote.adopted_room import moves_between, taken_back
 from bot.remote.event_messages import event_in
 from bot.remote.messages import MalformedError
 from bot.remote.placement import THIS_MACHINE
+from bot.remote.remote_participation import CONFIRM_WITHIN_S, READ_AGAIN_WITHIN_S, RemoteParticipation
 from bot.remote.room_messages import (
     ChangeServers,
     ChoiceChanged,
@@ -38,7 +38,6 @@ from bot.remote.room_messages import (
     ServersChanged,
     SessionBegun,
     StoreSilence,
-    TakeOver,
 )
 from bot.remote.told_guild import told_participation
 from bot.remote.told_memory import ToldMemory
@@ -72,10 +71,6 @@ log = structlog.get_logger()
 
 # The room's process reads a few rows before it answers.
 OPEN_WITHIN_S = 20.0
-# A room that is busy answers within a second. Somebody waits who does not want to be heard.
-CONFIRM_WITHIN_S = 5.0
-# Reading the memory again takes a second for a long session.
-READ_AGAIN_WITHIN_S = 30.0
 # As long as the room itself waits to speak, and a second voice to be loaded.
 SAMPLE_WITHIN_S = 120.0
 
@@ -145,8 +140,7 @@ class RemoteRoom:
         self._memory = ToldMemory()
         self._observers: list[events.Observer] = [parts.observe]
         self._shown = ExitStack()
-        # What `confirm` still has to tell.
-        self._pending: TakeOver | None = None
+        self._participation: RemoteParticipation | None = None
 
     # -- what the supervisor asks ---------------------------------------------------------------------------
 
@@ -163,6 +157,7 @@ class RemoteRoom:
         adopted = self._adopted
         async with self._parts.processes.taken(guild.guild_id, adopted) as seat:
             self._seat = seat
+            self._participation = RemoteParticipation(seat, guild, runs=lambda: self._runs, ended=self._ended)
             where = seat.machine or "here"
             log.info("room_placed", guild_id=guild.guild_id, machine=where, run_id=seat.run_id, again=bool(adopted))
             self._handle(seat.link)
@@ -268,9 +263,9 @@ class RemoteRoom:
     def _forget(self, guild: GuildParticipation) -> None:
         self._runs = False
         self._ended.set()
-        if guild.room is self:
+        if guild.room is self._participation:
             guild.room = None
-        self._parts.upkeeps.discard(self)
+        self._parts.upkeeps.discard(self._participation)
         if self._session_id is not None:
             self._parts.in_use.discard(self._session_id)
 
@@ -301,73 +296,7 @@ class RemoteRoom:
     def faults(self) -> list[HealthFault]:
         return [] if self._look is None else [HealthFault(*each) for each in self._look.faults]
 
-    # -- what commands change ---------------------------------------------------------------------------------------
-
-    @property
-    def session_id(self) -> str:
-        """Return the room's session."""
-        return self._session_id or ""
-
-    def stop_speaking(self) -> None:
-        self._change(stops_speaking=True)
-
-    def on_opted_out(self, person_id: int) -> None:
-        self._change(opted_out=(person_id,))
-
-    def on_forgetting(self, person_id: int) -> None:
-        self._change(forgetting=(person_id,))
-
-    def on_forgotten(self) -> None:
-        self._change(forgotten=True)
-
-    def _change(
-        self,
-        *,
-        stops_speaking: bool = False,
-        opted_out: tuple[int, ...] = (),
-        forgetting: tuple[int, ...] = (),
-        forgotten: bool = False,
-    ) -> None:
-        """Remember what `confirm` tells, which follows at once."""
-        assert self._guild is not None, "only an open room is told"
-        before = self._pending or TakeOver(told_participation(self._guild))
-        self._pending = replace(
-            before,
-            stops_speaking=before.stops_speaking or stops_speaking,
-            opted_out=before.opted_out + opted_out,
-            forgetting=before.forgetting + forgetting,
-            forgotten=before.forgotten or forgotten,
-        )
-
-    async def confirm(self) -> None:
-        """Return once the room has taken over what was changed, or has ended, or stores nothing any more."""
-        if self._seat is None or self._guild is None or not self._runs:
-            return
-        told = told_participation(self._guild)
-        pending, self._pending = self._pending or TakeOver(told), None
-        await self._certainly(replace(pending, participation=told), within_s=CONFIRM_WITHIN_S)
-
-    async def refresh(self) -> None:
-        """Have the room read its memory again, because words were deleted."""
-        await self._certainly(ReadMemoryAgain(), within_s=READ_AGAIN_WITHIN_S)
-
-    async def _certainly(self, request: TakeOver | ReadMemoryAgain, *, within_s: float) -> None:
-        seat = self._seat
-        if seat is None or not self._runs:
-            return
-        try:
-            await seat.link.ask(request, within_s=within_s)
-        except BotError as error:
-            log.warning(
-                "room_did_not_confirm",
-                guild_id=self._place.guild_id,
-                request=type(request).__name__,
-                problem=error,
-                is_linked=seat.is_open,
-            )
-            await seat.give_up()
-            # Then it is fenced too.
-            await self._ended.wait()
+    # -- what a server has chosen -----------------------------------------------------------------------------------
 
     def _on_choice(self, guild_id: int, choice: GuildChoice) -> None:
         if guild_id == self._place.guild_id and self._seat is not None and self._runs:
@@ -392,24 +321,26 @@ class RemoteRoom:
         handlers.answer(ChangeServers, self._change_servers)
 
     def _on_begun(self, told: SessionBegun) -> None:
-        guild, parts = self._guild, self._parts
+        guild, parts, participation = self._guild, self._parts, self._participation
         assert guild is not None, "the room was opened"
+        assert participation is not None, "the room was opened"
         session_id = self._session_id = SessionId(told.session_id)
+        participation.session_id = session_id
         guild.begin_session(session_id, asks=guild.asks, listens_only=told.listens_only)
-        guild.room = self
+        guild.room = participation
         parts.in_use.add(session_id)
-        parts.upkeeps.add(self)
+        parts.upkeeps.add(participation)
         self._memory.withheld = guild.opted_out_ids
         self._observers.append(self._shown.enter_context(parts.measure()))
         show = parts.show_live(session_id, self._place, self._memory, guild)
         self._observers.append(self._shown.enter_context(show))
         # Somebody may have opted out since the room was opened. It hears nobody before it has given its notice, which
         # it asks this process to write, so this is in effect by then.
-        beginning = asyncio.create_task(self._begin(session_id), name=f"room-begun-{guild.guild_id}")
+        beginning = asyncio.create_task(self._begin(session_id, participation), name=f"room-begun-{guild.guild_id}")
         self._shown.callback(beginning.cancel)
 
-    async def _begin(self, session_id: SessionId) -> None:
-        await self.confirm()
+    async def _begin(self, session_id: SessionId, participation: RemoteParticipation) -> None:
+        await participation.confirm()
         try:
             self._memory.speakers |= await self._parts.speakers_of(session_id)
         except StoreError as error:

@@ -367,7 +367,9 @@ async def test_a_room_runs_in_its_process_until_it_is_closed() -> None:
         ]
         assert house.in_use == {SESSION}
         guild = await house.participation.of_guild(10)
-        assert (guild.room, guild.listens_only) == (life.room, True)
+        silenceable = guild.room
+        assert silenceable is not None
+        assert (silenceable.session_id, guild.listens_only) == (SESSION, True)
         life.distant.observe(events.TurnRecorded(TURN, 2.0))
         await until(lambda: len(house.seen) == 2)
         assert house.seen[1] == events.TurnRecorded(TURN, 2.0)
@@ -408,7 +410,7 @@ async def test_a_room_that_does_not_confirm_is_ended_first(
     rooms, or of another machine, may live on, so the room is fenced off before the command is answered.
     """
     monkeypatch.setattr(FakeSeat, "may_go_on", may_go_on)
-    monkeypatch.setattr("bot.remote.remote_room.CONFIRM_WITHIN_S", 0.0)
+    monkeypatch.setattr("bot.remote.remote_participation.CONFIRM_WITHIN_S", 0.0)
     async with living() as life:
         await life.house.participation.set_opt_out(10, ADA, out=True)
         assert life.house.fenced == fenced
@@ -609,7 +611,9 @@ async def test_a_room_that_ran_on_is_the_same_for_the_next_gateway_process() -> 
         assert len(house.rooms) == 1
         assert house.in_use == {SESSION}
         guild = await house.participation.of_guild(10)
-        assert (guild.room, guild.agreed, guild.consented_in) == (life.room, frozenset({BO}), SESSION)
+        silenceable = guild.room
+        assert silenceable is not None
+        assert (silenceable.session_id, guild.agreed, guild.consented_in) == (SESSION, frozenset({BO}), SESSION)
         assert guild.costs.total == Cost(1, 20, 3.5)
         assert house.shown[0][1].total_turns == 5
         await house.participation.set_opt_out(10, ADA, out=True)
