@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import pytest
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import ADA, CLIPS, ada_in, roomtone_run
+from tests.bot.bot_process import ADA, CLIPS, ada_in, roomtone, roomtone_run
 from tests.bot.test_room_processes import logged, met, running
 from tests.bot.test_takeover import said, until
 
@@ -110,7 +111,91 @@ async def test_rooms_go_on_while_the_gateway_process_is_killed_and_started_again
             assert said(postgres_place) == spoken
             status, err = await bot.ends(signal.SIGTERM)
             assert (status, err.count("Traceback")) == (0, 0)
-    assert running(tmp_path) == []
+        await until(lambda: running(tmp_path) == [], "the end of all processes")
     assert len(logged(tmp_path, "room_opened")) == 1
     assert numbers(postgres_place) == list(range(len(numbers(postgres_place))))
     assert len(spoken) == len({words for _, words in spoken})
+
+
+@pytest.mark.rehearsal
+@pytest.mark.postgres
+@pytest.mark.asyncio
+async def test_a_room_on_another_machine_is_taken_back_and_hears_nobody_who_opted_out_meanwhile(
+    tmp_path: Path, whisper_model_dir: Path, postgres_place: SecretStr
+) -> None:
+    """Two data folders are two machines. The room's machine notices nothing of the kill. Ada's opt-out is in the
+    database alone when the gateway process comes back, and is in effect from then on.
+    """
+    here, north = tmp_path / "here", tmp_path / "north"
+    for folder in (here, north):
+        (folder / "cluster").mkdir(parents=True)
+        (folder / "cluster" / "token").write_text("a" * 64, "ascii")
+    url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    listening = (*ROOMS, "--rooms-listen", address)
+    offering = ("cluster", "rooms", "--gateway", address, "--rooms", "1", "--name", "north")
+    clips = [Clip.load(CLIPS / name) for name in ("2-ada.ogg", "3-ada.ogg")]
+    async with (
+        LocalDiscord(main_session_s=FOR_EVER_S) as local,
+        ada_in(local) as ada,
+        ended(here),
+        roomtone(local, north, whisper_model_dir, *offering, **url) as machine,
+    ):
+        async with roomtone_run(local, here, whisper_model_dir, *listening, **url) as bot:
+            await bot.says("is on Discord")
+            await until(lambda: len(logged(here, "room_process_offered")) == 1, "the other machine's process")
+            await local.invoke(ADA, "join")
+            await until(lambda: len(logged(north, "room_opened")) == 1, "the room on the other machine")
+            await met(ada)
+            await local.invoke(ADA, "quiet")
+            await bot.killed()
+        await ada.say(clips[0])
+        await until(lambda: len(said(postgres_place)) == 1, "the turn that was spoken meanwhile")
+        with psycopg.connect(postgres_place.get_secret_value()) as database:
+            database.execute("INSERT INTO hearing_opt_outs VALUES (%s, %s, 0)", (local.guild.id, ADA))
+        async with roomtone_run(local, here, whisper_model_dir, *listening, **url) as bot:
+            await bot.says("is on Discord")
+            assert [line["machine"] for line in logged(here, "room_taken_back")] == ["north"]
+            await ada.say(clips[1])
+            assert "I have been in" in (await local.invoke(ADA, "status")).replies[0].content
+            await local.invoke(ADA, "leave")
+            await until(lambda: len(logged(north, "session_ended")) == 1, "the session's end")
+            status, err = await bot.ends(signal.SIGTERM)
+            assert (status, err.count("Traceback")) == (0, 0)
+        status, err = await machine.ends(signal.SIGTERM)
+        assert (status, err.count("Traceback")) == (0, 0)
+    assert len(said(postgres_place)) == 1
+    assert claims(postgres_place) == [1]
+    assert len(logged(north, "room_opened")) == 1
+
+
+@pytest.mark.rehearsal
+@pytest.mark.postgres
+@pytest.mark.asyncio
+async def test_a_room_that_may_not_go_on_begins_anew(
+    tmp_path: Path, whisper_model_dir: Path, postgres_place: SecretStr
+) -> None:
+    """The operator has changed a setting. The session goes on in another process, and the one that ran on has ended."""
+    url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
+    changed = {"ROOMTONE_ROOM__LEAVE_WHEN_EMPTY_S": "77"}
+    async with LocalDiscord(main_session_s=FOR_EVER_S) as local, ada_in(local) as ada, ended(tmp_path):
+        async with roomtone_run(local, tmp_path, whisper_model_dir, *ROOMS, **url) as bot:
+            await bot.says("is on Discord")
+            await until(lambda: bool(logged(tmp_path, "room_link_opened")), "a process that waits")
+            await local.invoke(ADA, "join")
+            await until(lambda: len(logged(tmp_path, "room_opened")) == 1, "the room")
+            await met(ada)
+            await bot.killed()
+        async with roomtone_run(local, tmp_path, whisper_model_dir, *ROOMS, **url, **changed) as bot:
+            await bot.says("is on Discord")
+            await until(lambda: len(logged(tmp_path, "room_opened")) == 2, "the room's next process")
+            await met(ada)
+            await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
+            await until(lambda: len(said(postgres_place)) == 1, "a turn")
+            status, err = await bot.ends(signal.SIGTERM)
+            assert (status, err.count("Traceback")) == (0, 0)
+        await until(lambda: running(tmp_path) == [], "the end of the process that ran on")
+    assert [line["reason"] for line in logged(tmp_path, "room_not_taken_back")] == ["other_settings"]
+    assert [line["resumed"] for line in logged(tmp_path, "room_opened")] == [False, True]
