@@ -19,6 +19,7 @@ from bot.remote.voice_messages import AttachVoice, DetachVoice, IsInChannel, Req
 from bot.remote.wire_error import error_from_wire
 from bot.texts.text import sentence_of
 from voice.errors import LinkError, VoiceError
+from voice.transport.gateway import taken_over
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -204,6 +205,8 @@ class RemoteMainGateway:
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
         """See `MainGateway.ws_connect`. Messages have no limit, and who reads closes, as in discord.py's own."""
         assert self._session is not None, "inside `serving`"
+        if self._is_owner is not None and not await self._is_owner():
+            raise taken_over()
         return await self._session.ws_connect(url, compress=compress, max_msg_size=0, autoclose=False)
 
     def _attach_again(self) -> None:

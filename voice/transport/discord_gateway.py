@@ -14,6 +14,7 @@ import discord
 import structlog
 
 from voice.errors import LinkError
+from voice.transport.gateway import taken_over
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -128,6 +129,8 @@ class DiscordMainGateway:
         return voice.channel is not None and voice.channel.id == self.channel_id
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
+        if self._is_owner is not None and not await self._is_owner():
+            raise taken_over()
         return await self._client.http.ws_connect(url, compress=compress)
 
     def _channel_of_now(self) -> VoiceChannel:

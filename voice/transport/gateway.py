@@ -91,4 +91,7 @@ class MainGateway(Protocol):
         """Ask Discord whether the bot is in the channel. An answer that does not come counts as yes."""
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> ClientWebSocketResponse:
-        """Open a websocket to the voice server."""
+        """Open a websocket to the voice server. Raises `LinkError` if somebody else runs the bot's room here now.
+
+        With the credentials that both have, a process that was frozen would take the session away from the next one.
+        """

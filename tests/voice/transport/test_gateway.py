@@ -19,7 +19,7 @@ from tests.voice.transport.link_scene import ADA, BOT, CHANNEL, Listener, Scene,
 from voice.errors import LinkError
 from voice.transport.discord_gateway import DiscordMainGateway
 from voice.transport.gateway import TAKEN_OVER
-from voice.transport.link import Connected, VoiceLink
+from voice.transport.link import Connected, Lost, VoiceLink
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -170,3 +170,28 @@ async def test_a_stale_process_may_not_join(tmp_path: Path) -> None:
         assert local.status()["voice_states"] == []
         assert client.voice_clients == []
         await until(no_voice_threads, "the end of the threads")
+
+
+@pytest.mark.asyncio
+async def test_a_stale_process_does_not_resume(tmp_path: Path) -> None:
+    """A process that was frozen finds its voice websocket closed, and would get the session with its old credentials,
+    which the next process may have taken over. It stays out, and says why.
+    """
+    owner = Owner()
+    async with (
+        LocalDiscord() as local,
+        stock_bot(local, BOT) as client,
+        scripted_member(local, ADA) as ada,
+        linked(local, client, owner, tmp_path) as room,
+    ):
+        await ada.meet(BOT)
+        await room.hears(ada)
+        owner.owns = False
+        await local.fault("kill_voice_websocket", user_id=BOT, close_code=4015)
+
+        def is_final() -> bool:
+            last = room.listener.events[-1]
+            return isinstance(last, Lost) and last.final and str(last.reason) == TAKEN_OVER
+
+        await until(is_final, "the end")
+        assert Connected not in room.listener.kinds()[1:]
