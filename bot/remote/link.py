@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Seconds between pings; the answer must come within half of that. So a side that is frozen is known after nine at most,
-# and one whose event loop stalls for two, on a machine that is too small for it, is not cut off.
+# Seconds of silence after which a room's process pings; the answer must come within half of that. So one whose gateway
+# process stalls for two seconds, on a machine that is too small for it, does not cut it off.
 HEARTBEAT_S = 6.0
 # How long the other side may take to read what is sent; less than the heartbeat takes.
 _SEND_S = 5.0

@@ -20,7 +20,7 @@ from bot.remote.address import LOOPBACK, RoomsAddress
 from bot.remote.encrypted_port import EncryptedPort
 from bot.remote.handlers import Handlers
 from bot.remote.hello import AUTHORIZATION, NOT_ENCRYPTED, ROOM_PATH, Admitted, has_token, read_hello, refuse
-from bot.remote.link import HEARTBEAT_S, MessageLink
+from bot.remote.link import MessageLink
 from bot.remote.link_encryption import gateway_encryption
 from bot.remote.messages import MOST_BYTES
 from bot.remote.streams import MOST_WORD_BYTES, STREAM_PATH, TICKET, Streams
@@ -39,6 +39,10 @@ log = structlog.get_logger()
 _REFUSE_S = 2.0
 # The room's process waits a second longer (`bot.remote.hello.HELLO_S`).
 _ADMIT_S = 4.0
+# Seconds of silence after which the gateway process pings; the answer must come within half of that. A room tells
+# something every second, so one that is frozen, or whose machine is gone, is known after 4.5 to 5.5 s, and goes on
+# elsewhere within another; one that stalls for three seconds is not given up.
+ROOM_HEARTBEAT_S = 3.0
 # Links that are open or being opened. A bot with more rooms than that has more than one process with a token.
 MOST_LINKS = 1_000
 
@@ -63,7 +67,7 @@ class RemoteRoomListener:
         *,
         at: RoomsAddress | None = None,
         streams: Streams | None = None,
-        heartbeat_s: float = HEARTBEAT_S,
+        heartbeat_s: float = ROOM_HEARTBEAT_S,
     ) -> None:
         self._on_link = on_link
         self._token = token
