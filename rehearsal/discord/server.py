@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.arrivals import ArrivalCallback
     from rehearsal.discord.connection import ConnectionHandler
     from rehearsal.discord.payloads import Json
+    from rehearsal.discord.voice_gateway import VoiceSessionCallback
 
 _log = structlog.get_logger()
 
@@ -239,6 +240,10 @@ class LocalDiscord:
     def watch_arrivals(self, watch: ArrivalCallback) -> None:
         """Call `watch` for each voice packet that reaches the media server from now on."""
         self._forwarder.watch = watch
+
+    def watch_voice(self, watch: VoiceSessionCallback) -> None:
+        """Call `watch` when a voice session of this guild begins or ends, from now on."""
+        self._voice.watch = watch
 
     def status(self) -> Json:
         """Return the whole status, as `GET /status` of the control API sends it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
@@ -54,6 +54,12 @@ class VoiceCloseCode(IntEnum):
 _LEAVING_CODES = frozenset({1000, 1001, VoiceCloseCode.DISCONNECTED})
 
 
+class VoiceSessionCallback(Protocol):
+    """Gets each beginning and end of a voice session, and the SSRC that the session has alone."""
+
+    def __call__(self, user_id: int, ssrc: int, *, begins: bool) -> None: ...
+
+
 class VoiceGateway:
     """All voice sessions of the local Discord, and the room of each channel."""
 
@@ -65,6 +71,8 @@ class VoiceGateway:
         self._ssrcs = itertools.count(_FIRST_SSRC, SSRC_STEP)
         self._by_user: dict[int, VoiceSession] = {}
         self.rooms = {channel.id: VoiceRoom(channel.id) for channel in state.guild.voice_channels}
+        # Called when a voice session begins and when it ends.
+        self.watch: VoiceSessionCallback | None = None
 
     def close(self) -> None:
         """Cancel every timer."""
@@ -182,6 +190,8 @@ class VoiceGateway:
         self._sessions[connection] = session
         self._by_user[user_id] = session
         self._forwarder.add(leg)
+        if self.watch is not None:
+            self.watch(user_id, leg.ssrc, begins=True)
         ready = {
             "ssrc": leg.ssrc,
             "ip": "127.0.0.1",
@@ -258,6 +268,8 @@ class VoiceGateway:
             session.connection = None
         self._forwarder.remove(session.leg)
         self.room_of(session).leave(session)
+        if self.watch is not None:
+            self.watch(session.user_id, session.leg.ssrc, begins=False)
 
 
 def _stop_expiry(session: VoiceSession) -> None:

@@ -7,7 +7,7 @@ speech, and no CPU time while the bot is measured.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,6 +63,15 @@ class ReceivedFrame:
     pcm: NDArray[np.int16]
 
 
+@dataclass(frozen=True, slots=True)
+class HeardTalkspurt:
+    """Unbroken sound from one voice session. The times are those of its first and last packet, in monotonic seconds."""
+
+    ssrc: int
+    began_at: float
+    ended_at: float
+
+
 class ReceivedSpeech:
     """The last ten minutes of speech that one person received from another. Not thread-safe."""
 
@@ -113,6 +122,24 @@ class ReceivedSpeech:
             pieces.append(frame.pcm)
             previous = frame.arrived_at
         return np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
+
+    def talkspurts(self, *, since: float, pause_s: float) -> list[HeardTalkspurt]:
+        """Return the sound that arrived after `since`, by voice session, parted where nothing came for `pause_s`.
+
+        Two that overlap are two voices at once.
+        """
+        found: list[HeardTalkspurt] = []
+        latest: dict[int, int] = {}
+        for packet in list(self._packets):
+            if packet.arrived_at < since or packet.opus == SILENCE_FRAME:
+                continue
+            at = latest.get(packet.ssrc)
+            if at is not None and packet.arrived_at - found[at].ended_at <= pause_s:
+                found[at] = replace(found[at], ended_at=packet.arrived_at)
+            else:
+                latest[packet.ssrc] = len(found)
+                found.append(HeardTalkspurt(packet.ssrc, packet.arrived_at, packet.arrived_at))
+        return found
 
     def first_voiced_at(self, *, since: float, until: float = float("inf")) -> float | None:
         """Return when the first frame that carries voice arrived, or None."""

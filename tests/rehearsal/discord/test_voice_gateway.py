@@ -147,8 +147,12 @@ async def test_hostile_messages_inside_a_session_change_nothing() -> None:
 
 @pytest.mark.asyncio
 async def test_identifying_again_takes_over() -> None:
-    """A member has one voice session. When a second connection identifies, the first is closed as no longer valid."""
+    """A member has one voice session. When a second connection identifies, the first is closed as no longer valid. Who
+    watches sees the one end before the other begins.
+    """
+    seen: list[tuple[int, int, bool]] = []
     async with LocalDiscord() as local:
+        local.watch_voice(lambda user_id, ssrc, *, begins: seen.append((user_id, ssrc, begins)))
         joined = await local.join(ADA)
         async with bare_voice(local) as old, bare_voice(local) as new:
             await _enter(old, joined)
@@ -156,6 +160,7 @@ async def test_identifying_again_takes_over() -> None:
             assert described["secret_key"]
             assert await old.close_code() == 4006
             assert [member["ssrc"] for member in local.status()["members"] if member["id"] == str(ADA)] == [1004]
+            assert seen == [(ADA, 1000, True), (ADA, 1000, False), (ADA, 1004, True)]
 
 
 @pytest.mark.asyncio

@@ -122,6 +122,20 @@ def test_silence_frames_are_not_sound() -> None:
     assert heard.last_voiced_at(since=0.0) == pytest.approx(10.2, abs=0.041)
 
 
+def test_talkspurts_are_those_of_one_session_each() -> None:
+    """A pause parts them, silence frames belong to none, and two sessions that send at once overlap."""
+    heard = ReceivedSpeech()
+    for index, opus in enumerate(VOICE[:10]):
+        put(heard, index, opus, at=10.0 + FRAME_S * index)
+        put(heard, index, opus, at=10.1 + FRAME_S * index, ssrc=9)
+    put(heard, 10, SILENCE_FRAME, at=10.5)
+    put(heard, 11, VOICE[0], at=12.0)
+    spurts = heard.talkspurts(since=10.0, pause_s=1.0)
+    assert [(spurt.ssrc, spurt.began_at) for spurt in spurts] == [(7, 10.0), (9, 10.1), (7, 12.0)]
+    assert spurts[0].ended_at == pytest.approx(10.18)
+    assert [spurt.began_at for spurt in heard.talkspurts(since=11.0, pause_s=1.0)] == [12.0]
+
+
 def test_a_new_session_has_its_own_decoder() -> None:
     """After a reconnect with a new SSRC and new sequence numbers, both stretches are heard."""
     heard = hear(VOICE[:10], ssrc=7)
