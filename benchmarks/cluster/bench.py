@@ -1,4 +1,5 @@
-"""`roomtone bench cluster`: what the recogniser pool costs each call, and what more recognisers bring.
+"""`roomtone bench cluster`: what the recogniser pool costs each call, what more recognisers bring, what rooms in
+processes take, and how long a machine takes to leave.
 
 Ray listens on every address of a machine, so the pool runs in a network of its own. All its recognisers share this one
 machine: what more of them bring is bounded by its cores, and nothing crosses a cable.
@@ -11,9 +12,11 @@ import shutil
 import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.child_process import child_process, python_module
+from benchmarks.cluster.rooms import measure_rooms
 from benchmarks.errors import BenchmarkError
 from benchmarks.figures import number_at
 from benchmarks.measuring import Measuring
@@ -35,6 +38,10 @@ _UP = 'ip link set lo up && exec "$@"'
 _NO_NETWORK = (
     "The benchmark of the pool needs a network of its own, because Ray listens on every address: run it on Linux, as "
     "root, with `unshare` and `ip` installed."
+)
+_NO_DATABASE = (
+    "Rooms in processes were not measured: they need PostgreSQL. Set ROOMTONE_DATABASE_URL to one whose user may make "
+    "a schema; everything is in a schema of its own, which is dropped at the end."
 )
 # A pool of three loads three models; Ray's first start may take minutes on a busy machine.
 _OPEN_TIMEOUT_S = 600.0
@@ -64,6 +71,8 @@ async def run(
         await measuring.calls(child, clips, options.calls)
         for recognisers in options.recognisers:
             await measuring.throughput(child, clips, recognisers, options)
+    for rooms in options.rooms:
+        await measuring.rooms(clips, rooms, options)
     cores = measuring.machine.cores
     measuring.remark(
         f"All recognisers share the {cores} cores of one machine, so beyond {cores} threads of work more recognisers "
@@ -98,6 +107,27 @@ class _Measuring(Measuring):
             seconds=options.seconds,
             timeout_s=_OPEN_TIMEOUT_S + options.seconds,
         )
+        self.part_done()
+
+    async def rooms(self, clips: list[str], rooms: int, options: ClusterBenchOptions) -> None:
+        """Measure what so many rooms in processes take, and how long a machine with half of them takes to leave."""
+        settings = load()
+        database = settings.storage.database_url
+        if database is None:
+            self.remark(_NO_DATABASE)
+            return
+        self.progress.step(f"{rooms} rooms in processes", total=1)
+        with tempfile.TemporaryDirectory(prefix="roomtone-rooms-") as folder:
+            self.ours[f"{rooms} rooms"] = dict(
+                await measure_rooms(
+                    database.get_secret_value(),
+                    Path(folder),
+                    settings.models.directory.absolute(),
+                    clips,
+                    rooms=rooms,
+                    seconds=options.room_seconds,
+                )
+            )
         self.part_done()
 
     def targets(self) -> tuple[Target, ...]:

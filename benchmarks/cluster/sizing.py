@@ -6,6 +6,7 @@ Nothing here was measured at that size: it is the processor time and memory of `
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,19 +21,58 @@ SPEECH_SHARE = 0.5
 HEARD_TIMES = 1.5
 # Recognisers that worked all the time would let everybody wait. At this share, half of the calls find one that is free.
 BUSY_SHARE = 0.5
+# Rooms send a packet every 20 ms while they speak, and read as many: a machine that is busier than this delays them.
+ROOMS_BUSY_SHARE = 0.6
 # Threads of one recogniser (asr.cpu_threads), which it reserves as CPUs.
 THREADS = 2
 CORES_A_MACHINE = 16
+MEMORY_GB_A_MACHINE = 64
+# If one machine of rooms is lost, the others take over what it had.
+SPARE_MACHINES = 1
 _MB_A_GB = 1_000
 NOT_KEPT = "No figures are kept yet: `roomtone bench cluster --json docs/benchmarks/cluster.json` takes them."
 
 
+@dataclass(frozen=True, slots=True)
+class RoomCosts:
+    """What a room in a process takes, of the largest run. `own_mb`: memory that it shares with nobody. `silent_cpu_s`,
+    `speech_cpu_s`: processor time for each second, and besides for each second of speech, without recognition.
+    `measured`: how many rooms that run had.
+    """
+
+    own_mb: float
+    silent_cpu_s: float
+    speech_cpu_s: float
+    measured: int
+
+    @property
+    def cpu_s(self) -> float:
+        """Return the processor time of a second in an ordinary room."""
+        return self.silent_cpu_s + SPEECH_SHARE * self.speech_cpu_s
+
+
 def sizing_table(report: Mapping[str, Json]) -> list[str]:
-    """Return the table, as lines of Markdown; one sentence if the report has not the figures for it."""
-    found = _costs(report)
-    if found is None:
+    """Return the tables, as lines of Markdown; one sentence if the report has not the figures for them."""
+    pool, rooms = _pool_costs(report), _room_costs(report)
+    if pool is None:
         return [NOT_KEPT, ""]
-    cpu_s, recogniser_mb, head_mb = found
+    lines = _pool_table(*pool)
+    return lines if rooms is None else [*lines, *_room_table(rooms)]
+
+
+def recognisers_for(rooms: int, cpu_s: float) -> int:
+    """Return how many recognisers the rooms need. `cpu_s`: processor time for one second of speech."""
+    return math.ceil(rooms * SPEECH_SHARE * HEARD_TIMES * cpu_s / BUSY_SHARE / THREADS)
+
+
+def room_machines_for(rooms: int, costs: RoomCosts) -> int:
+    """Return how many machines the rooms themselves need, by processor time or by memory, with those that may fail."""
+    by_cpu = rooms * costs.cpu_s / ROOMS_BUSY_SHARE / CORES_A_MACHINE
+    by_memory = rooms * costs.own_mb / _MB_A_GB / MEMORY_GB_A_MACHINE
+    return math.ceil(max(by_cpu, by_memory)) + SPARE_MACHINES
+
+
+def _pool_table(cpu_s: float, recogniser_mb: float, head_mb: float) -> list[str]:
     told = (
         f"Calculated, not measured, from {cpu_s:.3g} s of processor time for each second of speech, "
         f"{recogniser_mb:,.0f} MB a recogniser and {head_mb:,.0f} MB for the head: somebody speaks {SPEECH_SHARE:.0%} "
@@ -42,27 +82,36 @@ def sizing_table(report: Mapping[str, Json]) -> list[str]:
     machines = f"machines of {CORES_A_MACHINE} cores"
     head = f"| rooms | recognisers of {THREADS} threads | CPU cores | {machines} | memory of recognisers and head |"
     lines = [told, "", head, "|---|---|---|---|---|"]
-    lines += [_row(rooms, cpu_s, recogniser_mb, head_mb) for rooms in ROOMS]
+    for rooms in ROOMS:
+        recognisers = recognisers_for(rooms, cpu_s)
+        cores = recognisers * THREADS
+        memory_gb = (recognisers * recogniser_mb + head_mb) / _MB_A_GB
+        needed = math.ceil(cores / CORES_A_MACHINE)
+        lines.append(f"| {rooms:,} | {recognisers:,} | {cores:,} | {needed:,} | {memory_gb:,.1f} GB |")
     return [*lines, ""]
 
 
-def recognisers_for(rooms: int, cpu_s: float) -> int:
-    """Return how many recognisers the rooms need. `cpu_s`: processor time for one second of speech."""
-    return math.ceil(rooms * SPEECH_SHARE * HEARD_TIMES * cpu_s / BUSY_SHARE / THREADS)
+def _room_table(costs: RoomCosts) -> list[str]:
+    told = (
+        f"The rooms themselves, calculated in the same way from a run of {costs.measured} rooms: "
+        f"{costs.own_mb:,.0f} MB a room, {costs.silent_cpu_s:.3g} s of processor time a second, and "
+        f"{costs.speech_cpu_s:.3g} s more for each second of speech, without its recognition. Machines work "
+        f"{ROOMS_BUSY_SHARE:.0%} of the time, and there is one more than needed, for the rooms of one that fails. How "
+        "many rooms one gateway process and one PostgreSQL carry was not measured; a bot of so many rooms has "
+        "[several gateway processes](sharding.md)."
+    )
+    size = f"{CORES_A_MACHINE} cores and {MEMORY_GB_A_MACHINE} GB"
+    lines = [told, "", f"| rooms | CPU cores | memory | machines of {size} |", "|---|---|---|---|"]
+    for rooms in ROOMS:
+        cores = math.ceil(rooms * costs.cpu_s / ROOMS_BUSY_SHARE)
+        memory_gb = rooms * costs.own_mb / _MB_A_GB
+        lines.append(f"| {rooms:,} | {cores:,} | {memory_gb:,.1f} GB | {room_machines_for(rooms, costs):,} |")
+    return [*lines, ""]
 
 
-def _row(rooms: int, cpu_s: float, recogniser_mb: float, head_mb: float) -> str:
-    recognisers = recognisers_for(rooms, cpu_s)
-    cores = recognisers * THREADS
-    memory_gb = (recognisers * recogniser_mb + head_mb) / _MB_A_GB
-    machines = math.ceil(cores / CORES_A_MACHINE)
-    return f"| {rooms:,} | {recognisers:,} | {cores:,} | {machines:,} | {memory_gb:,.1f} GB |"
-
-
-def _costs(report: Mapping[str, Json]) -> tuple[float, float, float] | None:
+def _pool_costs(report: Mapping[str, Json]) -> tuple[float, float, float] | None:
     """Return processor time a second of speech, and the memory of a recogniser and of the head; None if not there."""
-    ours = report.get("ours")
-    entries = ours if isinstance(ours, dict) else {}
+    entries = _entries(report)
     costs = [value for entry in entries.values() for value in _numbers(entry, "recognisers_cpu_s_a_speech_s")]
     cluster = entries.get("cluster")
     memory = [*_numbers(cluster, "memory_mb_a_recogniser"), *_numbers(cluster, "memory_mb_of_the_head")]
@@ -70,6 +119,22 @@ def _costs(report: Mapping[str, Json]) -> tuple[float, float, float] | None:
         return None
     # The largest: whoever sizes machines by the best case has too few.
     return max(costs), memory[0], memory[1]
+
+
+def _room_costs(report: Mapping[str, Json]) -> RoomCosts | None:
+    """Return what a room takes, from the run with the most rooms; None if there is none."""
+    names = ("rooms", "own_memory_mb_a_room", "cpu_s_a_silent_s", "cpu_s_a_speech_s")
+    found = [[value for name in names for value in _numbers(entry, name)] for entry in _entries(report).values()]
+    whole = [each for each in found if len(each) == len(names)]
+    if not whole:
+        return None
+    rooms, own_mb, silent_cpu_s, speech_cpu_s = max(whole)
+    return RoomCosts(own_mb, silent_cpu_s, speech_cpu_s, round(rooms))
+
+
+def _entries(report: Mapping[str, Json]) -> Mapping[str, Json]:
+    ours = report.get("ours")
+    return ours if isinstance(ours, dict) else {}
 
 
 def _numbers(entry: Json, name: str) -> Iterator[float]:

@@ -288,9 +288,9 @@ def leaks(
 def cluster(
     json_file: JsonFile = None,
     speech: SpeechDir = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, two minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, five minutes.")] = False,
 ) -> None:
-    """Measure what the pool of recognisers costs each call, and what more recognisers bring."""
+    """Measure what the pool of recognisers costs, what more recognisers bring, and what rooms in processes take."""
     from benchmarks.cluster.bench import run
     from benchmarks.cluster.options import ClusterBenchOptions
 

@@ -10,11 +10,17 @@ from hypothesis import strategies as st
 
 from benchmarks.cluster.sizing import (
     BUSY_SHARE,
+    CORES_A_MACHINE,
     HEARD_TIMES,
+    MEMORY_GB_A_MACHINE,
     NOT_KEPT,
+    ROOMS_BUSY_SHARE,
+    SPARE_MACHINES,
     SPEECH_SHARE,
     THREADS,
+    RoomCosts,
     recognisers_for,
+    room_machines_for,
     sizing_table,
 )
 
@@ -37,6 +43,39 @@ def test_the_table_multiplies_the_kept_figures() -> None:
     assert "| 100 | 4 | 8 | 1 | 1.3 GB |" in lines
     assert "| 1,000 | 38 | 76 | 5 | 8.1 GB |" in lines
     assert "| 10,000 | 375 | 750 | 47 | 75.5 GB |" in lines
+
+
+def test_rooms_in_processes_have_a_table_of_their_own() -> None:
+    """Of the run with the most rooms: 450 MB, and 0.01 + 0.5 * 0.04 s a second, so 500 cores for 10,000 rooms at 60 %;
+    memory decides, and one machine more may fail.
+    """
+    small: dict[str, Json] = {"rooms": 2, "own_memory_mb_a_room": 500, "cpu_s_a_silent_s": 0.9, "cpu_s_a_speech_s": 0.9}
+    large: dict[str, Json] = {
+        "rooms": 8,
+        "own_memory_mb_a_room": 450,
+        "cpu_s_a_silent_s": 0.01,
+        "cpu_s_a_speech_s": 0.04,
+    }
+    ours = KEPT["ours"]
+    assert isinstance(ours, dict)
+    lines = sizing_table({"ours": {**ours, "2 rooms": small, "8 rooms": large}})
+    assert any(line.startswith("The rooms themselves, calculated") and "a run of 8 rooms" in line for line in lines)
+    assert "| 100 | 5 | 45.0 GB | 2 |" in lines
+    assert "| 10,000 | 500 | 4,500.0 GB | 72 |" in lines
+
+
+@given(st.integers(1, 100_000), st.floats(1, 2_000), st.floats(0.0001, 0.5), st.floats(0.0001, 0.5))
+def test_the_machines_of_rooms_are_enough(rooms: int, own_mb: float, silent: float, speech: float) -> None:
+    """Without the spare one they have the processors and the memory, and one fewer lacks one of them."""
+    costs = RoomCosts(own_mb, silent, speech, 8)
+    machines = room_machines_for(rooms, costs) - SPARE_MACHINES
+    cores, memory_gb = rooms * costs.cpu_s / ROOMS_BUSY_SHARE, rooms * own_mb / 1_000
+
+    def carry(count: int, tolerance: float) -> bool:
+        return count * CORES_A_MACHINE * tolerance >= cores and count * MEMORY_GB_A_MACHINE * tolerance >= memory_gb
+
+    assert carry(machines, 1 + 1e-9)
+    assert not carry(machines - 1, 1 - 1e-9)
 
 
 @pytest.mark.parametrize("report", [{}, {"ours": {}}, {"ours": {"cluster": {"memory_mb_a_recogniser": 200}}}])
