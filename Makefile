@@ -45,7 +45,8 @@ fast: $(SYNCED)
 # plays alone. Sound, browsers and clocks that share two cores disturb each other now and then: a test that fails beside
 # others is run once more with no other beside it, and fails the run if it fails again.
 # Collecting only the places of whole runs saves half a minute; tests/conftest.py refuses a whole run elsewhere.
-WHOLE_RUNS := tests/scenarios tests/browser tests/bot/test_main.py tests/bot/test_takeover.py
+WHOLE_RUNS := tests/scenarios tests/browser tests/bot/test_main.py tests/bot/test_takeover.py \
+    tests/bot/test_two_machines.py tests/bot/test_room_processes.py tests/cluster_faults/test_cluster_faults.py
 AGAIN := $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test:
@@ -69,6 +70,7 @@ DURATION ?= 60
 
 endurance: $(SYNCED) models
 	$(BIN)/python -m tests.endurance --minutes $(DURATION) --json docs/benchmarks/endurance.json --svg docs/images/endurance.svg
+	$(BIN)/python -m tests.cluster_faults --json docs/benchmarks/cluster-faults.json
 	$(BIN)/python -m benchmarks.document
 
 docs: $(SYNCED)

@@ -57,6 +57,7 @@ WHOLE_RUN_PLACES = (
     "tests/bot/test_room_processes.py",
     "tests/bot/test_watched_elsewhere.py",
     "tests/bot/test_gateway_restart.py",
+    "tests/cluster_faults/test_cluster_faults.py",
 )
 # Files whose whole runs take one to two minutes each.
 LONG_RUNS = {"test_evenings.py", "test_bench_reply.py", "test_watched_evening.py"}

@@ -79,6 +79,10 @@ RUN_THERE = {
         "tests/endurance/test_endurance.py",
         '"--only", "kills", "--kills"',
     ),
+    "python -m tests.cluster_faults --rooms 3 --nodes 2 --only room": (
+        "tests/cluster_faults/test_cluster_faults.py",
+        '"tests.cluster_faults", "--rooms", "3", "--nodes", "2"',
+    ),
     "roomtone cluster up --recognisers 1-4": ("tests/bot/cluster/own_network.py", '"cluster", "up"'),
     "roomtone cluster up --ip 10.0.0.1": ("tests/bot/cluster/test_node.py", "start_command(settings)"),
     "roomtone cluster up --ip 10.0.0.2 --join 10.0.0.1:6379": (

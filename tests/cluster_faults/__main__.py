@@ -1,0 +1,87 @@
+"""`python -m tests.cluster_faults`: breaks a cluster of rooms in every way and writes what was seen (`make endurance`).
+
+It runs in a network of its own if it may make one (Linux, root), else on this machine's loopback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+
+from tests.cluster_faults.report import faults_report
+from tests.cluster_faults.run import FAULTS, RunOptions, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+OWN_NETWORK = ("unshare", "--net")
+_INSIDE = "ROOMTONE_FAULTS_IN_OWN_NETWORK"
+_UP = 'ip link set lo up && exec "$@"'
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the faults and return the exit status: 1 if a turn was lost or doubled, or a channel had two voices."""
+    chosen = _options(arguments)
+    if _INSIDE not in os.environ and _may_make_networks():
+        inner = [*OWN_NETWORK, "sh", "-c", _UP, "sh", sys.executable, "-m", "tests.cluster_faults", *arguments]
+        return subprocess.run(inner, env={**os.environ, _INSIDE: "1"}, check=False).returncode
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    options = RunOptions(
+        rooms=chosen.rooms,
+        nodes=chosen.nodes,
+        away_s=chosen.away_seconds,
+        times=chosen.times,
+        at_once=chosen.at_once,
+        faults=tuple(chosen.only or FAULTS),
+    )
+    folder = Path(tempfile.mkdtemp(prefix="roomtone-faults-"))
+    try:
+        seen = asyncio.run(run(options, folder, _say))
+    finally:
+        if chosen.keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            shutil.copytree(folder, chosen.keep, symlinks=True, dirs_exist_ok=True)
+    report = faults_report(seen, options)
+    if chosen.json is not None:
+        chosen.json.write_text(report.as_json(), "utf-8")
+    for target in report.targets:
+        _say(f"{target.name}: {target.value} ({target.goal}){'' if target.met else ' - NOT MET'}")
+    return 0 if all(target.met is not False for target in report.targets if target.goal == "0") else 1
+
+
+def _may_make_networks() -> bool:
+    if shutil.which("unshare") is None or shutil.which("ip") is None:
+        return False
+    return subprocess.run([*OWN_NETWORK, "true"], capture_output=True, check=False).returncode == 0
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.cluster_faults", description="Breaks a cluster of rooms.")
+    parser.add_argument("--rooms", type=int, default=12)
+    parser.add_argument("--nodes", type=int, default=3, help="The first has the bot, the others `cluster rooms`.")
+    parser.add_argument("--only", action="append", choices=FAULTS, help="Only this fault. May be repeated.")
+    parser.add_argument("--times", type=int, default=1, help="How often each fault is tried.")
+    parser.add_argument("--away-seconds", type=float, default=60.0, help="How long PostgreSQL is away.")
+    parser.add_argument("--at-once", type=int, default=3, help="Rooms in which somebody speaks at the same time.")
+    parser.add_argument("--json", type=Path, help="Write the figures into this file.")
+    parser.add_argument("--keep", type=Path, help="Keep the nodes' folders, with their logs, here.")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+"""What the store has, compared with what was said: when speech was heard again, and what is lost or there twice."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from tests.cluster_faults.takes import HeardPart, parts_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tests.cluster_faults.takes import Take
+
+# Marks have tenths of seconds, the edges of speech are cut a little differently each time, and a pause within a
+# recording may be left out. Less than this is no loss and nothing heard twice.
+EDGE_S = 0.6
+# A speaker's own connection takes part in a change of keys, which may cost a few packets.
+SENT_SHARE = 0.97
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """A turn of speech in the store."""
+
+    guild_id: int
+    session: str
+    seq: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeardSpan:
+    """A span of time, in monotonic seconds, of which the words are in the store."""
+
+    from_at: float
+    to_at: float
+
+
+def read_turns(url: str) -> list[StoredTurn]:
+    """Return all turns of every session, in their order."""
+    with psycopg.connect(url, connect_timeout=10) as database:
+        rows = database.execute(
+            "SELECT guild_id, session_id, seq, kind, parts FROM turns JOIN sessions ON sessions.id = session_id "
+            "ORDER BY guild_id, session_id, seq"
+        ).fetchall()
+    return [
+        StoredTurn(int(guild), str(session), int(seq), _words(parts) if kind == "speech" else "")
+        for guild, session, seq, kind, parts in rows
+    ]
+
+
+def _words(parts: str) -> str:
+    return " ".join(str(part[-1]) for part in json.loads(parts))
+
+
+def gaps_in_numbers(turns: Iterable[StoredTurn]) -> int:
+    """Return how many numbers of turns are missing or there twice, in all sessions."""
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for turn in turns:
+        numbers[turn.session].append(turn.seq)
+    return sum(len(set(range(max(of) + 1)) ^ set(of)) + len(of) - len(set(of)) for of in numbers.values())
+
+
+def changed(before: Sequence[StoredTurn], after: Sequence[StoredTurn]) -> int:
+    """Return how many turns that were stored are not there any more, or have other words."""
+    now = {(turn.session, turn.seq): turn.text for turn in after}
+    return sum(now.get((turn.session, turn.seq)) != turn.text for turn in before)
+
+
+def heard_spans(room_takes: Sequence[Take], turns: Iterable[StoredTurn]) -> list[HeardSpan]:
+    """Return when the speech of a room was sent of which the words are stored, in order. `turns`: of that room."""
+    by_number = {take.number: take for take in room_takes}
+    spans = [
+        HeardSpan(by_number[part.take].at(part.from_s), by_number[part.take].at(part.to_s))
+        for turn in turns
+        for part in parts_in(turn.text)
+        if part.take in by_number
+    ]
+    return sorted(spans, key=lambda span: span.from_at)
+
+
+def heard_again_s(spans: Iterable[HeardSpan], fault_at: float) -> float | None:
+    """Return how long after a fault the first speech was sent that was heard; None: none was.
+
+    0: somebody was heard across the fault.
+    """
+    after = [max(span.from_at, fault_at) - fault_at for span in spans if span.to_at > fault_at + 0.1]
+    return min(after, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class TakeCheck:
+    """The stored `parts` of a take. `missing_s`: voice of it that is not there; `twice_s`: that is there twice."""
+
+    take: Take
+    parts: tuple[HeardPart, ...]
+    missing_s: float
+    twice_s: float
+
+
+def check_take(take: Take, parts: Iterable[HeardPart]) -> TakeCheck:
+    """Compare a take with the stored parts of it."""
+    begin_s, end_s = take.sample.voiced
+    missing = twice = 0.0
+    reached = begin_s
+    found = tuple(sorted(parts, key=lambda each: each.from_s))
+    for part in found:
+        missing += max(0.0, part.from_s - reached)
+        twice += max(0.0, min(reached, part.to_s) - part.from_s)
+        reached = max(reached, part.to_s)
+    return TakeCheck(take, found, missing + max(0.0, end_s - reached), twice)
+
+
+def check_takes(takes: Iterable[Take], turns: Iterable[StoredTurn]) -> list[TakeCheck]:
+    """Compare each take that was sent whole with the store."""
+    parts: dict[int, list[HeardPart]] = defaultdict(list)
+    for turn in turns:
+        for part in parts_in(turn.text):
+            parts[part.take].append(part)
+    return [check_take(take, parts[take.number]) for take in takes if was_sent(take)]
+
+
+def was_sent(take: Take) -> bool:
+    """Return whether the speaker's own connection has sent (nearly) all of a take."""
+    played = take.played
+    return played is not None and played.sent_packets >= SENT_SHARE * (played.sent_packets + played.unsent_packets)

@@ -1,0 +1,116 @@
+"""The report of a run: what was seen of each fault, beside what it should be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.machine import describe_machine
+from benchmarks.report import BenchmarkReport, Target, at_most
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from benchmarks.report import Json
+    from tests.cluster_faults.run import RunOptions, Seen
+    from tests.cluster_faults.trial import Outcome
+
+# What breaks, and within how many seconds all of its rooms hear again; None: nothing may be missed.
+GOALS: dict[str, tuple[str, float | None]] = {
+    "room": ("a room's process is killed", 1.0),
+    "node": ("a node is killed", 6.0),
+    "frozen": ("a node hangs for 15 s", 6.0),
+    "drained": ("a node leaves in order", 6.0),
+    "database": ("PostgreSQL is away", None),
+    "gateway": ("the gateway process is killed", None),
+}
+# A pause within a sentence may be left out, and marks have tenths of seconds.
+NO_GAP_S = 0.6
+
+
+def faults_report(seen: Seen, options: RunOptions) -> BenchmarkReport:
+    """Return the report of a run."""
+    targets: list[Target] = []
+    for name, outcomes in seen.outcomes.items():
+        targets += _targets(name, outcomes)
+    return BenchmarkReport(
+        bench="cluster-faults",
+        machine=describe_machine(),
+        ours={
+            "cluster": {
+                "rooms": options.rooms,
+                "nodes": options.nodes,
+                "rooms_by_node": dict(seen.spread),
+                "memory_mb_of_room_processes": [round(each.resident_mb) for each in seen.processes],
+                "own_memory_mb_of_room_processes": [round(each.own_mb) for each in seen.processes],
+            },
+            **{name: _figures(outcomes) for name, outcomes in seen.outcomes.items()},
+        },
+        peers={},
+        targets=tuple(targets),
+        remarks=tuple(_remarks(options)),
+    )
+
+
+def _remarks(options: RunOptions) -> Iterable[str]:
+    yield (
+        f"{options.rooms} rooms and {options.nodes} nodes are processes on one machine, on its loopback. Two people in "
+        f"each room speak recordings in turn, in at most {options.at_once} rooms at once besides the up to four that "
+        "are looked at, where somebody speaks all the time."
+    )
+    yield (
+        "The recogniser is a script: it says which part of which recording it was given, so the store tells exactly "
+        "what was heard. Voice activity, end of turn, encryption, UDP, PostgreSQL and all processes are real; the "
+        "language model and the voice are local servers."
+    )
+    yield "A room hears again when the first speech after the fault was sent that is stored later."
+
+
+def _targets(name: str, outcomes: Sequence[Outcome]) -> Iterable[Target]:
+    what, within_s = GOALS[name]
+    rooms = [room for outcome in outcomes for room in outcome.rooms]
+    sample = f"{len(outcomes)} times, {len(rooms)} rooms, {sum(outcome.sentences for outcome in outcomes)} sentences"
+    if within_s is None:
+        missing = max((room.missing_s for room in rooms), default=None)
+        yield at_most(f"{what}: speech missing in a room, s", "no gap", missing, NO_GAP_S, sample)
+    else:
+        times = [room.heard_again_s for room in rooms]
+        worst = None if not times or None in times else max(time for time in times if time is not None)
+        if times and worst is None:
+            yield Target(f"{what}: hears again after, s", f"<= {within_s:g} s", "a room never did", met=False)
+        else:
+            yield at_most(f"{what}: hears again after, s", f"<= {within_s:g} s", worst, within_s, sample)
+    voices = max(outcome.most_voices for outcome in outcomes)
+    yield at_most(f"{what}: voices of the bot in a channel", "<= 1", voices, 1, sample)
+    told_twice = sum(outcome.overlaps + sum(max(0, count - 1) for count in outcome.answers) for outcome in outcomes)
+    questions = sum(outcome.questions for outcome in outcomes)
+    yield at_most(f"{what}: answers that somebody heard twice", "0", told_twice, 0, f"{questions} questions")
+    lost = sum(len(outcome.lost) + outcome.changed for outcome in outcomes)
+    yield at_most(f"{what}: turns lost", "0", lost, 0, sample)
+    doubled = sum(len(outcome.twice) + outcome.numbers for outcome in outcomes)
+    yield at_most(f"{what}: turns doubled, or numbers missing", "0", doubled, 0, sample)
+
+
+def _figures(outcomes: Sequence[Outcome]) -> list[Json]:
+    return [
+        {
+            "heard_again_s": [_rounded(room.heard_again_s) for room in outcome.rooms],
+            "missing_s": [_rounded(room.missing_s) for room in outcome.rooms],
+            "voice_connections": [room.connections for room in outcome.rooms],
+            "most_voices": outcome.most_voices,
+            "voice_connections_after_it_was_over": outcome.after_mended,
+            "sentences": outcome.sentences,
+            "turns_changed": outcome.changed,
+            "turn_numbers_wrong": outcome.numbers,
+            "sentences_lost": list(outcome.lost),
+            "sentences_cut": list(outcome.cut),
+            "sentences_twice": list(outcome.twice),
+            "questions": outcome.questions,
+            "answers_heard": list(outcome.answers),
+            "answers_at_once": outcome.overlaps,
+        }
+        for outcome in outcomes
+    ]
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 2)

@@ -1,0 +1,36 @@
+"""A small cluster loses a room and a node while people speak; `make endurance` runs all faults and more rooms.
+
+Nothing here is timed: how soon rooms hear again is in the report.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.rehearsal
+@pytest.mark.postgres
+def test_a_small_cluster_loses_no_turn(tmp_path: Path) -> None:
+    """Three rooms on two nodes: every sentence that the rooms heard is stored once, no channel ever has two voices, and
+    each question has one answer.
+    """
+    file = tmp_path / "faults.json"
+    command = [sys.executable, "-m", "tests.cluster_faults", "--rooms", "3", "--nodes", "2", "--at-once", "1"]
+    faults = ("room", "node")
+    only = [word for fault in faults for word in ("--only", fault)]
+    ran = subprocess.run([*command, *only, "--json", str(file)], cwd=ROOT, check=False, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    report = json.loads(file.read_text("utf-8"))
+    assert sum(report["ours"]["cluster"]["rooms_by_node"].values()) == 3
+    for fault in faults:
+        [seen] = report["ours"][fault]
+        assert seen["sentences"] > 0
+        assert (seen["most_voices"], seen["turns_changed"], seen["turn_numbers_wrong"]) == (1, 0, 0)
+        assert None not in seen["heard_again_s"], "every room hears again"

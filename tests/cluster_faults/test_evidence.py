@@ -1,0 +1,131 @@
+"""What the runs are judged by: where a recording is found in a sound, and what counts as heard, lost or doubled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rehearsal.people.clip import Clip
+from rehearsal.people.person import ClipPlayback
+from tests.cluster_faults.evidence import (
+    HeardSpan,
+    StoredTurn,
+    changed,
+    check_takes,
+    gaps_in_numbers,
+    heard_again_s,
+    heard_spans,
+)
+from tests.cluster_faults.takes import RATE_HZ, HeardPart, Sample, Take, Takes, parts_in
+
+HELLO = Path(__file__).parents[2] / "rehearsal/scenarios/hello"
+
+
+@pytest.fixture(scope="module")
+def samples() -> list[Sample]:
+    """Three recordings."""
+    return [Sample.of(Clip.load(path)) for path in sorted(HELLO.glob("*.ogg"))[:3]]
+
+
+def played(take: Take, *, sent: int | None = None) -> Take:
+    """Return the take as played at second 100 of the clock."""
+    clip = take.sample.clip
+    count = len(clip.packets)
+    began, ended = 100.0 + clip.voiced_start_s, 100.0 + clip.voiced_end_s
+    whole = count if sent is None else sent
+    take.played = ClipPlayback(100.0, began, ended, whole, count - whole, 0, 0.0)
+    return take
+
+
+def test_a_part_of_a_recording_is_found_where_it_is(samples: list[Sample]) -> None:
+    """With silence before it, noise on it and another recording behind it, and in their order."""
+    takes = Takes()
+    first, second = (takes.begin(0, 2001, sample) for sample in samples[:2])
+    half = len(samples[0].sound) // 2
+    silence = np.zeros(RATE_HZ)
+    sound = np.concatenate([silence, samples[0].sound[half:], silence, samples[1].sound])
+    noisy = sound + np.random.default_rng(1).normal(0, 30, len(sound))
+    found = takes.find(noisy)
+    assert [take.number for take, _, _ in found] == [first.number, second.number]
+    _, from_s, to_s = found[0]
+    assert from_s == pytest.approx(half / RATE_HZ, abs=0.15)
+    assert to_s == pytest.approx(samples[0].voiced[1], abs=0.15)
+
+
+def test_silence_within_a_recording_is_not_heard(samples: list[Sample]) -> None:
+    """Who joins in the middle, or loses a second, has heard the rest."""
+    takes = Takes()
+    takes.begin(0, 2001, samples[0])
+    sound = samples[0].sound.copy()
+    sound[: RATE_HZ // 2] = 0
+    third = len(sound) // 2
+    sound[third : third + RATE_HZ // 2] = 0
+    (_, begin_s, hole_s), (_, back_s, _) = takes.find(sound)
+    assert begin_s == pytest.approx(0.5, abs=0.3)
+    assert hole_s == pytest.approx(third / RATE_HZ, abs=0.3)
+    assert back_s == pytest.approx(third / RATE_HZ + 0.5, abs=0.3)
+
+
+def test_what_nobody_said_is_not_found(samples: list[Sample]) -> None:
+    """Of a recording that was not played nothing is found, and of silence neither."""
+    takes = Takes()
+    takes.begin(0, 2001, samples[0])
+    assert takes.find(samples[1].sound) == []
+    assert takes.find(np.zeros(RATE_HZ)) == []
+
+
+def test_a_text_names_the_parts_that_were_heard(samples: list[Sample]) -> None:
+    """What the recogniser answers is read again from the store."""
+    takes = Takes()
+    take = takes.begin(0, 2001, samples[0], question=True)
+    text = takes.text_of(take, 0.4, 2.0) + " " + takes.text_of(take, 2.5, 3.0)
+    assert list(parts_in(text)) == [HeardPart(0, 0.4, 2.0), HeardPart(0, 2.5, 3.0)]
+    assert text.startswith("Roomtone")
+
+
+def turn(seq: int, *parts: HeardPart, guild: int = 7) -> StoredTurn:
+    """Return a stored turn that tells of these parts."""
+    text = " ".join(f"take {part.take} tenths {10 * part.from_s:.0f} to {10 * part.to_s:.0f}" for part in parts)
+    return StoredTurn(guild, "s", seq, text)
+
+
+def test_what_is_missing_or_there_twice_is_counted(samples: list[Sample]) -> None:
+    """Parts that join are whole; a hole is missing; what two turns have is there twice. An unsent one is not judged."""
+    takes = Takes()
+    every = [played(takes.begin(0, 2001, samples[0])) for _ in range(3)]
+    every.append(played(takes.begin(0, 2001, samples[0]), sent=3))
+    begin, end = samples[0].voiced
+    middle = (begin + end) / 2
+    turns = [
+        turn(0, HeardPart(0, begin, middle), HeardPart(0, middle, end)),
+        turn(1, HeardPart(1, begin, middle)),
+        turn(2, HeardPart(2, begin, end)),
+        turn(3, HeardPart(2, middle, end)),
+    ]
+    checks = check_takes(every, turns)
+    assert [check.take.number for check in checks] == [0, 1, 2]
+    assert [check.missing_s for check in checks] == pytest.approx([0, end - middle, 0], abs=0.2)
+    assert [check.twice_s for check in checks] == pytest.approx([0, 0, end - middle], abs=0.2)
+
+
+def test_turns_that_are_gone_or_other_are_counted() -> None:
+    """A turn that was stored stays as it is. Its numbers have no hole, in any session."""
+    before = [turn(0, HeardPart(0, 0, 1)), turn(1, HeardPart(1, 0, 1))]
+    assert changed(before, [*before, turn(2)]) == 0
+    assert changed(before, [turn(0), turn(2)]) == 2
+    assert gaps_in_numbers([*before, turn(2)]) == 0
+    assert gaps_in_numbers([turn(0), turn(2), turn(2)]) == 2
+    assert gaps_in_numbers([turn(1)]) == 1
+
+
+def test_a_room_hears_again_with_the_first_speech_that_is_stored(samples: list[Sample]) -> None:
+    """Times are those at which speech was sent. Who was heard across a fault was heard all the time."""
+    takes = Takes()
+    take = played(takes.begin(0, 2001, samples[0]))
+    spans = heard_spans([take], [turn(0, HeardPart(0, 1.0, 2.0)), turn(1, HeardPart(9, 0, 1))])
+    assert spans == [HeardSpan(101.0, 102.0)]
+    assert heard_again_s(spans, 100.2) == pytest.approx(0.8)
+    assert heard_again_s(spans, 101.5) == 0
+    assert heard_again_s(spans, 102.5) is None

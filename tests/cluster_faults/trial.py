@@ -1,0 +1,193 @@
+"""One trial: people speak, something breaks, and the store and the people's own ears tell what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from tests.cluster_faults.evidence import (
+    EDGE_S,
+    changed,
+    check_takes,
+    gaps_in_numbers,
+    heard_again_s,
+    heard_spans,
+    read_turns,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.cluster_faults.evidence import StoredTurn, TakeCheck
+    from tests.cluster_faults.faults import Cluster, Fault
+    from tests.cluster_faults.rooms import RoomUnderTest
+
+# People speak in the rooms for so long before and after the fault and its end.
+LEAD_S, FOLLOW_S = 8.0, 20.0
+# A sentence ends in a pause, is recognised, and is stored: what was said in this time before a kill may not be.
+UNSTORED_S = 4.0
+# Rooms in which somebody speaks all the time: more would keep two cores busy alone.
+WATCHED = 4
+# The store has everything once nothing has come for this long.
+STILL_S, STILL_WITHIN_S = 6.0, 60.0
+REPLY_WITHIN_S = 20.0
+# Between two sentences of an answer is less, between two answers more.
+REPLY_PAUSE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RoomOutcome:
+    """What a fault did to one room that it concerned.
+
+    `heard_again_s`: after the fault, when the first speech was sent that is stored; None: none. `missing_s`: voice of
+    the trial that is not stored. `connections`: how often the bot's voice connection began.
+    """
+
+    room: int
+    heard_again_s: float | None
+    missing_s: float
+    connections: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was seen of one fault.
+
+    `most_voices`: the bot's voice connections in one channel at one moment, as Discord saw them. `after_mended`: those
+    that began after it was over. `changed`: turns that were stored before and are gone or other. `numbers`: of turns,
+    missing or twice. `lost`: sentences that are not stored as a whole, although their room heard; `cut`: those that the
+    fault fell into. `twice`: sentences of which a part is stored more than once. `questions`, `answers`: asked
+    afterwards, and answers as each of the two people in the room heard them. `overlaps`: two answers at once in
+    somebody's ears.
+    """
+
+    rooms: tuple[RoomOutcome, ...]
+    most_voices: int
+    after_mended: int
+    sentences: int
+    changed: int
+    numbers: int
+    lost: tuple[str, ...]
+    cut: tuple[str, ...]
+    twice: tuple[str, ...]
+    questions: int
+    answers: tuple[int, ...]
+    overlaps: int
+
+
+async def try_fault(cluster: Cluster, fault: Fault, url: str) -> Outcome:
+    """Break something while people speak, wait until all is well, and return what was seen."""
+    takes = cluster.rooms[0].takes
+    concerned = fault.choose(cluster)
+    before = await asyncio.to_thread(read_turns, url)
+    first = len(takes.all)
+    for room in concerned[:WATCHED]:
+        room.watched.set()
+    for room in cluster.rooms:
+        room.quiet.clear()
+    await asyncio.sleep(LEAD_S)
+    fault_at = time.monotonic()
+    await fault.strike(cluster)
+    await fault.mend(cluster)
+    mended_at = time.monotonic()
+    await asyncio.sleep(FOLLOW_S)
+    for room in cluster.rooms:
+        room.watched.clear()
+        room.quiet.set()
+    turns = await _still(url)
+    asked = concerned[:WATCHED]
+    heard = [each for found in await asyncio.gather(*(_ask(room) for room in asked)) for each in found]
+    turns = await _still(url)
+    checks = check_takes([take for take in takes.all[first:] if not take.question], turns)
+    short = [check for check in checks if check.missing_s > EDGE_S]
+    outcomes = tuple(_of_room(room, checks, turns, fault_at) for room in concerned)
+    again = {outcome.room: outcome.heard_again_s for outcome in outcomes}
+    voices = [(room, change) for room in cluster.rooms for change in room.voices if change.at >= fault_at - LEAD_S]
+    return Outcome(
+        rooms=outcomes,
+        most_voices=max((change.voices for _, change in voices), default=1),
+        after_mended=sum(change.begins and change.at > mended_at for _, change in voices),
+        sentences=len(checks),
+        changed=changed(before, turns),
+        numbers=gaps_in_numbers(turns),
+        lost=tuple(_told(check, fault_at) for check in short if _room_heard(check, fault_at, again)),
+        cut=tuple(_told(check, fault_at) for check in short if not _room_heard(check, fault_at, again)),
+        twice=tuple(_told(check, fault_at) for check in checks if check.twice_s > EDGE_S),
+        questions=len(asked),
+        answers=tuple(answers for answers, _ in heard),
+        overlaps=sum(overlaps for _, overlaps in heard),
+    )
+
+
+def _room_heard(check: TakeCheck, fault_at: float, again: dict[int, float | None]) -> bool:
+    """Return whether a room heard all the time in which a sentence was said. `again`: of the rooms concerned."""
+    room = check.take.room
+    if room not in again:
+        return True
+    begun_at, ended_at = check.take.spoken
+    heard_s = again[room]
+    # What was said just before the fault may not have been a turn yet.
+    return ended_at < fault_at - UNSTORED_S or (heard_s is not None and begun_at > fault_at + heard_s)
+
+
+def _told(check: TakeCheck, fault_at: float) -> str:
+    begun_at, ended_at = check.take.spoken
+    return (
+        f"room {check.take.room}, take {check.take.number}, said from {begun_at - fault_at:.1f} to "
+        f"{ended_at - fault_at:.1f} s: {check.missing_s:.1f} s missing, {check.twice_s:.1f} s twice, stored "
+        f"{', '.join(f'{part.from_s:g} to {part.to_s:g}' for part in check.parts)} of "
+        f"{check.take.sample.clip.voiced_end_s:.1f} s"
+    )
+
+
+def _of_room(
+    room: RoomUnderTest, checks: Sequence[TakeCheck], turns: Sequence[StoredTurn], fault_at: float
+) -> RoomOutcome:
+    ours = [check for check in checks if check.take.room == room.number]
+    spans = heard_spans([check.take for check in ours], [turn for turn in turns if turn.guild_id == room.guild_id])
+    return RoomOutcome(
+        room.number,
+        heard_again_s(spans, fault_at),
+        sum(check.missing_s for check in ours if check.missing_s > EDGE_S),
+        sum(change.begins for change in room.voices if change.at >= fault_at),
+    )
+
+
+async def _ask(room: RoomUnderTest) -> list[tuple[int, int]]:
+    """Ask the bot something, and return for each person how many answers they heard, and how often two at once."""
+    asked_at = time.monotonic()
+    take = await room.say(room.samples[0], question=True)
+    assert take.played is not None, "it was said"
+    await asyncio.sleep(REPLY_WITHIN_S)
+    found = []
+    for person in room.people:
+        spurts = person.heard(ROOMTONE_BOT_ID).talkspurts(since=asked_at, pause_s=REPLY_PAUSE_S)
+        ordered = sorted(spurts, key=lambda spurt: spurt.began_at)
+        overlaps = sum(later.began_at < earlier.ended_at for earlier, later in itertools.pairwise(ordered))
+        found.append((len(spurts), overlaps))
+        person.forget_heard()
+    return found
+
+
+async def _still(url: str) -> list[StoredTurn]:
+    """Return the turns of the store once no more come."""
+    turns: list[StoredTurn] = []
+    still_since = begun = time.monotonic()
+    while time.monotonic() - begun < STILL_WITHIN_S:
+        await asyncio.sleep(1)
+        try:
+            now = await asyncio.to_thread(read_turns, url)
+        except psycopg.OperationalError:
+            # It has only just come back.
+            continue
+        if now != turns:
+            turns, still_since = now, time.monotonic()
+        elif time.monotonic() - still_since >= STILL_S:
+            break
+    return turns
