@@ -71,8 +71,8 @@ async def run(
         await measuring.calls(child, clips, options.calls)
         for recognisers in options.recognisers:
             await measuring.throughput(child, clips, recognisers, options)
-    for rooms in options.rooms:
-        await measuring.rooms(clips, rooms, options)
+    for rooms, each in options.rooms:
+        await measuring.rooms(clips, rooms, each, options)
     cores = measuring.machine.cores
     measuring.remark(
         f"All recognisers share the {cores} cores of one machine, so beyond {cores} threads of work more recognisers "
@@ -109,22 +109,23 @@ class _Measuring(Measuring):
         )
         self.part_done()
 
-    async def rooms(self, clips: list[str], rooms: int, options: ClusterBenchOptions) -> None:
+    async def rooms(self, clips: list[str], rooms: int, each: int, options: ClusterBenchOptions) -> None:
         """Measure what so many rooms in processes take, and how long a machine with half of them takes to leave."""
         settings = load()
         database = settings.storage.database_url
         if database is None:
             self.remark(_NO_DATABASE)
             return
-        self.progress.step(f"{rooms} rooms in processes", total=1)
+        self.progress.step(f"{rooms} rooms in processes, {each} in each", total=1)
         with tempfile.TemporaryDirectory(prefix="roomtone-rooms-") as folder:
-            self.ours[f"{rooms} rooms"] = dict(
+            self.ours[f"{rooms} rooms, {each} a process"] = dict(
                 await measure_rooms(
                     database.get_secret_value(),
                     Path(folder),
                     settings.models.directory.absolute(),
                     clips,
                     rooms=rooms,
+                    each=each,
                     seconds=options.room_seconds,
                 )
             )

@@ -53,7 +53,7 @@ class Node:
 @dataclass(slots=True)
 class Nodes:
     """The nodes, by `names`. `environment`: the settings of all. `words`: added to every command. `rooms_a_node`: how
-    many processes each node but the first may have.
+    many processes each node but the first may have. `rooms_each`: how many rooms share a process.
 
     *Ownership*: an async context manager; every process has ended afterwards.
     """
@@ -63,6 +63,7 @@ class Nodes:
     environment: Mapping[str, str]
     names: Sequence[str]
     rooms_a_node: int
+    rooms_each: int = 1
     words: tuple[str, ...] = ()
     all: list[Node] = field(default_factory=list)
     # Rooms that have lost their gateway process, with when they were started: a number may be given to others.
@@ -78,7 +79,8 @@ class Nodes:
         offering = ("cluster", "rooms", "--gateway", gateway, "--rooms", str(self.rooms_a_node), "--name")
         for number, name in enumerate(self.names):
             words = (*offering, name) if number else ("run", "--rooms", "processes", "--rooms-listen", gateway)
-            node = Node(name, self.folder / name, (*words, *self.words))
+            each = ("--rooms-each", str(self.rooms_each))
+            node = Node(name, self.folder / name, (*words, *each, *self.words))
             await asyncio.to_thread(node.folder.mkdir)
             self.all.append(node)
         try:

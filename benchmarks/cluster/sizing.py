@@ -35,14 +35,17 @@ NOT_KEPT = "No figures are kept yet: `roomtone bench cluster --json docs/benchma
 
 @dataclass(frozen=True, slots=True)
 class RoomCosts:
-    """What a room in a process takes, of the largest run. `own_mb`: memory that it shares with nobody. `silent_cpu_s`,
-    `speech_cpu_s`: processor time for each second, and besides for each second of speech, without recognition.
-    `measured`: how many rooms that run had.
+    """What a room in a process takes, in the largest run of its kind.
+
+    `own_mb`: memory that it shares with nobody. `silent_cpu_s`, `speech_cpu_s`: processor time for each second, and
+    besides for each second of speech, without recognition. `each`: how many rooms shared a process. `measured`: how
+    many rooms that run had.
     """
 
     own_mb: float
     silent_cpu_s: float
     speech_cpu_s: float
+    each: int
     measured: int
 
     @property
@@ -53,11 +56,10 @@ class RoomCosts:
 
 def sizing_table(report: Mapping[str, Json]) -> list[str]:
     """Return the tables, as lines of Markdown; one sentence if the report has not the figures for them."""
-    pool, rooms = _pool_costs(report), _room_costs(report)
+    pool = _pool_costs(report)
     if pool is None:
         return [NOT_KEPT, ""]
-    lines = _pool_table(*pool)
-    return lines if rooms is None else [*lines, *_room_table(rooms)]
+    return [*_pool_table(*pool), *(line for costs in _room_costs(report) for line in _room_table(costs))]
 
 
 def recognisers_for(rooms: int, cpu_s: float) -> int:
@@ -93,11 +95,11 @@ def _pool_table(cpu_s: float, recogniser_mb: float, head_mb: float) -> list[str]
 
 def _room_table(costs: RoomCosts) -> list[str]:
     told = (
-        f"The rooms themselves, calculated in the same way from a run of {costs.measured} rooms: "
-        f"{costs.own_mb:,.0f} MB a room, {costs.silent_cpu_s:.3g} s of processor time a second, and "
-        f"{costs.speech_cpu_s:.3g} s more for each second of speech, without its recognition. Machines work "
-        f"{ROOMS_BUSY_SHARE:.0%} of the time, and there is one more than needed, for the rooms of one that fails. How "
-        "many rooms one gateway process and one PostgreSQL carry was not measured; a bot of so many rooms has "
+        f"The rooms themselves with {costs.each} in a process (`--rooms-each`), calculated in the same way from a run "
+        f"of {costs.measured} rooms: {costs.own_mb:,.0f} MB a room, {costs.silent_cpu_s:.3g} s of processor time a "
+        f"second, and {costs.speech_cpu_s:.3g} s more for each second of speech, without its recognition. Machines "
+        f"work {ROOMS_BUSY_SHARE:.0%} of the time, and there is one more than needed, for the rooms of one that fails. "
+        "How many rooms one gateway process and one PostgreSQL carry was not measured; a bot of so many rooms has "
         "[several gateway processes](sharding.md)."
     )
     size = f"{CORES_A_MACHINE} cores and {MEMORY_GB_A_MACHINE} GB"
@@ -121,15 +123,15 @@ def _pool_costs(report: Mapping[str, Json]) -> tuple[float, float, float] | None
     return max(costs), memory[0], memory[1]
 
 
-def _room_costs(report: Mapping[str, Json]) -> RoomCosts | None:
-    """Return what a room takes, from the run with the most rooms; None if there is none."""
-    names = ("rooms", "own_memory_mb_a_room", "cpu_s_a_silent_s", "cpu_s_a_speech_s")
+def _room_costs(report: Mapping[str, Json]) -> list[RoomCosts]:
+    """Return what a room takes, from the largest run with each number of rooms in a process."""
+    names = ("rooms_each", "rooms", "own_memory_mb_a_room", "cpu_s_a_silent_s", "cpu_s_a_speech_s")
     found = [[value for name in names for value in _numbers(entry, name)] for entry in _entries(report).values()]
-    whole = [each for each in found if len(each) == len(names)]
-    if not whole:
-        return None
-    rooms, own_mb, silent_cpu_s, speech_cpu_s = max(whole)
-    return RoomCosts(own_mb, silent_cpu_s, speech_cpu_s, round(rooms))
+    largest = {each[0]: each for each in sorted(found) if len(each) == len(names)}
+    return [
+        RoomCosts(own_mb, silent_cpu_s, speech_cpu_s, each=round(each), measured=round(rooms))
+        for each, rooms, own_mb, silent_cpu_s, speech_cpu_s in largest.values()
+    ]
 
 
 def _entries(report: Mapping[str, Json]) -> Mapping[str, Json]:

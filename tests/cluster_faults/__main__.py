@@ -29,7 +29,7 @@ _UP = 'ip link set lo up && exec "$@"'
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the faults and return the exit status: 1 if a turn was lost or doubled, or a channel had two voices."""
+    """Run the faults and return the exit status: 1 if a stored turn is gone or doubled, or an answer too."""
     chosen = _options(arguments)
     if _INSIDE not in os.environ and _may_make_networks():
         inner = [*OWN_NETWORK, "sh", "-c", _UP, "sh", sys.executable, "-m", "tests.cluster_faults", *arguments]
@@ -38,6 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     options = RunOptions(
         rooms=chosen.rooms,
         nodes=chosen.nodes,
+        each=chosen.rooms_each,
         away_s=chosen.away_seconds,
         times=chosen.times,
         at_once=chosen.at_once,
@@ -74,6 +75,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster_faults", description="Breaks a cluster of rooms.")
     parser.add_argument("--rooms", type=int, default=12)
     parser.add_argument("--nodes", type=int, default=3, help="The first has the bot, the others `cluster rooms`.")
+    parser.add_argument("--rooms-each", type=int, default=1, help="How many rooms share a process.")
     parser.add_argument("--only", action="append", choices=FAULTS, help="Only this fault. May be repeated.")
     parser.add_argument("--times", type=int, default=1, help="How often each fault is tried.")
     parser.add_argument("--away-seconds", type=float, default=60.0, help="How long PostgreSQL is away.")

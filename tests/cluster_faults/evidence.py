@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 EDGE_S = 0.6
 # A speaker's own connection takes part in a change of keys, which may cost a few packets.
 SENT_SHARE = 0.97
+# A machine that is too busy to speak evenly sends packets that come too late for everybody.
+LATE_S = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ def check_takes(takes: Iterable[Take], turns: Iterable[StoredTurn]) -> list[Take
 
 
 def was_sent(take: Take) -> bool:
-    """Return whether the speaker's own connection has sent (nearly) all of a take."""
+    """Return whether the speaker has sent (nearly) all of a take, and in time."""
     played = take.played
-    return played is not None and played.sent_packets >= SENT_SHARE * (played.sent_packets + played.unsent_packets)
+    if played is None or played.worst_late_s > LATE_S:
+        return False
+    return played.sent_packets >= SENT_SHARE * (played.sent_packets + played.unsent_packets)

@@ -21,6 +21,10 @@ RESTARTED_AFTER_S = 1.0
 FROZEN_S = 15.0
 
 
+class NothingToBreakError(Exception):
+    """No node but the first has a room, so the loss of one would concern nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """What can be broken."""
@@ -41,8 +45,11 @@ class Cluster:
         return [room for room in self.rooms if self.pid_of(room) in pids]
 
     def other_node(self) -> Node:
-        """Return the node with the most rooms that is not the gateway process's."""
-        return max(self.nodes.all[1:], key=lambda node: len(self.rooms_of(node.pids)))
+        """Return the node with the most rooms that is not the gateway process's. Raises `NothingToBreakError`."""
+        node = max(self.nodes.all[1:], key=lambda node: len(self.rooms_of(node.pids)))
+        if not self.rooms_of(node.pids):
+            raise NothingToBreakError
+        return node
 
 
 class Fault(Protocol):
@@ -56,6 +63,19 @@ class Fault(Protocol):
 
     async def mend(self, cluster: Cluster) -> None:
         """Let time pass, and do what an operator or a service manager does."""
+
+
+class NoFault:
+    """Nothing breaks: what is lost all the same, the machine is too busy for."""
+
+    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
+        return list(cluster.rooms)
+
+    async def strike(self, cluster: Cluster) -> None:
+        """Do nothing."""
+
+    async def mend(self, cluster: Cluster) -> None:
+        """Do nothing."""
 
 
 class KilledRoom:

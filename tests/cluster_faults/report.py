@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # What breaks, and within how many seconds all of its rooms hear again; None: nothing may be missed.
 GOALS: dict[str, tuple[str, float | None]] = {
+    "calm": ("nothing breaks", None),
     "room": ("a room's process is killed", 1.0),
     "node": ("a node is killed", 6.0),
     "frozen": ("a node hangs for 15 s", 6.0),
@@ -39,6 +40,7 @@ def faults_report(seen: Seen, options: RunOptions) -> BenchmarkReport:
             "cluster": {
                 "rooms": options.rooms,
                 "nodes": options.nodes,
+                "rooms_that_share_a_process": options.each,
                 "rooms_by_node": dict(seen.spread),
                 "memory_mb_of_room_processes": [round(each.resident_mb) for each in seen.processes],
                 "own_memory_mb_of_room_processes": [round(each.own_mb) for each in seen.processes],
@@ -62,6 +64,10 @@ def _remarks(options: RunOptions) -> Iterable[str]:
         "what was heard. Voice activity, end of turn, encryption, UDP, PostgreSQL and all processes are real; the "
         "language model and the voice are local servers."
     )
+    yield (
+        "A machine that is too busy loses sound by itself: what is lost while nothing breaks says how much. Sentences "
+        "that were not spoken in time are not judged."
+    )
     yield "A room hears again when the first speech after the fault was sent that is stored later."
 
 
@@ -84,8 +90,10 @@ def _targets(name: str, outcomes: Sequence[Outcome]) -> Iterable[Target]:
     told_twice = sum(outcome.overlaps + sum(max(0, count - 1) for count in outcome.answers) for outcome in outcomes)
     questions = sum(outcome.questions for outcome in outcomes)
     yield at_most(f"{what}: answers that somebody heard twice", "0", told_twice, 0, f"{questions} questions")
-    lost = sum(len(outcome.lost) + outcome.changed for outcome in outcomes)
-    yield at_most(f"{what}: turns lost", "0", lost, 0, sample)
+    gone = sum(outcome.changed for outcome in outcomes)
+    yield at_most(f"{what}: stored turns that are gone or other", "0", gone, 0, sample)
+    lost = sum(len(outcome.lost) for outcome in outcomes)
+    yield at_most(f"{what}: sentences not stored as a whole, although their room heard", "none", lost, 0, sample)
     doubled = sum(len(outcome.twice) + outcome.numbers for outcome in outcomes)
     yield at_most(f"{what}: turns doubled, or numbers missing", "0", doubled, 0, sample)
 
@@ -99,6 +107,7 @@ def _figures(outcomes: Sequence[Outcome]) -> list[Json]:
             "most_voices": outcome.most_voices,
             "voice_connections_after_it_was_over": outcome.after_mended,
             "sentences": outcome.sentences,
+            "sentences_not_spoken_in_time": outcome.unjudged,
             "turns_changed": outcome.changed,
             "turn_numbers_wrong": outcome.numbers,
             "sentences_lost": list(outcome.lost),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import time
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,8 @@ from tests.cluster_faults.faults import (
     KilledGateway,
     KilledNode,
     KilledRoom,
+    NoFault,
+    NothingToBreakError,
     StoppedDatabase,
 )
 from tests.cluster_faults.rooms import PATIENCE_S, RoomUnderTest, server
@@ -57,12 +61,13 @@ FIRST_WORDS_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """`away_s`: how long PostgreSQL is away. `times`: how often each fault is tried. `at_once`: rooms in which somebody
-    speaks at the same time, besides those that a fault concerns.
+    """`each`: how many rooms share a process. `away_s`: how long PostgreSQL is away. `times`: how often each fault is
+    tried. `at_once`: rooms in which somebody speaks at the same time, besides those that a fault concerns.
     """
 
     rooms: int
     nodes: int
+    each: int
     away_s: float
     times: int
     at_once: int
@@ -83,6 +88,7 @@ class Seen:
 def faults(options: RunOptions) -> dict[str, Fault]:
     """Return every fault by name."""
     return {
+        "calm": NoFault(),
         "room": KilledRoom(),
         "node": KilledNode(),
         "frozen": FrozenNode(),
@@ -92,7 +98,7 @@ def faults(options: RunOptions) -> dict[str, Fault]:
     }
 
 
-FAULTS = ("room", "node", "frozen", "drained", "database", "gateway")
+FAULTS = ("calm", "room", "node", "frozen", "drained", "database", "gateway")
 
 
 async def run(options: RunOptions, folder: Path, say: Callable[[str], None]) -> Seen:
@@ -108,7 +114,11 @@ async def run(options: RunOptions, folder: Path, say: Callable[[str], None]) -> 
                 continue
             for number in range(options.times):
                 begun = time.monotonic()
-                outcome = await try_fault(cluster, fault, url)
+                try:
+                    outcome = await try_fault(cluster, fault, url)
+                except NothingToBreakError:
+                    say(f"{name} {number + 1}: left out, because only the first node has rooms")
+                    continue
                 outcomes.setdefault(name, []).append(outcome)
                 say(f"{name} {number + 1} ({time.monotonic() - begun:.0f} s): {outcome}")
                 await _settled(cluster)
@@ -122,10 +132,10 @@ async def running_cluster(
     """Yield a cluster whose rooms all hear, and its database's URL."""
     database = await asyncio.to_thread(running_server)
     url = database.url(await asyncio.to_thread(database.create)).get_secret_value()
-    takes = Takes()
     samples = await asyncio.to_thread(_samples)
     turns = asyncio.Semaphore(options.at_once)
     async with AsyncExitStack() as stack:
+        takes = Takes(stack.enter_context(ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))))
         hearing = await stack.enter_async_context(LocalTranscriptionServer(TranscriptionBehaviour(takes.recognise)))
         voice = await stack.enter_async_context(LocalSpeechServer(SpeechBehaviour(_tone)))
         model = await stack.enter_async_context(LocalChatServer(ChatBehaviour(answer=lambda call: ANSWER)))
@@ -150,7 +160,7 @@ async def running_cluster(
         }
         names = tuple(f"node{number + 1}" for number in range(options.nodes))
         # Every node could take over what another one has.
-        nodes = Nodes(rooms[0].discord, folder, environment, names, rooms_a_node=options.rooms)
+        nodes = Nodes(rooms[0].discord, folder, environment, names, rooms_a_node=options.rooms, rooms_each=options.each)
         await stack.enter_async_context(nodes)
         say(f"{options.nodes} nodes run")
         cluster = Cluster(nodes, rooms, database)

@@ -7,9 +7,11 @@ tell exactly what was heard of everything that was said, and what is there twice
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +21,7 @@ from voice.transport.opus import Decoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from concurrent.futures import Executor
 
     from numpy.typing import NDArray
 
@@ -107,8 +110,12 @@ def parts_in(text: str) -> Iterator[HeardPart]:
 
 @dataclass(slots=True)
 class Takes:
-    """Every take so far, and the engine of the recogniser."""
+    """Every take so far, and the engine of the recogniser.
 
+    `executor`: searches sounds in a process of its own, because people and Discord share this process's event loop.
+    """
+
+    executor: Executor | None = None
     all: list[Take] = field(default_factory=list)
 
     def begin(self, room: int, speaker_id: int, sample: Sample, *, question: bool = False) -> Take:
@@ -119,34 +126,16 @@ class Takes:
 
     async def recognise(self, request: TranscriptionRequest) -> Transcription:
         """Say which parts of which takes the sound has; nothing if it has none."""
-        texts = [self.text_of(take, from_s, to_s) for take, from_s, to_s in self.find(_coarse(request.pcm))]
+        latest = self.latest()
+        search = partial(find_parts, _coarse(request.pcm), [take.sample.sound for take in latest])
+        found = await asyncio.get_running_loop().run_in_executor(self.executor, search)
+        texts = [self.text_of(latest[index], from_s, to_s) for index, from_s, to_s in found]
         return Transcription(" ".join(texts), no_speech_probability=0.0 if texts else 1.0)
 
-    def find(self, sound: NDArray[np.float64]) -> list[tuple[Take, float, float]]:
-        """Return the parts of takes in a sound, in its order."""
-        latest: dict[int, Take] = {}
+    def latest(self) -> list[Take]:
+        """Return the last take of each recording that was played lately."""
         now = time.monotonic()
-        for take in self.all:
-            if now - take.asked_at < RECENT_S:
-                latest[id(take.sample)] = take
-        found: list[tuple[int, Take, float, float]] = []
-        rest = sound.copy()
-        while len(rest) and latest:
-            take, lag, likeness = max(
-                ((take, *_place(rest, take.sample.sound)) for take in latest.values()), key=lambda each: each[2]
-            )
-            if likeness < LEAST_LIKENESS:
-                break
-            del latest[id(take.sample)]
-            begin, end = max(0, -lag), min(len(rest), len(take.sample.sound) - lag)
-            found += [
-                (begin, take, from_s, to_s)
-                for from_s, to_s in _heard(rest[begin:end], take.sample.sound[begin + lag : end + lag], begin + lag)
-            ]
-            rest[begin:end] = 0
-            if np.count_nonzero(np.abs(rest) > 60) < _LEAST_REST_S * RATE_HZ:
-                break
-        return [(take, from_s, to_s) for _, take, from_s, to_s in sorted(found, key=lambda each: each[0])]
+        return list({id(take.sample): take for take in self.all if now - take.asked_at < RECENT_S}.values())
 
     def text_of(self, take: Take, from_s: float, to_s: float) -> str:
         """Return what the recogniser answers for a part of a take."""
@@ -157,6 +146,29 @@ class Takes:
             letters += len(words[-1])
         name = "Roomtone, do you hear me? " if take.question else ""
         return f"{name}{' '.join(words)} take {take.number} tenths {round(10 * from_s)} to {round(10 * to_s)}"
+
+
+def find_parts(sound: NDArray[np.float64], recordings: Sequence[NDArray[np.float64]]) -> list[tuple[int, float, float]]:
+    """Return which parts of which recordings are in a sound, in its order: the number, and from when to when."""
+    found: list[tuple[int, int, float, float]] = []
+    waiting = dict(enumerate(recordings))
+    rest = sound.copy()
+    while len(rest) and waiting:
+        index, lag, likeness = max(
+            ((index, *_place(rest, recording)) for index, recording in waiting.items()), key=lambda each: each[2]
+        )
+        if likeness < LEAST_LIKENESS:
+            break
+        recording = waiting.pop(index)
+        begin, end = max(0, -lag), min(len(rest), len(recording) - lag)
+        found += [
+            (begin, index, from_s, to_s)
+            for from_s, to_s in _heard(rest[begin:end], recording[begin + lag : end + lag], begin + lag)
+        ]
+        rest[begin:end] = 0
+        if np.count_nonzero(np.abs(rest) > 60) < _LEAST_REST_S * RATE_HZ:
+            break
+    return [(index, from_s, to_s) for _, index, from_s, to_s in sorted(found)]
 
 
 def _heard(sound: NDArray[np.float64], recording: NDArray[np.float64], first: int) -> list[tuple[float, float]]:

@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.rehearsal
 @pytest.mark.postgres
 def test_a_small_cluster_loses_no_turn(tmp_path: Path) -> None:
-    """Three rooms on two nodes: every sentence that the rooms heard is stored once, no channel ever has two voices, and
-    each question has one answer.
+    """Three rooms on two nodes: what is stored stays and is there once, no channel ever has two voices, each question
+    has one answer, and every room hears again.
     """
     file = tmp_path / "faults.json"
     command = [sys.executable, "-m", "tests.cluster_faults", "--rooms", "3", "--nodes", "2", "--at-once", "1"]

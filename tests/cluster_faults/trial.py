@@ -60,7 +60,8 @@ class Outcome:
     """What was seen of one fault.
 
     `most_voices`: the bot's voice connections in one channel at one moment, as Discord saw them. `after_mended`: those
-    that began after it was over. `changed`: turns that were stored before and are gone or other. `numbers`: of turns,
+    that began after it was over. `sentences`: that were judged; `unjudged`: that this machine did not speak in time.
+    `changed`: turns that were stored before and are gone or other. `numbers`: of turns,
     missing or twice. `lost`: sentences that are not stored as a whole, although their room heard; `cut`: those that the
     fault fell into. `twice`: sentences of which a part is stored more than once. `questions`, `answers`: asked
     afterwards, and answers as each of the two people in the room heard them. `overlaps`: two answers at once in
@@ -71,6 +72,7 @@ class Outcome:
     most_voices: int
     after_mended: int
     sentences: int
+    unjudged: int
     changed: int
     numbers: int
     lost: tuple[str, ...]
@@ -104,7 +106,8 @@ async def try_fault(cluster: Cluster, fault: Fault, url: str) -> Outcome:
     asked = concerned[:WATCHED]
     heard = [each for found in await asyncio.gather(*(_ask(room) for room in asked)) for each in found]
     turns = await _still(url)
-    checks = check_takes([take for take in takes.all[first:] if not take.question], turns)
+    said = [take for take in takes.all[first:] if not take.question]
+    checks = check_takes(said, turns)
     short = [check for check in checks if check.missing_s > EDGE_S]
     outcomes = tuple(_of_room(room, checks, turns, fault_at) for room in concerned)
     again = {outcome.room: outcome.heard_again_s for outcome in outcomes}
@@ -114,6 +117,7 @@ async def try_fault(cluster: Cluster, fault: Fault, url: str) -> Outcome:
         most_voices=max((change.voices for _, change in voices), default=1),
         after_mended=sum(change.begins and change.at > mended_at for _, change in voices),
         sentences=len(checks),
+        unjudged=len(said) - len(checks),
         changed=changed(before, turns),
         numbers=gaps_in_numbers(turns),
         lost=tuple(_told(check, fault_at) for check in short if _room_heard(check, fault_at, again)),

@@ -49,8 +49,15 @@ def test_rooms_in_processes_have_a_table_of_their_own() -> None:
     """Of the run with the most rooms: 450 MB, and 0.01 + 0.5 * 0.04 s a second, so 500 cores for 10,000 rooms at 60 %;
     memory decides, and one machine more may fail.
     """
-    small: dict[str, Json] = {"rooms": 2, "own_memory_mb_a_room": 500, "cpu_s_a_silent_s": 0.9, "cpu_s_a_speech_s": 0.9}
+    small: dict[str, Json] = {
+        "rooms_each": 1,
+        "rooms": 2,
+        "own_memory_mb_a_room": 500,
+        "cpu_s_a_silent_s": 0.9,
+        "cpu_s_a_speech_s": 0.9,
+    }
     large: dict[str, Json] = {
+        "rooms_each": 1,
         "rooms": 8,
         "own_memory_mb_a_room": 450,
         "cpu_s_a_silent_s": 0.01,
@@ -59,7 +66,9 @@ def test_rooms_in_processes_have_a_table_of_their_own() -> None:
     ours = KEPT["ours"]
     assert isinstance(ours, dict)
     lines = sizing_table({"ours": {**ours, "2 rooms": small, "8 rooms": large}})
-    assert any(line.startswith("The rooms themselves, calculated") and "a run of 8 rooms" in line for line in lines)
+    [told] = [line for line in lines if line.startswith("The rooms themselves")]
+    assert "with 1 in a process" in told
+    assert "a run of 8 rooms" in told
     assert "| 100 | 5 | 45.0 GB | 2 |" in lines
     assert "| 10,000 | 500 | 4,500.0 GB | 72 |" in lines
 
@@ -67,7 +76,7 @@ def test_rooms_in_processes_have_a_table_of_their_own() -> None:
 @given(st.integers(1, 100_000), st.floats(1, 2_000), st.floats(0.0001, 0.5), st.floats(0.0001, 0.5))
 def test_the_machines_of_rooms_are_enough(rooms: int, own_mb: float, silent: float, speech: float) -> None:
     """Without the spare one they have the processors and the memory, and one fewer lacks one of them."""
-    costs = RoomCosts(own_mb, silent, speech, 8)
+    costs = RoomCosts(own_mb, silent, speech, each=1, measured=8)
     machines = room_machines_for(rooms, costs) - SPARE_MACHINES
     cores, memory_gb = rooms * costs.cpu_s / ROOMS_BUSY_SHARE, rooms * own_mb / 1_000
 
