@@ -46,7 +46,8 @@ fast: $(SYNCED)
 # others is run once more with no other beside it, and fails the run if it fails again.
 # Collecting only the places of whole runs saves half a minute; tests/conftest.py refuses a whole run elsewhere.
 WHOLE_RUNS := tests/scenarios tests/browser tests/bot/test_main.py tests/bot/test_takeover.py \
-    tests/bot/test_two_machines.py tests/bot/test_room_processes.py tests/cluster_faults/test_cluster_faults.py
+    tests/bot/test_two_machines.py tests/bot/test_room_processes.py tests/bot/test_watched_elsewhere.py \
+    tests/bot/test_gateway_restart.py tests/cluster_faults/test_cluster_faults.py
 AGAIN := $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test:
