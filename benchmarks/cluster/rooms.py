@@ -75,7 +75,11 @@ async def measure_rooms(
             discords[0], folder, environment, ("bot", _MACHINE), rooms_a_node=rooms, rooms_each=each, words=cluster
         )
         await stack.enter_async_context(nodes)
-        people = [await _opened(stack, discord) for discord in discords]
+        people: list[list[ScriptedPerson]] = []
+        for discord in discords:
+            # Otherwise the rooms are where a process was loaded first, and not on both machines.
+            await asyncio.sleep(_SETTLE_S)
+            people.append(await _opened(stack, discord))
         await asyncio.sleep(_SETTLE_S)
         pids = {_room_process(nodes, discord) for discord in discords}
         found = await _costs(sorted(pids), people, loaded, seconds=seconds)
