@@ -44,6 +44,7 @@ NO_METRIC = {
     "voice.transport.roster._Unknown.frames": "counted with the packets, as unknown_ssrc",
     # Held by another attribute, which has the metric.
     "bot.brain.generation.new_sentence_queue": "the attribute Replier._sentences holds it",
+    "bot.remote.remote_page.RemotePage._outbox": "what Sharer.outbox has passed on; both drop the oldest",
     "bot.room.backlog.UtteranceBacklog._waiting": "each has an entry in Hearing._waiting",
     "voice.asr.fair_queue.FairQueue.add": "part of the recogniser's queue",
     "voice.asr.fair_queue.FairQueue.confirm": "part of the recogniser's queue",
