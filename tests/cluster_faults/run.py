@@ -56,6 +56,8 @@ ANSWER = "Yes, I do."
 _ANSWER_S, _ANSWER_HZ = 1.2, 24_000
 # A process is loaded again ten seconds after it was taken; loading takes as long, and longer when several load.
 SETTLE_S = 30.0
+# Discord keeps a bot that was killed in its channels for minutes; a busy machine takes most of one to start it again.
+MAIN_SESSION_S = 90.0
 FIRST_WORDS_S = 60.0
 
 
@@ -142,7 +144,9 @@ async def running_cluster(
         rooms: list[RoomUnderTest] = []
         for number in range(options.rooms):
             beside = rooms[0].discord if rooms else None
-            discord = await stack.enter_async_context(LocalDiscord(guild=server(number), beside=beside))
+            discord = await stack.enter_async_context(
+                LocalDiscord(guild=server(number), beside=beside, main_session_s=MAIN_SESSION_S)
+            )
             rooms.append(RoomUnderTest(number, discord, takes, samples[number :: options.rooms], turns))
         environment = {
             "ROOMTONE_DATABASE_URL": url,
@@ -163,6 +167,8 @@ async def running_cluster(
         nodes = Nodes(rooms[0].discord, folder, environment, names, rooms_a_node=options.rooms, rooms_each=options.each)
         await stack.enter_async_context(nodes)
         say(f"{options.nodes} nodes run")
+        # Otherwise all rooms are where a process was loaded first.
+        await asyncio.sleep(SETTLE_S)
         cluster = Cluster(nodes, rooms, database)
         for room in rooms:
             room.quiet.set()
