@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import structlog
 
 from bot.errors import BotError, SetupError
-from bot.remote.room_child import NOT_STARTED, START_WITHIN_S, RoomChild
+from bot.remote.room_child import NOT_STARTED, RoomChild
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -25,6 +25,8 @@ log = structlog.get_logger()
 
 # The room is in its channel by then.
 SPARE_AFTER_S = 10.0
+# Nobody waits for it. To end a process that loads slowly because the machine is busy would make the machine busier.
+LOAD_WITHIN_S = 180.0
 # After a process that ended before it was loaded; doubled up to the longest.
 FIRST_PAUSE_S = 5.0
 LONGEST_PAUSE_S = 300.0
@@ -112,7 +114,7 @@ class SparePool(Generic[ChildT]):
             spare: ChildT | None = None
             try:
                 spare = self._spare = await self.start()
-                await spare.loaded(START_WITHIN_S)
+                await spare.loaded(LOAD_WITHIN_S)
                 pause_s = FIRST_PAUSE_S
                 await self._until_taken(spare)
                 wait_s = SPARE_AFTER_S

@@ -276,9 +276,14 @@ class RoomSupervisor:
         await asyncio.gather(*visits, return_exceptions=True)
 
     def on_bot_moved(self, place: Place) -> None:
-        """Handle a move of the bot to `place` by somebody else: end the room in order and open the next one there."""
+        """Handle a move of the bot to `place` by somebody else: end the room in order and open the next one there.
+
+        A room that goes on where it was, although the bot was moved while nobody looked, has moved the bot itself.
+        """
         entry = self._entries.get(place.guild_id)
         if entry is None or entry.ending or entry.restarting:
+            return
+        if place.channel_id == (entry.next_place or entry.place).channel_id:
             return
         entry.next_place = place
         entry.room.close(MOVED)

@@ -304,6 +304,20 @@ async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_room_that_takes_the_bot_back_is_not_moved() -> None:
+    """A room that goes on where it was takes the bot out of the channel that it was moved to meanwhile."""
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        rooms.on_bot_moved(FakePlace(channel_id=place.channel_id))
+        assert not house.rooms[0].end.done()
+        rooms.on_bot_moved(side)
+        rooms.on_bot_moved(place)
+        await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
+        assert house.rooms[1].place is place
+
+
+@pytest.mark.asyncio
 async def test_a_bot_that_may_not_be_where_it_was_dragged_says_so_once() -> None:
     """If the room in the new channel cannot open, the bot writes so once and does not try again."""
     house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
