@@ -160,7 +160,7 @@ async def test_a_drained_machine_costs_nobody_a_word(cluster: Cluster) -> None:
     """While people speak, a machine leaves: the pool answers every utterance once, and as many recognisers hear."""
     async with people_speak(cluster) as answers:
         told = await asyncio.to_thread(cluster.first.run, "cluster", "drain", cluster.drained.ip)
-    assert "has no recognisers any more" in told
+    assert "no recognisers any more" in told
     assert answers.own.heard == []
     assert len(answers.texts) > SPEAKERS
     assert [len(texts) for texts in answers.texts.values()] == [1] * len(answers.texts)
