@@ -20,7 +20,7 @@ from bot.brain.lexicon import (
 )
 from bot.brain.name_search import SpokenName, find_each, prepare
 from bot.brain.spoken_words import spoken_words
-from bot.brain.wakeword import call_edges, calls_name, is_call, is_unspaced
+from bot.brain.wakeword import calls_name, edges_of_calls, is_call, is_unspaced
 from compaction.language.languages import STOPWORDS
 from compaction.language.text import QUESTION_MARKS
 from voice.speaking.backchannel import OverlapIntent, classify_overlap
@@ -126,7 +126,7 @@ def calls_any(text: str, names: Iterable[PersonName]) -> bool:
         return False
     words = spoken_words(text)
     spaced = [form for form in forms if not form.unspaced]
-    found = find_each(words, [form.name for form in spaced], within=call_edges(words)).places
+    found = find_each(words, [form.name for form in spaced], within=edges_of_calls(words)).places
     for form, places in zip(spaced, found, strict=True):
         if any(is_call(words, place) for place in places) and _must_be_name(form.text, text):
             return True

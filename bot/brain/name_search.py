@@ -266,7 +266,7 @@ def _nearest_ends(edges: CallEdges) -> list[int]:
 
 def _single(words: SpokenWords, within: CallEdges | None) -> tuple[list[_Stretch], int]:
     """Return the words that may be a name, those in the position of a call first, and how many the bound left out."""
-    begins, ends = _call_edges(words)
+    begins, ends = call_edges(words, GREETINGS, _AFTER_CALL)
     bare = words.bare
     called: dict[str, set[int]] = {}
     for at, word in enumerate(bare):
@@ -315,7 +315,7 @@ def _known_sounds(words: SpokenWords) -> dict[str, str]:
 def _long_calls(words: SpokenWords, most: int) -> Iterator[NamePosition]:
     """Yield the stretches of two words and more that stand as a call does, between pauses or their like."""
     texts, pauses = words.texts, words.pauses
-    begins, ends = _call_edges(words)
+    begins, ends = call_edges(words, GREETINGS, _AFTER_CALL)
     for first, may_begin in enumerate(begins):
         # A name is not called across a pause.
         if not may_begin or pauses[first]:
@@ -330,9 +330,9 @@ def _long_calls(words: SpokenWords, most: int) -> Iterator[NamePosition]:
 
 
 @lru_cache(maxsize=8)
-def _call_edges(words: SpokenWords) -> CallEdges:
-    """Return where a misheard name may begin and end: at a pause, after a greeting, before what follows a call."""
+def call_edges(words: SpokenWords, before: frozenset[str], after: frozenset[str]) -> CallEdges:
+    """Return where a call may begin, after a pause or one of `before`, and end: before a pause or one of `after`."""
     texts, pauses = words.texts, words.pauses
-    begins = [pause or text in GREETINGS for text, pause in zip(texts, pauses, strict=True)]
-    ends = [pause or text in _AFTER_CALL for text, pause in zip(texts[1:], pauses, strict=False)]
+    begins = [pause or text in before for text, pause in zip(texts, pauses, strict=True)]
+    ends = [pause or text in after for text, pause in zip(texts[1:], pauses, strict=False)]
     return CallEdges([True, *begins][: len(texts)], [*ends, True][: len(texts)])

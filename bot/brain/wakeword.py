@@ -13,9 +13,9 @@ from bot.brain.lexicon import UNSPACED
 from bot.brain.name_search import (
     GREETINGS,
     MOST_WORDS,
-    CallEdges,
     NamePosition,
     SpokenName,
+    call_edges,
     find_each,
     prepare,
     shortest,
@@ -23,6 +23,7 @@ from bot.brain.name_search import (
 from bot.brain.spoken_words import spoken_words
 
 if TYPE_CHECKING:
+    from bot.brain.name_search import CallEdges
     from bot.brain.spoken_words import SpokenWords
 
 # Words after which a name in mid-sentence is a call: 'thank you Roomtone'.
@@ -121,11 +122,9 @@ def is_call(words: SpokenWords, place: NamePosition) -> bool:
     return False
 
 
-def call_edges(words: SpokenWords) -> CallEdges:
+def edges_of_calls(words: SpokenWords) -> CallEdges:
     """Return where a name may begin or end that `is_call` takes for a call."""
-    texts, pauses = words.texts, words.pauses
-    begins = [pause or text in _OPENERS for text, pause in zip(texts, pauses, strict=True)]
-    return CallEdges([True, *begins][: len(texts)], [*pauses[:-1], True][: len(texts)])
+    return call_edges(words, _OPENERS, frozenset())
 
 
 @lru_cache(maxsize=256)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
+import socket
 import sqlite3
 import sys
 from contextlib import asynccontextmanager, closing
@@ -25,6 +27,25 @@ ADA = 2001
 # A slow machine loads a model, connects and recognises a sentence within this time.
 PATIENCE_S = 60.0
 CLIPS = bundled_scenarios()["hello"].parent
+
+
+def logged(folder: Path, event: str) -> list[dict[str, object]]:
+    """Return the lines of an event in the log of the bot and its rooms, in order."""
+    lines = (json.loads(line) for path in folder.rglob("*.jsonl") for line in path.read_text("utf-8").splitlines())
+    return [line for line in lines if line.get("event") == event]
+
+
+def two_machines(folder: Path) -> tuple[Path, Path, str]:
+    """Return two data folders that have the cluster's token, the bot's and another machine's, and a free address at
+    which rooms of the other one are listened for.
+    """
+    here, north = folder / "here", folder / "north"
+    for data in (here, north):
+        (data / "cluster").mkdir(parents=True)
+        (data / "cluster" / "token").write_text("a" * 64, "ascii")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return here, north, f"127.0.0.1:{free.getsockname()[1]}"
 
 
 class Process:

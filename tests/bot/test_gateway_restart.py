@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,8 @@ import pytest
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import ADA, CLIPS, ada_in, roomtone, roomtone_run
-from tests.bot.test_room_processes import logged, met, running
+from tests.bot.bot_process import ADA, CLIPS, ada_in, logged, roomtone, roomtone_run, two_machines
+from tests.bot.test_room_processes import met, running
 from tests.bot.test_takeover import said, until
 
 if TYPE_CHECKING:
@@ -126,14 +125,8 @@ async def test_a_room_on_another_machine_is_taken_back_and_hears_nobody_who_opte
     """Two data folders are two machines. The room's machine notices nothing of the kill. Ada's opt-out is in the
     database alone when the gateway process comes back, and is in effect from then on.
     """
-    here, north = tmp_path / "here", tmp_path / "north"
-    for folder in (here, north):
-        (folder / "cluster").mkdir(parents=True)
-        (folder / "cluster" / "token").write_text("a" * 64, "ascii")
+    here, north, address = two_machines(tmp_path)
     url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
     listening = (*ROOMS, "--rooms-listen", address)
     offering = ("cluster", "rooms", "--gateway", address, "--rooms", "1", "--name", "north")
     clips = [Clip.load(CLIPS / name) for name in ("2-ada.ogg", "3-ada.ogg")]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
-import socket
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +15,7 @@ import pytest
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import ADA, CLIPS, PATIENCE_S, ada_in, roomtone, roomtone_run
+from tests.bot.bot_process import ADA, CLIPS, PATIENCE_S, ada_in, logged, roomtone, roomtone_run, two_machines
 from tests.bot.test_takeover import said, until
 from tests.bot.test_two_machines import NORTH, SOUTH, has_spoken, sessions, spoken
 
@@ -25,12 +23,6 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
     from rehearsal.people.person import ScriptedPerson
-
-
-def logged(folder: Path, event: str) -> list[dict[str, object]]:
-    """Return the lines of an event in the log of the bot and its rooms, in order."""
-    lines = (json.loads(line) for path in folder.rglob("*.jsonl") for line in path.read_text("utf-8").splitlines())
-    return [line for line in lines if line.get("event") == event]
 
 
 def running(folder: Path) -> list[int]:
@@ -129,14 +121,8 @@ async def test_a_room_on_another_machine_is_drained_and_goes_on(
     """Two data folders are two machines. The room begins on the one that only has the cluster's token. That one is
     told to end: the room goes on beside the gateway process, with the same session, and nothing is lost or doubled.
     """
-    here, north = tmp_path / "here", tmp_path / "north"
-    for folder in (here, north):
-        (folder / "cluster").mkdir(parents=True)
-        (folder / "cluster" / "token").write_text("a" * 64, "ascii")
+    here, north, address = two_machines(tmp_path)
     url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
     listening = ("--rooms", "processes", "--rooms-listen", address)
     offering = ("cluster", "rooms", "--gateway", address, "--rooms", "2", "--name", "north")
     async with (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 from contextlib import asynccontextmanager
 from functools import partial
@@ -15,7 +14,7 @@ import pytest
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import ADA, CLIPS, PATIENCE_S, ada_in, roomtone_run
+from tests.bot.bot_process import ADA, CLIPS, PATIENCE_S, ada_in, logged, roomtone_run
 from tests.bot.test_takeover import events, until
 
 if TYPE_CHECKING:
@@ -59,12 +58,6 @@ def sessions(place: SecretStr) -> dict[int, list[bool]]:
     for guild_id, ended in rows:
         found.setdefault(guild_id, []).append(ended)
     return found
-
-
-def logged(folder: Path, event: str) -> list[dict[str, object]]:
-    """Return the lines of a bot's log with this event."""
-    lines = (json.loads(line) for path in folder.rglob("*.jsonl") for line in path.read_text("utf-8").splitlines())
-    return [line for line in lines if line.get("event") == event]
 
 
 @asynccontextmanager

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import socket
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.bot_process import ADA, ada_in, roomtone, roomtone_run
-from tests.bot.test_room_processes import logged, met
+from tests.bot.bot_process import ADA, ada_in, logged, roomtone, roomtone_run, two_machines
+from tests.bot.test_room_processes import met
 from tests.browser.chromium import browser
 from tests.browser.evening import PATIENCE_S, until
 from tests.browser.game import GAME, show
@@ -37,18 +36,12 @@ async def test_a_screen_is_shared_with_a_room_on_another_machine(
     """Two data folders are two machines. What changes in a tab is read on the machine with the room; the page shows the
     notes, /watch answers, the notice names the other machine, and an opt-out ends the share.
     """
-    here, north = tmp_path / "here", tmp_path / "north"
-    for folder in (here, north):
-        (folder / "cluster").mkdir(parents=True)
-        (folder / "cluster" / "token").write_text("a" * 64, "ascii")
+    here, north, address = two_machines(tmp_path)
     own = {
         "ROOMTONE_DATABASE_URL": postgres_place.get_secret_value(),
         "ROOMTONE_WEB__PORT": "0",
         "ROOMTONE_SCREEN__BUSY_SHARE": "0.9",
     }
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
     listening = ("--rooms", "processes", "--rooms-listen", address)
     offering = ("cluster", "rooms", "--gateway", address, "--rooms", "1", "--name", "north")
     async with (

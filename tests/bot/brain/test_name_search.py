@@ -14,7 +14,7 @@ from bot.brain import name_search, phonetic_search
 from bot.brain.addressing import PersonName, calls_any
 from bot.brain.name_search import CallEdges, FoundNames, SpokenName, find_each, prepare
 from bot.brain.spoken_words import SpokenWords
-from bot.brain.wakeword import call_edges, is_call
+from bot.brain.wakeword import edges_of_calls, is_call
 from tests.bot.brain.slow_search import find
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def test_every_call_is_found_where_only_calls_are_looked_for(text: str, names: l
     words, prepared = SpokenWords(text), _prepared(names)
     if not len(words):
         return
-    everywhere, at_calls = find_each(words, prepared), find_each(words, prepared, within=call_edges(words))
+    everywhere, at_calls = find_each(words, prepared), find_each(words, prepared, within=edges_of_calls(words))
     for places, found in zip(everywhere.places, at_calls.places, strict=True):
         assert {place for place in places if is_call(words, place)} <= set(found)
 
