@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 # The systems whose answers are recorded, in our words: `roomtone` is the ledger.
 RECORDED_SYSTEMS = ("roomtone", "recursive", "langchain", "pipecat")
-# The timeout is long, because a small model on a busy machine is slow and its speed is not measured here.
+# The timeouts are long, because a small model makes the machine busy and slow, and its speed is not measured here.
 MODEL_TIMEOUT_S = 600.0
+STORE_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def roomtone_systems(endpoint: ChatEndpoint) -> tuple[SystemSpec, ...]:
 
 
 def _strategy_entrant(strategy: Strategy, endpoint: ChatEndpoint) -> SystemSpec:
-    settings = CompactionSettings(timeout_s=MODEL_TIMEOUT_S, strategy=strategy)
+    settings = CompactionSettings(timeout_s=MODEL_TIMEOUT_S, store_timeout_s=STORE_TIMEOUT_S, strategy=strategy)
 
     @asynccontextmanager
     async def enter(conversation: RecordedConversation) -> AsyncIterator[MemorySystem]:
@@ -142,7 +143,7 @@ def _llm_settings(endpoint: ChatEndpoint) -> LlmSettings:
 @asynccontextmanager
 async def _extractive(conversation: RecordedConversation) -> AsyncIterator[MemorySystem]:
     async with open_roomtone_memory(
-        ExtractiveSummariser(), CompactionSettings(), started_at=conversation.lines[0].at
+        ExtractiveSummariser(), CompactionSettings(store_timeout_s=STORE_TIMEOUT_S), started_at=conversation.lines[0].at
     ) as memory:
         yield memory
 
