@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.cluster.sizing import sizing_table
 from benchmarks.headlines import headlines
+from benchmarks.voice_goals import voice_goals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +41,8 @@ _OF_PEOPLE = ("entities_of_summaries", "first_third", "second_third", "last_thir
 
 def update_page(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
     """Return the page with these results (by file name) between its marks. Raises ValueError if a mark is missing."""
-    return _between_marks(page, [line for name in sorted(results) for line in _result(name, results[name])])
+    lines = [*_voice_goals(results), *(line for name in sorted(results) for line in _result(name, results[name]))]
+    return _between_marks(page, lines)
 
 
 def update_readme(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
@@ -64,6 +66,25 @@ def _between_marks(page: str, lines: Sequence[str]) -> str:
 def kept_results(folder: Path = RESULTS) -> dict[str, dict[str, Json]]:
     """Return the stored results by file name."""
     return {path.name: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
+
+
+def _voice_goals(results: Mapping[str, Mapping[str, Json]]) -> Iterator[str]:
+    """Yield the table of what hearing and answering should reach, if any of it was kept."""
+    rows = [
+        (
+            *(_cell(target.get(each)) for each in ("name", "goal", "value")),
+            _met(target.get("met")),
+            _cell(target.get("sample", "")),
+            f"`{file.removesuffix('.json')}`",
+        )
+        for file, target in voice_goals(results)
+    ]
+    if rows:
+        yield "### Hearing and answering"
+        yield ""
+        yield "What should be reached on two cores, and what was; the files below say how it was measured."
+        yield ""
+        yield from _table(("target", "goal", "measured", "", "of", "benchmark"), rows)
 
 
 def _result(name: str, report: Mapping[str, Json]) -> Iterator[str]:

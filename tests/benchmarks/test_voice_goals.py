@@ -1,0 +1,50 @@
+"""The table of what hearing and answering should reach names targets that benchmarks have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.asr.bench import asr_targets
+from benchmarks.document import BEGIN, END, update_page
+from benchmarks.endpoint.bench import endpoint_targets
+from benchmarks.receive.targets import receive_targets
+from benchmarks.reply.targets import reply_targets
+from benchmarks.voice_goals import VOICE_GOALS, voice_goals
+
+if TYPE_CHECKING:
+    from benchmarks.report import Json
+
+
+def test_every_goal_is_a_target_of_its_benchmark() -> None:
+    """A target that is renamed cannot leave the table unseen."""
+    targets = {
+        "asr.json": asr_targets({}, {}),
+        "endpoint.json": endpoint_targets({}),
+        "receive.json": receive_targets({}),
+        "reply.json": reply_targets({}),
+    }
+    names = {(file, target.name) for file, of_one in targets.items() for target in of_one}
+    assert set(VOICE_GOALS) <= names
+
+
+def test_a_goal_that_was_kept_is_in_the_table() -> None:
+    """The page begins with the goals that a kept result has, in their order, and with no table without any."""
+    known: dict[str, Json] = {
+        "name": "end of speech known after, P50 ms",
+        "goal": "<= 600 ms",
+        "value": 604.0,
+        "met": False,
+    }
+    cut: dict[str, Json] = {
+        "name": "pauses inside speech that are cut",
+        "goal": "<= 6 %",
+        "value": 0.05,
+        "met": True,
+        "sample": "100",
+    }
+    results: dict[str, dict[str, Json]] = {"reply.json": {"targets": [known, cut, {**known, "name": "other"}]}}
+    assert [target["name"] for _, target in voice_goals(results)] == [cut["name"], known["name"]]
+    page = update_page(f"{BEGIN}\n{END}", results)
+    assert page.index("### Hearing and answering") < page.index("### reply.json")
+    assert "| end of speech known after, P50 ms | <= 600 ms | 604 | **not met** |  | `reply` |" in page
+    assert "### Hearing" not in update_page(f"{BEGIN}\n{END}", {"leaks.json": {"targets": [known]}})
