@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-PARTS = ("alone", "opus", "company")
-
 
 @dataclass(frozen=True, slots=True)
 class AsrBenchOptions:

@@ -149,10 +149,6 @@ class Nodes:
         assert process is not None, "it runs"
         await _ended(process)
 
-    def node_of(self, pid: int) -> Node | None:
-        """Return the node that a process runs on."""
-        return next((node for node in self.all if pid in node.pids), self.first if pid in self.orphans else None)
-
     def _give_token(self, node: Node) -> None:
         (node.folder / _TOKEN_PLACE).parent.mkdir(parents=True, mode=0o700)
         shutil.copy(self.first.folder / _TOKEN_PLACE, node.folder / _TOKEN_PLACE)

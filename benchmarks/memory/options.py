@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ANSWERS = Path(__file__).parent / "recorded" / "answers"
-# What can be measured alone: `speed` is the cost of a reply and of a search, `facts` the race of all systems.
-PARTS = ("speed", "search", "barge_in", "cases", "facts")
 CHECKPOINTS = (5, 20, 100)
 
 
@@ -20,7 +18,7 @@ class MemoryBenchOptions:
     set. `model_evenings`: the same for systems with a language model; they use only the held-out set unless
     `model_tuning` is set. `only`: names of systems; None means all. `base_url` and `model` name an existing endpoint;
     without them the run starts a model if possible. `transcripts`: a directory of conversations to use instead of
-    generated ones. `parts`: some of `PARTS`; none means all. `answers`: the folder of recorded answers.
+    generated ones. `parts`: the parts to measure; none means all. `answers`: the folder of recorded answers.
     `unread`: where to write the texts about the written conversations that no reader has judged yet.
     `peers`: install and run other libraries too. `peers_dir` keeps their environments for the next run.
     """

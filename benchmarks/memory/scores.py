@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from benchmarks.figures import number_at
 from benchmarks.memory.evaluation import sum_tallies
 from benchmarks.memory.fact_retrieval import FoundFacts
 from benchmarks.stats import mean_of_sum, percentile, share_of
@@ -45,11 +44,6 @@ def scores(courses: Sequence[EvaluationRun]) -> dict[str, Json]:
         "paragraph_made_by": dict(sum((course.makers for course in courses), Counter())),
         "example": courses[0].checkpoints[-1].text[:_EXAMPLE_CHARS] if courses and courses[0].checkpoints else "",
     }
-
-
-def kept_share(figures: dict[str, Json], folds: int) -> float | None:
-    """Return the share of facts in the injected text after `folds` folds, or None if there were fewer folds."""
-    return number_at(figures, "after_folds", str(folds), "kept")
 
 
 def found_scores(found: Iterable[FoundFacts]) -> dict[str, Json]:

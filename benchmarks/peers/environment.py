@@ -39,7 +39,6 @@ LANGCHAIN = PeerLibrary("langchain", FOLDER / "langchain.txt", "langchain_peer")
 PIPECAT = PeerLibrary("pipecat", FOLDER / "pipecat.txt", "pipecat_peer")
 PIPECAT_VOICE = PeerLibrary("pipecat-voice", FOLDER / "pipecat-voice.txt", "pipecat_voice_peer")
 MEMORY_PEERS = (LANGCHAIN, PIPECAT)
-PEERS = (*MEMORY_PEERS, PIPECAT_VOICE)
 
 
 def peers_parent(chosen: Path | None, stack: AsyncExitStack | ExitStack) -> Path:

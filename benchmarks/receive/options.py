@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-PARTS = ("link", "bot", "node", "decoders")
-
 
 @dataclass(frozen=True, slots=True)
 class ReceiveBenchOptions:

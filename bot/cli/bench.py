@@ -27,8 +27,9 @@ app = typer.Typer(
 )
 
 _FILE_WIDTH = 150
-# As in the benchmarks' own options, which are imported when they are needed.
+# What each benchmark can measure alone.
 ASR_PARTS = ("alone", "opus", "company")
+# `speed`: the cost of a reply and of a search. `facts`: the race of all systems.
 MEMORY_PARTS = ("speed", "search", "barge_in", "cases", "facts")
 RECEIVE_PARTS = ("link", "bot", "node", "decoders")
 REPLY_PARTS = ("pauses", "deciding", "latency", "speakers", "interruption", "pacing")

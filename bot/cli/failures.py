@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import sys
 
-import structlog
-
 from bot.cli.output import say
 from bot.errors import BotError, first_cause
 from compaction.errors import CompactionError
 from config.errors import ConfigError
 from voice.errors import VoiceError
-
-log = structlog.get_logger()
 
 FAILED = 1
 # Also for a wrong option: the user must change the command or the settings.

@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import structlog
-
 from bot import events
 from bot.brain.decider import PendingReply
 from bot.brain.reply import Question, Replier
@@ -55,8 +53,6 @@ if TYPE_CHECKING:
     from compaction.session import SessionMemory
     from voice.speaking.port import Synthesizer
     from voice.transport.audio_events import AudioEvent
-
-log = structlog.get_logger()
 
 # At the end: how long the last words may take to become turns, and how long recording the interrupted reply may take.
 LAST_WORDS_S = 6.0

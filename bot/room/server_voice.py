@@ -12,8 +12,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-import structlog
-
 from bot.models.voices import NO_SUCH_VOICE, VOICES, find_voice, replaced_sentence
 from bot.texts.text import Text, sentence_of, verbatim
 from voice.errors import SynthesisError, VoiceLoadingError
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
     from bot.models.voices import EmbeddedVoice
     from voice.speaking.port import AudioChunk
-
-log = structlog.get_logger()
 
 
 class VoiceSource(Protocol):

@@ -6,7 +6,6 @@ pruned. Every method is one transaction and raises `StoreError`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
@@ -45,14 +44,6 @@ if TYPE_CHECKING:
     from compaction.model import Segment
 
 _SPOKEN = (TurnKind.SPEECH.value, TurnKind.ASSISTANT.value)
-
-
-@dataclass(frozen=True, slots=True)
-class PruneResult:
-    """The result of pruning. `segments`: the number of pruned segments. `sessions`: the deleted sessions."""
-
-    segments: int
-    sessions: tuple[SessionId, ...] = ()
 
 
 class TierStore:

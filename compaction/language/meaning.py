@@ -86,16 +86,6 @@ def meaning(text: str, known: frozenset[str] = NO_NAMES) -> Meaning:
     return _Reading(plain(text[:MAX_CHARS])).meaning(known)
 
 
-def asks(text: str) -> bool:
-    """Return whether a text is a question."""
-    return meaning(text).asks
-
-
-def announces(text: str) -> bool:
-    """Return whether a text says that something is no longer as it was, or takes something back."""
-    return meaning(text).announces
-
-
 def kind_of(text: str) -> FactKind:
     """Return the kind of fact that a sentence is."""
     return meaning(text).kind

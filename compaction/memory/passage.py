@@ -10,7 +10,7 @@ from compaction.language.terms import normalized_words, terms
 from compaction.model import Note, Segment, Seq, SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 # Number of a passage in its index. Passages that are stored later have higher numbers.
 PassageId = NewType("PassageId", int)
@@ -146,17 +146,6 @@ def text_to_embed(source: PassageSource) -> str | None:
 
 # A short text like 'Yeah, exactly' is similar to every other agreement and to nothing that people search for.
 LEAST_EMBEDDED_WORDS = 4
-
-
-def speaker_matches(wanted: str, speakers: Iterable[tuple[str, str]]) -> bool:
-    """Return whether `wanted` is the id of one of these speakers, or all words of `wanted` are in a speaker's name.
-
-    `speakers`: pairs of id and display name.
-    """
-    words = set(normalized_words(wanted))
-    return bool(words) and any(
-        wanted.strip() == speaker_id or words <= set(normalized_words(name)) for speaker_id, name in speakers
-    )
 
 
 @dataclass(frozen=True, slots=True)

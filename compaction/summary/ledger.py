@@ -32,7 +32,6 @@ _TOLD_CHAPTERS = 2 * CHAPTER_PARTS
 # A new batch may correct so many of the newest facts, and so many of the older ones, the most important first.
 _NEWEST_KNOWN = 120
 _WEIGHTIEST_KNOWN = 80
-_MUST_NOT_BE_LOST = 3
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _NOTHING = "Nothing was said that needs keeping."
 

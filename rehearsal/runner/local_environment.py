@@ -181,7 +181,6 @@ def discord_addresses(discord: LocalDiscord, token: str) -> DiscordAddresses:
         token=token,
         guild_id=discord.guild.id,
         voice_channel_id=discord.guild.voice_channels[0].id,
-        text_channel_id=discord.guild.text_channel.id,
     )
 
 

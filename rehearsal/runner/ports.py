@@ -56,7 +56,6 @@ class DiscordAddresses:
     token: str
     guild_id: int
     voice_channel_id: int
-    text_channel_id: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,10 +274,6 @@ class Scenario(ScenarioHeader):
         """Return the `say` steps, in the order of the file."""
         return tuple(step for step in self.steps if isinstance(step, SayStep))
 
-    def with_settings(self, settings: dict[str, SettingValue]) -> Scenario:
-        """Return a copy in which these settings of the bot override its own."""
-        return self.model_copy(update={"settings": {**self.settings, **settings}})
-
     def with_network(self, network: NetworkSpec) -> Scenario:
         return self.model_copy(update={"network": network})
 

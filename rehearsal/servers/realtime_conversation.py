@@ -42,9 +42,8 @@ class ServerItem:
     text: str = ""
     spoken: bool = False
     transcribed: asyncio.Event = field(default_factory=asyncio.Event)
-    # How much audio of an answer was sent, and where the answer was truncated (if it was), in milliseconds.
+    # How much audio of an answer was sent, in milliseconds.
     audio_ms: int = 0
-    truncated_ms: int | None = None
     call_id: str = ""
     name: str = ""
 
@@ -109,7 +108,6 @@ class ServerConversation:
             raise ClientError(
                 "invalid_value", f"Audio content of {item.audio_ms}ms is already shorter than {audio_end_ms}ms"
             )
-        item.truncated_ms = audio_end_ms
         words = item.text.split()
         item.text = " ".join(words[: len(words) * audio_end_ms // max(1, item.audio_ms)])
 

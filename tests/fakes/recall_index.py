@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from compaction.language.terms import normalized_words
 from compaction.memory.passage import (
     Passage,
     PassageId,
@@ -18,19 +19,29 @@ from compaction.memory.passage import (
     source_kind,
     source_speakers,
     source_terms,
-    speaker_matches,
     text_to_embed,
 )
 from compaction.model import Seq, SessionId, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from compaction.ports import Embedder
 
 # The constants of BM25 that SQLite's FTS5 uses.
 K1, B = 1.2, 0.75
 COLUMN_WEIGHTS = (1.0, 0.5, 0.5)
+
+
+def _speaker_matches(wanted: str, speakers: Iterable[tuple[str, str]]) -> bool:
+    """Return whether `wanted` is the id of one of these speakers, or all its words are in a speaker's name.
+
+    `speakers`: pairs of id and display name.
+    """
+    words = set(normalized_words(wanted))
+    return bool(words) and any(
+        wanted.strip() == speaker_id or words <= set(normalized_words(name)) for speaker_id, name in speakers
+    )
 
 
 @dataclass
@@ -178,7 +189,7 @@ class InMemoryRecallIndex:
             and (scope.channels is None or entry.channel_id in scope.channels)
             and scope.session_id in (None, entry.session_id)
             and (scope.kinds is None or source_kind(source) in scope.kinds)
-            and (scope.speaker is None or speaker_matches(scope.speaker, source_speakers(source)))
+            and (scope.speaker is None or _speaker_matches(scope.speaker, source_speakers(source)))
             and (scope.since is None or entry.at >= scope.since)
             and (scope.until is None or entry.at < scope.until)
             and not (viewed and scope.in_view is not None and seq is not None and seq >= scope.in_view[1])

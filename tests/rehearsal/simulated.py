@@ -75,7 +75,7 @@ class SimulatedEnvironment:
 
     @property
     def addresses(self) -> DiscordAddresses:
-        return DiscordAddresses("http://127.0.0.1:1/api", "ws://127.0.0.1:1", Path("cert.pem"), "token", 1, 2, 3)
+        return DiscordAddresses("http://127.0.0.1:1/api", "ws://127.0.0.1:1", Path("cert.pem"), "token", 1, 2)
 
     @property
     def messages(self) -> tuple[str, ...]:

@@ -74,7 +74,6 @@ class WhisperEngine:
         # CTranslate2 raises RuntimeError and ValueError, tokenizers plain Exception.
         except Exception as exc:
             raise RecogniserError(_unreadable(settings.model_dir, str(exc))) from exc
-        self.placement = place
         self._fallback_language = settings.fallback_language
         self._is_multilingual = bool(self._model.model.is_multilingual)
         self._tokenizers: dict[str, tuple[Tokenizer, tuple[int, ...]]] = {}

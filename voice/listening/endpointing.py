@@ -186,10 +186,6 @@ class Endpointer:
         return 0 if self._stretch is None else self._stretch.voiced
 
     @property
-    def is_idle(self) -> bool:
-        return self._stretch is None
-
-    @property
     def oldest_needed(self) -> int:
         """The first window whose sound may still become part of an utterance."""
         if self._stretch is not None:

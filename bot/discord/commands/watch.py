@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 import discord
-import structlog
 from discord import app_commands
 
 from bot.discord.answers import answer
@@ -18,8 +17,6 @@ from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-
-log = structlog.get_logger()
 
 # Discord's limit for one message, minus the text around it.
 _MOST_CHARS = 1_800

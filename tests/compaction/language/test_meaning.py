@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from compaction.language.meaning import announces, asks, contradicts, kind_of, meaning, replaces, shared_share
+from compaction.language.meaning import contradicts, kind_of, meaning, replaces, shared_share
 from compaction.language.text import sentences
 from compaction.model import FactKind
 
@@ -86,7 +86,7 @@ def test_unspaced_scripts_have_topics() -> None:
 )
 def test_questions_are_known(text: str, expected: bool) -> None:
     """A question is known by its mark, or by its opening where there is no mark."""
-    assert asks(text) is expected
+    assert meaning(text).asks is expected
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_questions_are_known(text: str, expected: bool) -> None:
 )
 def test_changes_are_announced(text: str) -> None:
     """A sentence that takes something back announces a change."""
-    assert announces(text)
+    assert meaning(text).announces
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_an_utterance_that_ends_at_the_limit_is_not_called_cut() -> None:
     assert len(closed) == 1
     assert not closed[0].cut
     assert closed[0].last == longest - 10
-    assert endpointing.is_idle
+    assert (endpointing.is_speaking, endpointing.voiced_windows) == (False, 0)
 
 
 def test_leaving_ends_the_utterance_at_once() -> None:

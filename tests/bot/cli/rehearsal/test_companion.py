@@ -104,9 +104,7 @@ async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_pat
 def environment_of(tmp_path: Path) -> BotSetup:
     """Return the setup for a local Discord at which no server listens."""
     return BotSetup(
-        DiscordAddresses(
-            "http://127.0.0.1:1/api", "ws://127.0.0.1:1/gateway", tmp_path / "c.pem", "1001.local", 5, 6, 7
-        ),
+        DiscordAddresses("http://127.0.0.1:1/api", "ws://127.0.0.1:1/gateway", tmp_path / "c.pem", "1001.local", 5, 6),
         bot_name="Otto",
         settings={"llm.max_output_tokens": 60, "room.leave_when_empty_s": 7},
     )
