@@ -42,7 +42,7 @@ from bot.remote.room_messages import (
 from bot.remote.told_guild import told_participation
 from bot.remote.told_memory import ToldMemory
 from bot.remote.wire_error import error_from_wire
-from bot.room.endings import HANDED_OVER, ProcessLostError
+from bot.room.endings import HANDED_OVER, HandedOverError, ProcessLostError
 from bot.server_settings import from_json, to_json
 from bot.texts.text import Text, joined, sentence_of
 from compaction.errors import StoreError
@@ -257,7 +257,7 @@ class RemoteRoom:
             raise error_from_wire(over.error)
         if over.reason == HANDED_OVER:
             # The session goes on, so another process has to run the room.
-            raise ProcessLostError(ENDED)
+            raise HandedOverError(ENDED)
         return over.reason
 
     def _forget(self, guild: GuildParticipation) -> None:

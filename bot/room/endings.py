@@ -32,3 +32,7 @@ class RoomEnding:
 
 class ProcessLostError(BotError):
     """The process of the room has ended or does not answer. The message says which."""
+
+
+class HandedOverError(ProcessLostError):
+    """The process of the room had to end: it has stored everything, and the next one has the session and the bot."""

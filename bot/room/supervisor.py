@@ -8,7 +8,7 @@ another process has taken over stays ended.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
 
 import structlog
@@ -18,6 +18,7 @@ from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
 from bot.room.auto_join import DECLINING_ENDS, Arrival, BotStay, should_go
 from bot.room.endings import MOVED, PROCESS_ENDS, ProcessLostError
+from bot.room.restarts import RoomRestarts
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompactionError, StaleOwnerError
@@ -34,14 +35,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# The first restart comes soon: most crashes do not repeat. Doubled for each further crash in a row. The first restart
-# of a room whose process is gone comes at once, because its cause is outside of the room.
-FIRST_BACKOFF_S = 1.0
-LONGEST_BACKOFF_S = 60.0
-# After more crashes in a row the room stays closed.
-MOST_CRASHES = 5
-# After a room has run this long, its crashes are counted anew.
-STABLE_S = 300.0
 # Includes the voice connection's own timeouts and retries.
 JOIN_TIMEOUT_S = 60.0
 # Time for a sentence to end and the last words to become turns (27 s at most, `bot.room.conversation`), and for what is
@@ -94,8 +87,8 @@ class _Entry:
     ending: bool = False
     # The bot only writes down there, also after a crash or a move.
     listen: ListenRequest | None = None
-    # Writes into the channel that the room was lost.
-    telling: asyncio.Task[None] | None = None
+    # Write into the channel that the room was lost: each time one, and Discord may be slow.
+    telling: set[asyncio.Task[None]] = field(default_factory=set)
 
 
 class RoomSupervisor:
@@ -308,7 +301,7 @@ class RoomSupervisor:
         channel.
         """
         guild_id = entry.place.guild_id
-        crashes = 0
+        restarts = RoomRestarts()
         was_moved = False
         try:
             while True:
@@ -343,15 +336,17 @@ class RoomSupervisor:
                     await entry.place.write(sentence_of(error))
                     return
                 was_moved = False
-                crashes = 1 if self._clock.monotonic() - begun_at >= STABLE_S else crashes + 1
+                pause_s = restarts.pause_after(error, ran_s=self._clock.monotonic() - begun_at)
                 entry.restarting = True
-                if not await self._wait_after_crash(entry, error, crashes):
+                if pause_s is None:
+                    await self._tell_given_up(entry, error, restarts.crashes)
                     return
+                await self._wait_after_crash(entry, error, pause_s)
                 entry.restarting = False
                 entry.room = self._make_room(entry.place, entry.listen)
         finally:
-            if entry.telling is not None:
-                entry.telling.cancel()
+            for telling in entry.telling:
+                telling.cancel()
             if self._left_behind is not None:
                 await self._left_behind(guild_id)
             if self._entries.get(guild_id) is entry:
@@ -387,31 +382,30 @@ class RoomSupervisor:
         finally:
             opening.cancel()
 
-    async def _wait_after_crash(self, entry: _Entry, error: Exception, crashes: int) -> bool:
-        """Write into the channel, wait, and return whether to restart."""
-        why = _crash_sentence(error)
-        if crashes > MOST_CRASHES:
-            await entry.place.write(
-                Text(
-                    "{why} I have failed {count} times in a row, so I stop. Use /join to call me back.",
-                    why=why,
-                    count=crashes,
-                )
+    async def _tell_given_up(self, entry: _Entry, error: Exception, crashes: int) -> None:
+        await entry.place.write(
+            Text(
+                "{why} I have failed {count} times in a row, so I stop. Use /join to call me back.",
+                why=_crash_sentence(error),
+                count=crashes,
             )
-            return False
-        if crashes == 1 and isinstance(error, ProcessLostError):
-            # Nobody waits for Discord to show a message.
-            entry.telling = asyncio.create_task(
+        )
+
+    async def _wait_after_crash(self, entry: _Entry, error: Exception, pause_s: float) -> None:
+        """Write into the channel and wait. Without a pause nobody waits for Discord to show the message either."""
+        why = _crash_sentence(error)
+        if not pause_s:
+            telling = asyncio.create_task(
                 entry.place.write(Text("{why} I go on at once; what was said before is kept.", why=why)),
                 name=f"room-lost-{entry.place.guild_id}",
             )
-            return True
-        wait_s = min(FIRST_BACKOFF_S * 2 ** (crashes - 1), LONGEST_BACKOFF_S)
+            entry.telling.add(telling)
+            telling.add_done_callback(entry.telling.discard)
+            return
         await entry.place.write(
-            Text("{why} I am starting again in {seconds} s; what was said before is kept.", why=why, seconds=wait_s)
+            Text("{why} I am starting again in {seconds} s; what was said before is kept.", why=why, seconds=pause_s)
         )
-        await self._clock.sleep(wait_s)
-        return True
+        await self._clock.sleep(pause_s)
 
 
 def _people_in(place: Place) -> int:

@@ -35,7 +35,7 @@ from bot.remote.room_host import (
 )
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.remote.wire_error import OtherProcessError
-from bot.room.endings import ProcessLostError
+from bot.room.endings import HandedOverError, ProcessLostError
 from bot.server_settings import DEFAULTS, ServerSettingsBook, no_server_settings
 from bot.texts.text import Text, in_language
 from compaction.errors import StaleOwnerError, StoreError
@@ -508,7 +508,7 @@ async def test_a_process_that_has_to_end_hands_its_room_over() -> None:
         life.stop.set()
         await until(lambda: life.house.clock.sleeping >= 2)
         await pass_time(life, GRACE_S + PAUSE_S)
-        with pytest.raises(ProcessLostError, match="had to end"):
+        with pytest.raises(HandedOverError, match="had to end"):
             await life.task
         assert life.house.stays == [True]
 
@@ -529,7 +529,7 @@ async def test_a_room_is_handed_over_in_a_pause_in_speech() -> None:
         await pass_time(life, PAUSE_S / 2)
         assert not room.end.done()
         await pass_time(life, PAUSE_S)
-        with pytest.raises(ProcessLostError, match="had to end"):
+        with pytest.raises(HandedOverError, match="had to end"):
             await life.task
 
 
@@ -543,7 +543,7 @@ async def test_a_room_where_people_never_pause_is_handed_over_all_the_same() -> 
         await pass_time(life, GRACE_S + PAUSE_WITHIN_S - 1)
         assert not room.end.done()
         await pass_time(life, 1.5)
-        with pytest.raises(ProcessLostError, match="had to end"):
+        with pytest.raises(HandedOverError, match="had to end"):
             await life.task
 
 

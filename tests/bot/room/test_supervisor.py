@@ -12,8 +12,9 @@ from bot.channel.port import MembershipChange
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room import supervisor
-from bot.room.endings import ProcessLostError
-from bot.room.supervisor import DRAINING, MOST_CRASHES, RESTARTING, RoomSupervisor
+from bot.room.endings import HandedOverError, ProcessLostError
+from bot.room.restarts import LOST_AFTER_S, MOST_CRASHES
+from bot.room.supervisor import DRAINING, RESTARTING, RoomSupervisor
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.store.claims import STALE
 from bot.texts.text import Text, verbatim
@@ -173,7 +174,7 @@ async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
 
 @pytest.mark.asyncio
 async def test_a_room_whose_process_is_gone_starts_again_at_once() -> None:
-    """It does not wait, not even until the channel shows the sentence. If it is lost again, it waits."""
+    """It does not wait, not even until the channel shows the sentence. If it is lost again soon, it waits."""
     house, place = House(), FakePlace()
     async with house.supervisor as rooms:
         await rooms.join(place)
@@ -184,6 +185,25 @@ async def test_a_room_whose_process_is_gone_starts_again_at_once() -> None:
         await until(lambda: place.written == [told])
         house.rooms[1].end.set_exception(ProcessLostError("The process of this room was killed."))
         await until(lambda: house.clock.sleeping == 1)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("error", "after_s"), [(ProcessLostError, LOST_AFTER_S), (HandedOverError, 0.0)])
+async def test_machines_that_fail_or_leave_one_after_the_other_cost_no_pause(
+    error: type[ProcessLostError], after_s: float
+) -> None:
+    """A room goes on at once each time, and the channel is told each time, however slowly Discord shows it."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        for number in range(3):
+            house.clock.advance(after_s)
+            house.rooms[number].end.set_exception(error("The machine is gone."))
+            await until(lambda number=number: len(house.rooms) == number + 2 and house.rooms[-1].opened.is_set())  # type: ignore[misc]
+            assert house.clock.sleeping == 0
+        await until(
+            lambda: place.written == ["The machine is gone. I go on at once; what was said before is kept."] * 3
+        )
 
 
 @pytest.mark.asyncio

@@ -1,0 +1,46 @@
+"""When a room that has ended by itself starts again: at once, after a pause, or never. Pure.
+
+A crash may repeat, so the pauses grow and have an end. A process that is lost, or hands its room over because its
+machine leaves, is no fault of the room: people would only wait for nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bot.room.endings import HandedOverError, ProcessLostError
+
+# The first restart comes soon: most crashes do not repeat. Doubled for each further crash in a row.
+FIRST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 60.0
+# After more crashes in a row the room stays closed.
+MOST_CRASHES: Final = 5
+# After a room has run this long, its crashes are counted anew.
+STABLE_S: Final = 300.0
+# Machines fail one after the other, so a room that loses its process again is not at fault. One that loses it sooner
+# than this may have ended it (a library that breaks on its sound), and pauses. Another process is loaded by then
+# (`bot.remote.spare_pool`): eight seconds after ten, and longer on a busy machine.
+LOST_AFTER_S: Final = 30.0
+
+
+class RoomRestarts:
+    """The restarts of one room. `crashes`: how often in a row it has crashed or lost its process."""
+
+    def __init__(self) -> None:
+        self.crashes = 0
+
+    def pause_after(self, error: Exception, *, ran_s: float) -> float | None:
+        """Return how long the room waits before its next start; None: it stays closed. `error`: why it ended after
+        `ran_s` seconds.
+
+        A lost process counts as a crash although nobody waits after it: a room that ends every process would take those
+        of others with it, again and again.
+        """
+        if isinstance(error, HandedOverError):
+            return 0.0
+        self.crashes = 1 if ran_s >= STABLE_S else self.crashes + 1
+        if self.crashes > MOST_CRASHES:
+            return None
+        if isinstance(error, ProcessLostError) and (self.crashes == 1 or ran_s >= LOST_AFTER_S):
+            return 0.0
+        return min(FIRST_PAUSE_S * 2.0 ** (self.crashes - 1), LONGEST_PAUSE_S)
