@@ -14,7 +14,8 @@ from sqlalchemy import select
 
 from bot.store import rows
 from bot.store.fact_kind import KIND
-from bot.store.tables import add_all_once, passages, segments
+from bot.store.inserts import add_all_once
+from bot.store.tables import passages, segments
 from compaction.language.terms import normalized_words, terms
 from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, PassageKind
 

@@ -18,13 +18,13 @@ from bot.store import rows
 from bot.store.forgotten import NOTHING_MADE, list_session, list_words
 from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
+from bot.store.inserts import execute_for_each
 from bot.store.prompts import forget_sent_texts
 from bot.store.remaking import remake_segments
 from bot.store.servers import drop_person, servers_that_name
 from bot.store.speakers import StoredSpeaker, read_speakers
 from bot.store.tables import (
     chapters,
-    execute_for_each,
     guild_settings,
     landings,
     notes,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import case, func, select
 
 from bot.store.dialects.upsert import insert_into
-from bot.store.tables import add_all_once, forgotten_runs, forgotten_sessions
+from bot.store.inserts import add_all_once
+from bot.store.tables import forgotten_runs, forgotten_sessions
 from compaction.memory.quotations import is_long_enough, runs_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select, update
 
 from bot.store import rows
-from bot.store.tables import add_once, chapters, landings, notes, segments, sessions, turns
+from bot.store.inserts import add_once
+from bot.store.tables import chapters, landings, notes, segments, sessions, turns
 from compaction.model import ChapterId, SegmentId
 from compaction.summary.ledger import render_summary
 

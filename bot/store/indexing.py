@@ -14,17 +14,8 @@ from sqlalchemy import and_, delete, select, tuple_, update
 from bot.store import rows
 from bot.store.fact_kind import KIND as FACT_KIND
 from bot.store.fact_passages import index_facts
-from bot.store.tables import (
-    add_all_once,
-    add_once,
-    corrections,
-    notes,
-    passages,
-    search_marks,
-    segments,
-    sessions,
-    turns,
-)
+from bot.store.inserts import add_all_once, add_once
+from bot.store.tables import corrections, notes, passages, search_marks, segments, sessions, turns
 from bot.store.tags import passage_tags
 from compaction.language.terms import terms_version
 from compaction.memory.passage import PassageKind, source_kind, source_terms

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, func, insert, select, update
 
 from bot.store import rows
+from bot.store.inserts import add_once
 from bot.store.prompts import forget_sent_texts
-from bot.store.tables import add_once, person_draws, person_facts, person_forgets, sessions, turns
+from bot.store.tables import person_draws, person_facts, person_forgets, sessions, turns
 from compaction.memory.people import PersonFact, merge_facts
 from compaction.model import Seq, SessionId
 

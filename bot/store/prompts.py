@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select
 
-from bot.store.tables import add_once, prompts, sent_texts, sessions
+from bot.store.inserts import add_once
+from bot.store.tables import prompts, sent_texts, sessions
 from compaction.payload import text_digest
 
 if TYPE_CHECKING:

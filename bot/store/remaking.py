@@ -15,7 +15,8 @@ from sqlalchemy import bindparam, delete, func, select, update
 
 from bot.store import rows
 from bot.store.indexing import index_segments_again
-from bot.store.tables import chapters, execute_for_each, landings, segment_tiers, segments
+from bot.store.inserts import execute_for_each
+from bot.store.tables import chapters, landings, segment_tiers, segments
 from bot.store.tier_rows import record_values
 from bot.store.tiers import mark_archived
 from compaction.memory.forgetting import forget_in_segment, remake_paragraph

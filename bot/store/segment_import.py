@@ -16,7 +16,8 @@ from bot.errors import BotError
 from bot.store import rows
 from bot.store.forgotten import is_forgotten
 from bot.store.indexing import index_source
-from bot.store.tables import add_once, segment_tiers, segments, sessions, turns
+from bot.store.inserts import add_once
+from bot.store.tables import segment_tiers, segments, sessions, turns
 from bot.store.tier_rows import AccessCount, StoredTier
 from bot.store.tiers import mark_archived, set_last_check, store_tier
 from compaction.memory.tiers import TieredSegment

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import case, delete, exists, func, select, update
 
 from bot.store.claims import check_claim, claim_room
-from bot.store.tables import add_once, sessions, turns
+from bot.store.inserts import add_once
+from bot.store.tables import sessions, turns
 from bot.texts.text import Text
 from compaction.errors import StoreError
 from compaction.model import SessionId

@@ -1,4 +1,4 @@
-"""All tables of the database, and functions that insert a row only once.
+"""All tables of the database.
 
 The code builds its queries from these definitions; `bot.store.migrations` creates the tables in a real database. A test
 checks that the two agree. Times are UTC epoch seconds. JSON columns escape everything that is not ASCII, so that all
@@ -27,13 +27,8 @@ from sqlalchemy import (
     text,
 )
 
-from bot.store.dialects.upsert import insert_into
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Dialect, Executable
-    from sqlalchemy.ext.asyncio import AsyncConnection
+    from sqlalchemy import Dialect
 
 metadata = MetaData()
 
@@ -393,28 +388,3 @@ hearing_opt_outs = Table(
     Column("person_id", BigInteger, primary_key=True, autoincrement=False),
     Column("since", Float, nullable=False),
 )
-
-
-# Rows in one call: preparing a thousand at once would keep the event loop from audio for a tenth of a second.
-_ROWS_AT_ONCE = 50
-
-
-async def execute_for_each(
-    connection: AsyncConnection, statement: Executable, rows: Sequence[dict[str, object]]
-) -> None:
-    """Execute a statement once for each row of parameters."""
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        await connection.execute(statement, rows[start : start + _ROWS_AT_ONCE])
-
-
-async def add_once(connection: AsyncConnection, table: Table, values: dict[str, object]) -> bool:
-    """Insert one row unless one of its keys is taken; return whether it was inserted."""
-    wanted = insert_into(connection, table).values(values).on_conflict_do_nothing()
-    # By itself SQLAlchemy counts only the rows of updates and deletions.
-    result = await connection.execute(wanted.execution_options(preserve_rowcount=True))
-    return result.rowcount == 1
-
-
-async def add_all_once(connection: AsyncConnection, table: Table, values: list[dict[str, object]]) -> None:
-    """Insert the rows whose keys are free."""
-    await execute_for_each(connection, insert_into(connection, table).on_conflict_do_nothing(), values)

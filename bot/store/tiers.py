@@ -14,17 +14,8 @@ from bot.shards import ONLY_SHARD
 from bot.store import rows
 from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
-from bot.store.tables import (
-    add_all_once,
-    add_once,
-    passages,
-    segment_tiers,
-    segments,
-    sessions,
-    tier_checks,
-    tier_opt_outs,
-    turns,
-)
+from bot.store.inserts import add_all_once, add_once
+from bot.store.tables import passages, segment_tiers, segments, sessions, tier_checks, tier_opt_outs, turns
 from bot.store.tags import ARCHIVED_TAG
 from bot.store.tier_rows import record_values, tier_from_row
 from compaction.memory.passage import PassageKind

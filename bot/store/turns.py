@@ -17,7 +17,8 @@ from bot.store import rows
 from bot.store.forgotten import may_hold_forgotten
 from bot.store.history import chapters_of, rerender_summary
 from bot.store.indexing import index_source
-from bot.store.tables import add_once, chapters, landings, notes, segment_tiers, segments, sessions, turns
+from bot.store.inserts import add_once
+from bot.store.tables import chapters, landings, notes, segment_tiers, segments, sessions, turns
 from bot.store.tier_rows import drop_record
 from bot.texts.text import Text
 from compaction.errors import StoreError
