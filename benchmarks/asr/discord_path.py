@@ -23,7 +23,8 @@ from voice.listening.turn_detection import SmartTurn
 from voice.listening.utterance import DropReason, PauseBegan, Utterance, UtteranceDropped
 from voice.transport import opus
 from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
-from voice.transport.jitter import CLOCK_HZ, FRAME_TICKS, JitterBuffer, MissingFrame, OrderedFrame, SpurtEnded
+from voice.transport.jitter import FRAME_TICKS, JitterBuffer, MissingFrame, OrderedFrame, SpurtEnded
+from voice.transport.talkspurt_clock import CLOCK_HZ
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

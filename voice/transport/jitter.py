@@ -13,9 +13,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from voice.transport.opus import SILENCE_FRAME
+from voice.transport.talkspurt_clock import CLOCK_HZ, TalkspurtClock, is_plausible, ticks_between
 
-# Opus over RTP always counts 48 kHz (RFC 7587, section 4.1).
-CLOCK_HZ = 48_000
 FRAME_TICKS = 960
 # RFC 6716: the longest Opus packet, 120 ms.
 _LONGEST_FRAME_TICKS = 5760
@@ -30,10 +29,6 @@ _LATEST_PACKETS = 100
 _NEIGHBOURS = 3
 # After this much silence a sender may number its packets anew; no duplicate is this old.
 _RESTART_QUIET_S = 2.0
-# A packet may arrive this much before or after its time on the time line. Beyond that the origin is moved: clocks
-# drift, and 50 ppm make 180 ms in an hour of one open microphone.
-_EARLIEST_S = -0.1
-_LATEST_S = 1.0
 # If more packets than this are waiting (1.3 s of sound), reordering is not the cause.
 _CAPACITY = 64
 _REMEMBERED = 128
@@ -86,23 +81,6 @@ class _Packet:
     arrived_at: float
 
 
-@dataclass(slots=True)
-class _Spurt:
-    """The current talkspurt: the origin of its time line, and the next expected timestamp."""
-
-    origin_at: float
-    origin_timestamp: int
-    next_timestamp: int
-    silent_frames: int = 0
-
-    def at(self, timestamp: int) -> float:
-        return self.origin_at + _ticks_between(self.origin_timestamp, timestamp) / CLOCK_HZ
-
-    @property
-    def ends_at(self) -> float:
-        return self.at(self.next_timestamp)
-
-
 class JitterBuffer:
     """The buffer of one SSRC. Not thread-safe.
 
@@ -121,7 +99,7 @@ class JitterBuffer:
         self._silence_s = silence_s
         self._max_concealed = max_concealed
         self._waiting: dict[int, _Packet] = {}
-        self._spurt: _Spurt | None = None
+        self._spurt: TalkspurtClock | None = None
         self._next: int | None = None  # unwrapped sequence number whose turn it is
         self._highest = 0
         self._last_arrival = float("-inf")  # of a packet that was accepted
@@ -195,15 +173,14 @@ class JitterBuffer:
         if place & 0xFFFF != sequence or spurt.next_timestamp != timestamp or not payload or payload == SILENCE_FRAME:
             return None
         at = spurt.at(timestamp)
-        if not _EARLIEST_S <= arrived_at - at <= _LATEST_S or arrived_at < self._last_arrival:
+        if not is_plausible(at, arrived_at) or arrived_at < self._last_arrival:
             return None
         self._remember(sequence << 32 | timestamp)
         self._next = place + 1
         self._highest = max(self._highest, place)
         self._newest = place, timestamp, ticks
         self._last_arrival = self._last_push = arrived_at
-        spurt.next_timestamp = (timestamp + ticks) & 0xFFFF_FFFF
-        spurt.silent_frames = 0
+        spurt.advance(timestamp, ticks, is_silence=False)
         return at
 
     def release(self, now: float) -> list[Released]:
@@ -260,8 +237,7 @@ class JitterBuffer:
             del self._waiting[place]
             self._take(place, packet)
             out.append(OrderedFrame(packet.payload, spurt.at(packet.timestamp), packet.ticks))
-            spurt.next_timestamp = (packet.timestamp + packet.ticks) & 0xFFFF_FFFF
-            spurt.silent_frames = spurt.silent_frames + 1 if packet.payload == SILENCE_FRAME else 0
+            spurt.advance(packet.timestamp, packet.ticks, is_silence=packet.payload == SILENCE_FRAME)
             if spurt.silent_frames >= _SILENCE_FRAMES_AT_END:
                 self._end(out)
         if self._spurt is not None and (force or now >= self._last_arrival + self._silence_s):
@@ -283,7 +259,7 @@ class JitterBuffer:
         resting = self._spurt is None and not self._waiting
         if resting and packet.arrived_at > self._last_push + _RESTART_QUIET_S:
             return True
-        if resting and self._is_off_line(place, packet) and _ticks_between(self._newest[1], packet.timestamp) > 0:
+        if resting and self._is_off_line(place, packet) and ticks_between(self._newest[1], packet.timestamp) > 0:
             return True
         earlier = self._undecided
         return earlier is not None and abs(earlier[0] - place) <= _NEIGHBOURS
@@ -308,13 +284,13 @@ class JitterBuffer:
 
     def _is_repeated(self, place: int, timestamp: int) -> bool:
         """Return whether a packet has a new number for a time that has passed, as in a burst of padded silence."""
-        return self._next is not None and place > self._newest[0] and _ticks_between(self._newest[1], timestamp) <= 0
+        return self._next is not None and place > self._newest[0] and ticks_between(self._newest[1], timestamp) <= 0
 
     def _is_off_line(self, place: int, packet: _Packet) -> bool:
         """Return whether sequence and timestamp cannot both belong to the numbering of the packet released last."""
         last_place, last_timestamp, ticks = self._newest
         expected = (place - last_place) * ticks
-        return abs(_ticks_between(last_timestamp, packet.timestamp) - expected) >= ticks
+        return abs(ticks_between(last_timestamp, packet.timestamp) - expected) >= ticks
 
     def _add(self, place: int, packet: _Packet) -> None:
         self._waiting[place] = packet
@@ -345,31 +321,22 @@ class JitterBuffer:
         self._next = place
 
     def _begin(self, first: _Packet) -> None:
-        """Start a talkspurt. Its origin is the earliest start that any waiting packet's arrival allows."""
-        origin_at = min(
-            packet.arrived_at - max(0, _ticks_between(first.timestamp, packet.timestamp)) / CLOCK_HZ
-            if abs(_ticks_between(first.timestamp, packet.timestamp)) < CLOCK_HZ
-            else first.arrived_at
-            for packet in self._waiting.values()
-        )
-        self._spurt = _Spurt(origin_at, first.timestamp, first.timestamp)
+        waiting = [(packet.timestamp, packet.arrived_at) for packet in self._waiting.values()]
+        self._spurt = TalkspurtClock.begin(first.timestamp, first.arrived_at, waiting)
 
-    def _continued(self, packet: _Packet, out: list[Released]) -> _Spurt:
+    def _continued(self, packet: _Packet, out: list[Released]) -> TalkspurtClock:
         """Return the talkspurt of `packet`. A jump in its timestamp starts a new one."""
         assert self._spurt is not None
-        jump = _ticks_between(self._spurt.next_timestamp, packet.timestamp)
+        jump = ticks_between(self._spurt.next_timestamp, packet.timestamp)
         if abs(jump) >= packet.ticks:
             # The sequence continues but the timestamp jumped: the sender paused without silence frames. Nothing was
             # lost.
             self._end(out)
             self._begin(packet)
         elif jump:
-            self._spurt.origin_timestamp = (self._spurt.origin_timestamp + jump) & 0xFFFF_FFFF
-        spurt = self._spurt
-        lateness = packet.arrived_at - spurt.at(packet.timestamp)
-        if not _EARLIEST_S <= lateness <= _LATEST_S:
-            spurt.origin_at += lateness
-        return spurt
+            self._spurt.shift(jump)
+        self._spurt.fit(packet.timestamp, packet.arrived_at)
+        return self._spurt
 
     def _bridge(self, place: int, packet: _Packet, out: list[Released]) -> None:
         """Stop waiting for the packets before `place`, and report those that may be concealed."""
@@ -378,7 +345,7 @@ class JitterBuffer:
         missing = place - self._next
         self._skip_to(place)
         spurt = self._spurt
-        ticks, rest = divmod(_ticks_between(spurt.next_timestamp, packet.timestamp), missing)
+        ticks, rest = divmod(ticks_between(spurt.next_timestamp, packet.timestamp), missing)
         frames_fit = rest == 0 and 0 < ticks <= _LONGEST_FRAME_TICKS
         if not frames_fit or missing * ticks >= self._silence_s * CLOCK_HZ:
             # The packets between the end of one talkspurt and the start of the next were lost.
@@ -399,8 +366,3 @@ class JitterBuffer:
         assert self._spurt is not None
         out.append(SpurtEnded(self._spurt.ends_at))
         self._spurt = None
-
-
-def _ticks_between(earlier: int, later: int) -> int:
-    """Return `later - earlier` of two 32-bit timestamps, allowing for wrap-around."""
-    return ((later - earlier + 0x8000_0000) & 0xFFFF_FFFF) - 0x8000_0000

@@ -14,7 +14,8 @@ from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
 from voice.errors import OpusError
 from voice.transport import opus
 from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
-from voice.transport.jitter import CLOCK_HZ, JitterBuffer, MissingFrame, OrderedFrame, PushResult, SpurtEnded
+from voice.transport.jitter import JitterBuffer, MissingFrame, OrderedFrame, PushResult, SpurtEnded
+from voice.transport.talkspurt_clock import CLOCK_HZ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
