@@ -8,7 +8,6 @@ on the new connection.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 import structlog
@@ -17,6 +16,7 @@ from voice.audio import LISTEN_RATE_HZ
 from voice.endpoint import address, open_client
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
+from voice.realtime.availability import Availability
 from voice.realtime.connection import OUTGOING_EVENTS, ConnectionEnd, RealtimeConnection, dial
 from voice.realtime.effects import (
     AudioDelta,
@@ -33,6 +33,7 @@ from voice.realtime.effects import (
 )
 from voice.realtime.error_messages import error_for_code, translate_error
 from voice.realtime.failure_budget import FailureBudget
+from voice.realtime.limits import REALTIME_LIMITS
 from voice.realtime.pending_inputs import PendingInputs
 from voice.realtime.port import (
     REALTIME_RATE_HZ,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
     from voice.realtime.effects import Effect
+    from voice.realtime.limits import RealtimeLimits
     from voice.realtime.port import Briefing, ConversationItem, RealtimeNews, RealtimeTool, RealtimeToolCall, ToolRunner
     from voice.realtime.settings import RealtimeSettings
     from voice.realtime.wire import ClientEvent
@@ -63,8 +65,6 @@ log = structlog.get_logger()
 
 # A connection that lasted this long counts as good, even if nobody spoke.
 PROVEN_S = 60.0
-# Seconds to wait before the next attempt, after the first, second … failure in a row.
-BACKOFF_S = (0.5, 1.0, 2.0, 5.0)
 # Seconds between two checks whether the session is idle, while a renewal is due.
 IDLE_LOOK_S = 0.25
 # Maximum seconds for connecting.
@@ -72,20 +72,6 @@ CONNECT_TIMEOUT_S = 10.0
 # Maximum seconds that a due renewal waits until the session is idle.
 RENEWAL_PATIENCE_S = 45.0
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RealtimeLimits:
-    """How long to wait for the model, and how many failures to accept. The room uses the defaults; tests vary them."""
-
-    # Seconds to wait for a transcription. After that the local recogniser is used.
-    hear_timeout_s: float = 8.0
-    # Seconds to wait for the first or the next sound of a reply.
-    reply_timeout_s: float = 10.0
-    # Failures in a row after which the room replies without the model.
-    failures_before_fallback: int = 3
-
-
-REALTIME_LIMITS = RealtimeLimits()
 
 NOT_WRITTEN = "The speech-to-speech model did not write down what was said in time. Check realtime.transcription_model."
 NO_ANSWER = "The speech-to-speech model did not answer in time. Ask again."
@@ -137,11 +123,8 @@ class RealtimeSession:
         # How often too much waited to be sent, and how many replies were cut off because they were too long.
         self._overflows = 0
         self._cut_replies = 0
-        self._failed: RealtimeError | None = None
-        # Whether the current connection is a trial after the session was given up.
-        self._on_trial = False
-        self._failure_budget = FailureBudget(
-            failures_in_a_row=limits.failures_before_fallback, retry_delay_s=settings.retry_after_s
+        self._availability = Availability(
+            FailureBudget(failures_in_a_row=limits.failures_before_fallback, retry_delay_s=settings.retry_after_s)
         )
         self.ready = asyncio.Event()
 
@@ -160,7 +143,7 @@ class RealtimeSession:
     @property
     def usable(self) -> bool:
         """See `Realtime.usable`."""
-        return self._failed is None
+        return self._availability.given_up is None
 
     def send_audio(self, pcm: Pcm, *, speakers: str) -> Awaitable[InputTranscript]:
         """See `Realtime.send_audio`."""
@@ -200,11 +183,13 @@ class RealtimeSession:
                 yield piece
                 continue
             if piece.how is ResponseStatus.FAILED:
-                failure = self._failed or error_for_code(piece.code, model=self._settings.model, where=self._where)
+                failure = self._availability.given_up or error_for_code(
+                    piece.code, model=self._settings.model, where=self._where
+                )
                 if piece.code != GIVEN_UP:
                     self._answer_failed(failure)
                 raise failure
-            self._failure_budget.record_reply()
+            self._availability.record_reply()
             return
 
     def interrupt(self, heard_ms: int) -> None:
@@ -234,9 +219,9 @@ class RealtimeSession:
         """Keep a session open. After giving up, try again later. Return when a retry cannot help."""
         client = open_client(self._settings.base_url, self._api_key, timeout_s=CONNECT_TIMEOUT_S)
         try:
-            while self._failed is None or self._failed.retryable:
-                if self._failed is not None:
-                    await self._clock.sleep(self._failure_budget.retry_delay_s)
+            while not self._availability.ended:
+                if self._availability.given_up is not None:
+                    await self._clock.sleep(self._availability.retry_delay_s)
                 await self._live_once(client)
         finally:
             self.ready.clear()
@@ -244,20 +229,20 @@ class RealtimeSession:
 
     async def _live_once(self, client: openai.AsyncOpenAI) -> None:
         """Run one connection to its end and handle the reason."""
-        given_up, opened_at = self._failed, self._clock.monotonic()
-        self._on_trial = given_up is not None
+        given_up, opened_at = self._availability.given_up, self._clock.monotonic()
+        self._availability.begin_connection()
         end = await self._connected(client)
-        self._on_trial = False
+        self._availability.end_connection()
         self._take(self._protocol.on_disconnected())
         if end.reason != "expiring":
             error = end.error or RealtimeError("{where} ended the session.", where=self._where)
-            if given_up is not None and self._failed is given_up:
+            if given_up is not None and self._availability.given_up is given_up:
                 self._still_gone(error)
             else:
                 log.warning("realtime_connection_ended", reason=end.reason, problem=end.error)
                 held = error.retryable and self._clock.monotonic() - opened_at >= PROVEN_S
                 await self._connection_failed(error, held=held)
-        if self._failed is None:
+        if self._availability.given_up is None:
             self._on_event(RealtimeRenewed(end.reason))
 
     async def _connected(self, client: openai.AsyncOpenAI) -> ConnectionEnd:
@@ -270,7 +255,7 @@ class RealtimeSession:
         connection = self._connection = RealtimeConnection(socket, translate=self._translated)
         log.info("realtime_session_opened", model=settings.model)
         beside = [("realtime-renewal", self._renew(connection))]
-        if self._on_trial:
+        if self._availability.on_trial:
             beside.append(("realtime-trial", self._end_unless_ready(connection)))
         try:
             self._send(self._protocol.on_connected(self._brief()))
@@ -307,7 +292,7 @@ class RealtimeSession:
                 case SendEvent(event):
                     self._send([event])
                 case InputTranscribed():
-                    self._failure_budget.record_transcription()
+                    self._availability.record_transcription()
                     self._inputs.resolve(effect)
                 case AudioDelta(item_id, pcm):
                     self._hand_on(ReplyPiece(item_id, pcm=pcm))
@@ -362,38 +347,30 @@ class RealtimeSession:
     # -- failing ---------------------------------------------------------------------------------------------
 
     def _answer_failed(self, error: RealtimeError) -> None:
-        if self._failed is None:
-            self._failure_budget.record_reply_failure()
-            self._give_up_if_due(error)
+        if self._availability.record_reply_failure(error):
+            self._on_given_up(error)
 
     def _not_written(self) -> None:
         """Count a missing transcription, in `turns` mode only: in `mixed` mode the local recogniser transcribes."""
         log.warning("realtime_not_written", within_s=self._limits.hear_timeout_s)
-        if self._failed is None and self._settings.mode == "turns":
-            self._failure_budget.record_transcription_failure()
-            self._give_up_if_due(RealtimeError(NOT_WRITTEN))
+        error = RealtimeError(NOT_WRITTEN)
+        if self._settings.mode == "turns" and self._availability.record_transcription_failure(error):
+            self._on_given_up(error)
 
     async def _connection_failed(self, error: RealtimeError, *, held: bool) -> None:
         """Count a lost connection, unless it had lasted long enough (`held`), and wait before the next attempt."""
-        if self._failed is not None:
+        if self._availability.given_up is not None:
             return
         if held:
-            self._failure_budget.record_connection()
-            return
-        self._failure_budget.record_connection_failure()
-        self._give_up_if_due(error)
-        if self._failed is None and self._failure_budget.failures > 1:
-            await self._clock.sleep(BACKOFF_S[min(self._failure_budget.failures - 2, len(BACKOFF_S) - 1)])
+            self._availability.record_connection()
+        elif self._availability.record_connection_failure(error):
+            self._on_given_up(error)
+        elif backoff_s := self._availability.backoff_s:
+            await self._clock.sleep(backoff_s)
 
-    def _give_up_if_due(self, error: RealtimeError) -> None:
-        if not error.retryable or self._failure_budget.exhausted:
-            self._give_up(error)
-
-    def _give_up(self, error: RealtimeError) -> None:
-        self._failed = error
-        log.error(
-            "realtime_given_up", problem=error, failures=self._failure_budget.failures, lasting=not error.retryable
-        )
+    def _on_given_up(self, error: RealtimeError) -> None:
+        """End all that waits for the model, and tell the room."""
+        log.error("realtime_given_up", problem=error, failures=self._availability.failures, lasting=not error.retryable)
         self._inputs.fail(RealtimeError("{why}", why=error, retryable=False))
         self._hand_on(ResponseEnded(ResponseStatus.FAILED, GIVEN_UP))
         self._protocol.reset()
@@ -405,20 +382,18 @@ class RealtimeSession:
         """Log a failed retry. Give up for good if a retry can no longer help."""
         log.info("realtime_still_gone", problem=error)
         if not error.retryable:
-            self._give_up(error)
+            self._availability.give_up(error)
+            self._on_given_up(error)
 
     def _came_back(self) -> None:
         """Handle an accepted configuration. A session that had been given up has now recovered."""
-        if not self._on_trial:
-            return
-        self._on_trial, self._failed = False, None
-        self._failure_budget.record_recovery()
-        log.info("realtime_restored")
-        self._on_event(RealtimeRestored())
+        if self._availability.record_recovery():
+            log.info("realtime_restored")
+            self._on_event(RealtimeRestored())
 
     def _refuse_when_failed(self) -> None:
-        if self._failed is not None:
-            raise RealtimeError("{why}", why=self._failed, retryable=False)
+        if (given_up := self._availability.given_up) is not None:
+            raise RealtimeError("{why}", why=given_up, retryable=False)
 
     @property
     def _where(self) -> str:

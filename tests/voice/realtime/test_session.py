@@ -14,6 +14,7 @@ from rehearsal.servers.realtime_responses import ResponseMaker
 from tests.fakes.clock import FakeClock
 from tests.rehearsal.servers.realtime_client import FakeModel, served, tone
 from voice.errors import RealtimeError
+from voice.realtime.limits import REALTIME_LIMITS, RealtimeLimits
 from voice.realtime.port import (
     Briefing,
     ConversationItem,
@@ -24,7 +25,7 @@ from voice.realtime.port import (
     RealtimeTool,
     RealtimeToolCall,
 )
-from voice.realtime.session import NOT_WRITTEN, PROVEN_S, REALTIME_LIMITS, RealtimeLimits, RealtimeSession
+from voice.realtime.session import NOT_WRITTEN, PROVEN_S, RealtimeSession
 from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:
