@@ -36,10 +36,9 @@ from compaction.folding.signals import (
     StorePendingNotes,
     WriteLanding,
 )
+from compaction.folding.summarisers import Summarisers
 from compaction.folding.withheld import WithheldPeople
-from compaction.model import Strategy
 from compaction.sentence_cache import clear_sentence_caches
-from compaction.summary.port import ChapterRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from compaction.ports import SessionClock, StoredMemory
     from compaction.settings import CompactionSettings
     from compaction.summary.ledger import SegmentLedger
-    from compaction.summary.port import ChapterFold, Fold, FoldRequest, Summariser
+    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest, Summariser
     from compaction.timeline import Timeline
 
 # How long to wait for a cancelled run. Only a summariser that ignores its cancellation takes this long.
@@ -97,13 +96,7 @@ class Compactor:
             strategy=settings.strategy,
         )
         self._outbox = outbox
-        self._summariser = summariser
-        self._fallback = fallback
-        self._settings = settings
-        # Repairs need the ledger strategy, because one recursive paragraph can't be rewritten without the later ones.
-        # They also need a model, because the fallback alone would make the same segment again.
-        self._repairs = settings.strategy is Strategy.LEDGER and summariser.name != fallback.name
-        self._chapters = settings.strategy is Strategy.LEDGER
+        self._summarisers = Summarisers(summariser, fallback, strategy=settings.strategy, timeout_s=settings.timeout_s)
         self._clock = clock
         self._reporter = EventReporter(log, on_event)
         self._task: asyncio.Task[None] | None = None
@@ -152,8 +145,8 @@ class Compactor:
                 CheckRequested(
                     total_turns=self._timeline.total,
                     stored_turns=self._outbox.stored_turns,
-                    degraded=self._view.degraded if self._repairs and not withheld else (),
-                    chapter=self._view.chapter if self._chapters and not withheld else None,
+                    degraded=self._view.degraded if self._summarisers.can_repair and not withheld else (),
+                    chapter=self._view.chapter if self._summarisers.makes_chapters and not withheld else None,
                 )
             )
         except Exception as exc:  # noqa: BLE001 - a reply must not fail because compaction has a bug
@@ -235,7 +228,7 @@ class Compactor:
     def _start(self, run: Run) -> None:
         self._model = ""
         try:
-            summariser = self._summariser_of(run)
+            summariser = self._summarisers.of(run)
             self._model = summariser.model
             self._reporter.emit(
                 FoldStarted(
@@ -254,9 +247,6 @@ class Compactor:
         except Exception as exc:  # noqa: BLE001 - a run that can't start has failed
             self._fail(run, FailureSource.CODE, exc)
 
-    def _summariser_of(self, run: Run) -> Summariser:
-        return self._fallback if run.degraded else self._summariser
-
     # -- one run ---------------------------------------------------------------------------------------------
 
     async def _run(self, run: Run) -> None:
@@ -267,13 +257,11 @@ class Compactor:
 
     async def _fold_and_land(self, run: Run) -> None:
         """Carry a run out. Whatever is raised fails the run, so that the next check may start another."""
-        summariser = self._summariser_of(run)
         culprit = FailureSource.CODE
         try:
             request = await self._input.request(run, self._view, self.state)
-            culprit = FailureSource.FALLBACK if summariser is self._fallback else FailureSource.MODEL
-            async with asyncio.timeout(self._settings.timeout_s):
-                fold = await _ask(summariser, request)
+            culprit = self._summarisers.culprit(run)
+            fold = await self._summarisers.fold(run, request)
             result = self._result(run, request, fold)
             culprit = FailureSource.CODE
             await self._land(run, result)
@@ -294,7 +282,7 @@ class Compactor:
             self._view.ledger,
             session_id=self._session_id,
             revision=self.state.memory.revision,
-            summariser=self._summariser_of(run).name,
+            summariser=self._summarisers.of(run).name,
             at=self._clock.now(),
         )
 
@@ -333,7 +321,7 @@ class Compactor:
 
     def _fail(self, run: Run, culprit: FailureSource, exc: BaseException) -> None:
         """Report that a run failed. Nothing more happens if it is not in flight any more."""
-        failure = failure_of(exc, culprit, timeout_s=self._settings.timeout_s)
+        failure = failure_of(exc, culprit, timeout_s=self._summarisers.timeout_s)
         if failure.unplanned:
             # Its text may hold what people said, so only its class is logged.
             name = "fold_broke" if culprit is FailureSource.CODE else "summariser_broke"
@@ -400,11 +388,7 @@ class Compactor:
         self._handle(EndingStored())
 
     def _closing_segment(self) -> Segment | None:
-        degraded = self._summariser.name != self._fallback.name
-        return self._input.closing_segment(self._view, self.state, degraded=degraded, at=self._clock.now())
-
-
-async def _ask(summariser: Summariser, request: FoldRequest | ChapterRequest) -> Fold | ChapterFold:
-    if isinstance(request, ChapterRequest):
-        return await summariser.fold_chapter(request)
-    return await summariser.fold(request)
+        # If there is a model, it would have made more of it than the rules do.
+        return self._input.closing_segment(
+            self._view, self.state, degraded=self._summarisers.has_model, at=self._clock.now()
+        )

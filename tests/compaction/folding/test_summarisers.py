@@ -1,0 +1,78 @@
+"""Which of a session's two summarisers makes what."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+import pytest
+
+from compaction.folding.signals import FailureSource
+from compaction.folding.state import Run
+from compaction.folding.summarisers import Summarisers
+from compaction.model import RunId, Seq, Strategy
+from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
+from tests.compaction.folding.test_fold_input import Bench
+
+BATCH = Run(RunId("r"), Seq(20), Seq(30), Seq(70), (), 1, False, 0.0)
+DEGRADED = replace(BATCH, degraded=True)
+CHAPTER = ChapterRequest(1, (), (), (), ())
+
+
+@dataclass
+class NamedSummariser:
+    """A summariser whose folds have its name as gist."""
+
+    name: str
+    model: str = ""
+
+    async def fold(self, _: FoldRequest) -> Fold:
+        """Return a fold at once, or never for the one that stalls."""
+        if self.name == "stalls":
+            await asyncio.Event().wait()
+        return Fold(self.name, ())
+
+    async def fold_chapter(self, _: ChapterRequest) -> ChapterFold:
+        """Return a chapter at once."""
+        return ChapterFold(self.name, ())
+
+
+def _summarisers(usual: str = "llm", *, strategy: Strategy = Strategy.LEDGER, timeout_s: float = 5.0) -> Summarisers:
+    return Summarisers(NamedSummariser(usual), NamedSummariser("extractive"), strategy=strategy, timeout_s=timeout_s)
+
+
+def test_a_degraded_run_is_the_fallback_s() -> None:
+    """The usual summariser folds, and the fallback a degraded run. Each is at fault for what it does not make."""
+    summarisers = _summarisers()
+    assert [summarisers.of(run).name for run in (BATCH, DEGRADED)] == ["llm", "extractive"]
+    assert [summarisers.culprit(run) for run in (BATCH, DEGRADED)] == [FailureSource.MODEL, FailureSource.FALLBACK]
+
+
+@pytest.mark.parametrize(
+    ("usual", "strategy", "expected"),
+    [
+        ("llm", Strategy.LEDGER, (True, True, True)),
+        ("extractive", Strategy.LEDGER, (False, False, True)),
+        ("llm", Strategy.RECURSIVE, (True, False, False)),
+        ("extractive", Strategy.RECURSIVE, (False, False, False)),
+    ],
+)
+def test_repairs_need_a_model_and_the_ledger(usual: str, strategy: Strategy, expected: tuple[bool, bool, bool]) -> None:
+    """Only a model makes a segment better, and only the ledger strategy has parts that can be made again."""
+    summarisers = _summarisers(usual, strategy=strategy)
+    assert (summarisers.has_model, summarisers.can_repair, summarisers.makes_chapters) == expected
+
+
+def test_a_chapter_is_asked_as_a_chapter() -> None:
+    """A request for a chapter and one for a batch go to the run's summariser, each by its own way."""
+    summarisers = _summarisers()
+    batch = Bench().request(BATCH)
+    made = [asyncio.run(summarisers.fold(DEGRADED, CHAPTER)), asyncio.run(summarisers.fold(BATCH, batch))]
+    assert made == [ChapterFold("extractive", ()), Fold("llm", ())]
+
+
+def test_a_summariser_that_stalls_is_given_up() -> None:
+    """A fold ends in `TimeoutError` when its time is over."""
+    batch = Bench().request(BATCH)
+    with pytest.raises(TimeoutError):
+        asyncio.run(_summarisers("stalls", timeout_s=0.0).fold(BATCH, batch))
