@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
 
-from rehearsal.discord.rest import json_response
+from rehearsal.discord.rest_wire import json_response
 from rehearsal.errors import LocalDiscordError, RehearsalError
 
 if TYPE_CHECKING:

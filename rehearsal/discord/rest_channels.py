@@ -1,0 +1,131 @@
+"""The part of Discord's REST API that is about one channel: its messages and threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from rehearsal.discord import payloads
+from rehearsal.discord.message_limits import RefusedError, check_message, new_message_fields
+from rehearsal.discord.rest_wire import json_response, message_body, number_in
+
+if TYPE_CHECKING:
+    from rehearsal.discord.gateway import Gateway
+    from rehearsal.discord.guild_state import GuildState
+    from rehearsal.discord.payloads import Json
+    from rehearsal.discord.rest_wire import BotHandler
+
+_UNKNOWN_CHANNEL = (404, 10003, "Unknown Channel")
+_UNKNOWN_MESSAGE = (404, 10008, "Unknown Message")
+_MOST_NAME_CHARS = 100
+_MAX_LISTED = 100
+
+
+class ChannelRoutes:
+    """The request handlers of one guild's channels."""
+
+    def __init__(self, state: GuildState, gateway: Gateway) -> None:
+        self._state = state
+        self._gateway = gateway
+
+    def handlers(self) -> list[tuple[str, str, BotHandler]]:
+        """Return method, path and handler of each route."""
+        message = "/channels/{channel}/messages/{message}"
+        return [
+            ("GET", "/channels/{channel}", self._get_channel),
+            ("GET", "/channels/{channel}/messages", self._get_messages),
+            ("POST", "/channels/{channel}/messages", self._post_message),
+            ("POST", "/channels/{channel}/threads", self._post_thread),
+            ("POST", "/channels/{channel}/typing", self._accepted),
+            ("PUT", "/channels/{channel}/voice-status", self._accepted),
+            ("GET", message, self._get_message),
+            ("PATCH", message, self._patch_message),
+            ("DELETE", message, self._delete_message),
+            ("PUT", message + "/reactions/{emoji}/@me", self._accepted),
+            ("DELETE", message + "/reactions/{emoji}/@me", self._accepted),
+        ]
+
+    async def _accepted(self, request: web.Request, bot_id: int) -> web.Response:
+        self._channel(request)
+        return web.Response(status=204)
+
+    async def _get_channel(self, request: web.Request, bot_id: int) -> web.Response:
+        channel_id = self._channel(request)
+        guild = self._state.guild
+        spec = next(each for each in guild.channels if each.id == channel_id)
+        return json_response(payloads.channel(guild, spec))
+
+    async def _get_messages(self, request: web.Request, bot_id: int) -> web.Response:
+        channel_id = self._channel(request)
+        limit = request.query.get("limit", "50")
+        count = min(int(limit), _MAX_LISTED) if limit.isdigit() else 50
+        found = [each.payload for each in self._state.messages() if each.channel_id == channel_id]
+        return json_response(found[::-1][:count])
+
+    async def _post_message(self, request: web.Request, bot_id: int) -> web.Response:
+        channel_id = self._channel(request)
+        data = await message_body(request)
+        extra = new_message_fields(data)
+        message = payloads.message(
+            self._state.guild,
+            message_id=self._state.snowflake(),
+            channel_id=channel_id,
+            author_id=bot_id,
+            content=data.get("content") or "",
+            extra=extra,
+        )
+        if data.get("nonce") is not None:
+            message["nonce"] = data["nonce"]
+        self._state.add_message(message)
+        self._gateway.broadcast_message("MESSAGE_CREATE", message)
+        return json_response(message)
+
+    async def _post_thread(self, request: web.Request, bot_id: int) -> web.Response:
+        channel_id = self._channel(request)
+        if self._state.guild.is_voice(channel_id):
+            raise RefusedError(400, 50024, "Cannot execute action on this channel type")
+        name = str((await request.json()).get("name") or "")
+        if not 1 <= len(name) <= _MOST_NAME_CHARS:
+            raise RefusedError(400, 50035, "Invalid Form Body: name must be between 1 and 100 in length.")
+        return json_response(self._state.add_thread(channel_id, name, bot_id), status=201)
+
+    async def _get_message(self, request: web.Request, bot_id: int) -> web.Response:
+        return json_response(self._message(request))
+
+    async def _patch_message(self, request: web.Request, bot_id: int) -> web.Response:
+        message = self._own_message(request, bot_id)
+        data = await message_body(request)
+        check_message(data)
+        for key in ("content", "embeds", "components", "attachments", "flags"):
+            if data.get(key) is not None:
+                message[key] = data[key]
+        message["edited_timestamp"] = payloads.now()
+        self._gateway.broadcast_message("MESSAGE_UPDATE", message)
+        return json_response(message)
+
+    async def _delete_message(self, request: web.Request, bot_id: int) -> web.Response:
+        message = self._own_message(request, bot_id)
+        self._state.delete_message(int(message["id"]))
+        gone = {key: message[key] for key in ("id", "channel_id", "guild_id")}
+        self._gateway.broadcast("MESSAGE_DELETE", gone)
+        return web.Response(status=204)
+
+    def _channel(self, request: web.Request) -> int:
+        channel_id = number_in(request, "channel")
+        if not self._state.has_channel(channel_id):
+            raise RefusedError(*_UNKNOWN_CHANNEL)
+        return channel_id
+
+    def _message(self, request: web.Request) -> Json:
+        channel_id = self._channel(request)
+        message = self._state.message(number_in(request, "message"))
+        if message is None or message["channel_id"] != str(channel_id):
+            raise RefusedError(*_UNKNOWN_MESSAGE)
+        return message
+
+    def _own_message(self, request: web.Request, bot_id: int) -> Json:
+        message = self._message(request)
+        if message["author"]["id"] != str(bot_id):
+            raise RefusedError(403, 50005, "Cannot edit a message authored by another user")
+        return message
