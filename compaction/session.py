@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -24,17 +24,11 @@ from compaction.context.turn_text import TurnPartCache
 from compaction.errors import SessionEndedError, StaleOwnerError, StoreError
 from compaction.folding.compactor import Compactor
 from compaction.folding.machine import FoldingMachine
-from compaction.folding.outbox import Outbox
-from compaction.folding.state import SessionState
-from compaction.folding.withheld import WithheldPeople
 from compaction.model import Mode, Seq, Turn
-from compaction.notes import NoteBuffer
 from compaction.payload import PayloadPart, context_built_fields
+from compaction.restored_session import restore_session
 from compaction.session_window import SessionWindow
 from compaction.settings import CompactionSettings, Trigger
-from compaction.speaker_names import SpeakerNames
-from compaction.summary.ledger import SegmentLedger
-from compaction.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -44,6 +38,7 @@ if TYPE_CHECKING:
     from compaction.folding.events import CompactionEvent
     from compaction.model import CompactionState, Note, RenderedSummary, Segment, SessionId, TurnKind, TurnPart
     from compaction.ports import SessionClock, TurnStore
+    from compaction.restored_session import RestoredSession
     from compaction.summary.port import Summariser
 
 # Normally building a context starts runs, but a bot that never speaks builds no context. If there are more unfolded
@@ -59,30 +54,27 @@ class SessionMemory:
 
     def __init__(
         self,
+        restored: RestoredSession,
         *,
         session_id: SessionId,
-        timeline: Timeline,
-        outbox: Outbox,
         compactor: Compactor,
         settings: CompactionSettings,
-        window: SessionWindow,
+        mode: Mode,
         requested_mode: Mode,
         searchable: bool,
-        names: SpeakerNames,
-        withheld: WithheldPeople,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
         self._session_id = session_id
-        self._timeline = timeline
-        self._outbox = outbox
+        self._timeline = restored.timeline
+        self._outbox = restored.outbox
+        self._names = restored.names
+        self._withheld = restored.withheld
         self._compactor = compactor
         self._settings = settings
-        self._window = window
+        self._window = SessionWindow(restored.timeline, mode)
         # If the rolling mode was requested without memory search, the window's mode is `summary`.
         self._requested_mode = requested_mode
         self._searchable = searchable
-        self._names = names
-        self._withheld = withheld
         self._log = log
         self._turn_parts = TurnPartCache()
 
@@ -116,47 +108,36 @@ class SessionMemory:
         )
         requested_mode, mode = mode, _effective_mode(mode, log, searchable=searchable)
         log = log.bind(compaction_mode=mode.value)
-        reader = Outbox(store, session_id, stored_turns=0, timeout_s=settings.store_timeout_s)
-        stored = await reader.load()
-        if stored.ended:
-            raise SessionEndedError(f"Session {session_id} has ended; open a new one.")
-        timeline, missing = Timeline.restored(stored.window, first=stored.state.cursor, total=stored.total_turns)
-        if missing:
-            log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
-        outbox = Outbox(store, session_id, stored_turns=stored.total_turns, timeout_s=settings.store_timeout_s)
+        restored = await restore_session(session_id, store, timeout_s=settings.store_timeout_s, log=log)
         machine = FoldingMachine(
-            SessionState.restored(stored.state, live=NoteBuffer(live=stored.live_notes), ended=stored.ended),
+            restored.state,
             session_id=session_id,
             mode=mode,
             settings=settings,
             rng=Random() if rng is None else rng,  # noqa: S311 - jitter and names of runs, no secret
         )
-        withheld = WithheldPeople(stored.speakers)
         compactor = Compactor(
             session_id=session_id,
             machine=machine,
-            ledger=SegmentLedger(stored.segments, stored.chapters),
-            timeline=timeline,
-            outbox=outbox,
+            ledger=restored.ledger,
+            timeline=restored.timeline,
+            outbox=restored.outbox,
             summariser=summariser,
             fallback=fallback,
             settings=settings,
             clock=clock,
             log=log,
             on_event=on_event,
-            withheld=withheld,
+            withheld=restored.withheld,
         )
         memory = cls(
+            restored,
             session_id=session_id,
-            timeline=timeline,
-            outbox=outbox,
             compactor=compactor,
             settings=settings,
-            window=SessionWindow(timeline, mode),
+            mode=mode,
             requested_mode=requested_mode,
             searchable=searchable,
-            names=SpeakerNames(stored.speakers),
-            withheld=withheld,
             log=log,
         )
         try:
@@ -279,10 +260,6 @@ class SessionMemory:
         """
         if context.mode is Mode.ROLLING and self._window.mode is Mode.ROLLING:
             self._evict(evict_unsent_turns(context, payload))
-        offset = None
-        newest = context.current or (context.window[-1] if context.window else None)
-        if newest is not None:
-            offset = datetime.fromtimestamp(newest.started_at, zone).utcoffset()
         self._log.info(
             "model_context_built",
             **context_built_fields(
@@ -290,7 +267,7 @@ class SessionMemory:
                 summary_revision=context.summary_revision,
                 cursor=context.cursor,
                 max_input_tokens=context.max_input_tokens,
-                utc_offset_s=None if offset is None else offset.total_seconds(),
+                utc_offset_s=context.utc_offset_s(zone),
                 answer_to=answer_to,
             ),
         )

@@ -95,7 +95,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("budget", "memory"),
         ("context", "settings"),
         ("folding",),
-        ("session_window",),
+        ("restored_session", "session_window"),
         ("session",),
     ),
     "rehearsal": (

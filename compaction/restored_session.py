@@ -1,0 +1,57 @@
+"""Reads a session from the store and makes of it what a session continues from. A new session has nothing stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compaction.errors import SessionEndedError
+from compaction.folding.outbox import Outbox
+from compaction.folding.state import SessionState
+from compaction.folding.withheld import WithheldPeople
+from compaction.notes import NoteBuffer
+from compaction.speaker_names import SpeakerNames
+from compaction.summary.ledger import SegmentLedger
+from compaction.timeline import Timeline
+
+if TYPE_CHECKING:
+    import structlog
+
+    from compaction.model import SessionId
+    from compaction.ports import TurnStore
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredSession:
+    """The parts of one session that hold what is stored of it. Each has one owner from now on, the session."""
+
+    timeline: Timeline
+    outbox: Outbox
+    state: SessionState
+    ledger: SegmentLedger
+    names: SpeakerNames
+    withheld: WithheldPeople
+
+
+async def restore_session(
+    session_id: SessionId, store: TurnStore, *, timeout_s: float, log: structlog.typing.FilteringBoundLogger
+) -> RestoredSession:
+    """Return the parts of a new or stored session. `timeout_s`: the most seconds for one call of the store.
+
+    Raises StoreError if the stored session can't be read, and SessionEndedError if the session has ended. Turns that
+    the store has lost are logged and left out.
+    """
+    stored = await Outbox(store, session_id, stored_turns=0, timeout_s=timeout_s).load()
+    if stored.ended:
+        raise SessionEndedError(f"Session {session_id} has ended; open a new one.")
+    timeline, missing = Timeline.restored(stored.window, first=stored.state.cursor, total=stored.total_turns)
+    if missing:
+        log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
+    return RestoredSession(
+        timeline,
+        Outbox(store, session_id, stored_turns=stored.total_turns, timeout_s=timeout_s),
+        SessionState.restored(stored.state, live=NoteBuffer(live=stored.live_notes), ended=stored.ended),
+        SegmentLedger(stored.segments, stored.chapters),
+        SpeakerNames(stored.speakers),
+        WithheldPeople(stored.speakers),
+    )
