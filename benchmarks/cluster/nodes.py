@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from benchmarks.cluster.processes import family, signal_family, started_at
+from benchmarks.cluster.processes import family, networks_of, signal_family, started_at
 from benchmarks.errors import BenchmarkError
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
     from rehearsal.discord.server import LocalDiscord
 
-_TOKEN_PLACE = "data/cluster/token"  # noqa: S105 - where it is
+# Below a node's folder: what belongs to the cluster, with its token.
+CLUSTER_PLACE = "data/cluster"
+_TOKEN_PLACE = f"{CLUSTER_PLACE}/token"
 ON_DISCORD = b"is on Discord"
 # A slow machine loads the models and connects within this time.
 START_WITHIN_S = 120.0
@@ -149,13 +151,18 @@ class Nodes:
         assert process is not None, "it runs"
         await _ended(process)
 
+    def has_waiting(self, node: Node) -> bool:
+        """Return whether a loaded process waits for a room on a node: it has links, and no voice connection."""
+        return {"tcp"} in networks_of(node.pids[1:]).values()
+
     def _give_token(self, node: Node) -> None:
         (node.folder / _TOKEN_PLACE).parent.mkdir(parents=True, mode=0o700)
         shutil.copy(self.first.folder / _TOKEN_PLACE, node.folder / _TOKEN_PLACE)
 
     async def _end(self) -> None:
         async with AsyncExitStack() as stack:
-            for node in self.all:
+            # The gateway process comes first: otherwise the rooms of each other node move on before they end.
+            for node in reversed(self.all):
                 if node.process is not None:
                     stack.push_async_callback(_ended, node.process)
         _kill_left(self.orphans)

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 PROC = Path("/proc")
 _KB_A_MB = 1_000
 # Fields of /proc/PID/stat after the command, from 0: parent, user and system time, start.
 _PARENT, _USER, _SYSTEM, _STARTED = 1, 11, 12, 19
+# The kernel's numbers for the states of an open connection, and of a socket that has none.
+_NETWORKS = {"tcp": ("01",), "udp": ("01", "07")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,17 @@ def owner_of_udp_port(port: int, among: Sequence[int]) -> int | None:
     return None
 
 
+def networks_of(pids: Sequence[int]) -> dict[int, set[str]]:
+    """Return for each process in which ways it uses this machine's network now: `tcp` for open connections, `udp`."""
+    inodes: dict[str, str] = {}
+    for kind, states in _NETWORKS.items():
+        for line in (PROC / "net" / kind).read_text("ascii").splitlines()[1:]:
+            fields = line.split()
+            if fields[3] in states:
+                inodes[f"socket:[{fields[9]}]"] = kind
+    return {pid: {inodes[each] for each in _open_files(pid) if each in inodes} for pid in pids}
+
+
 def _parent(folder: Path) -> int:
     with suppress(OSError, IndexError):
         return int(_fields(folder)[_PARENT])
@@ -129,9 +142,11 @@ def _fields(folder: Path) -> list[str]:
 
 
 def _has_open(pid: int, target: str) -> bool:
+    return target in _open_files(pid)
+
+
+def _open_files(pid: int) -> Iterator[str]:
     with suppress(OSError):
         for each in (PROC / str(pid) / "fd").iterdir():
             with suppress(OSError):
-                if str(each.readlink()) == target:
-                    return True
-    return False
+                yield str(each.readlink())
