@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from tests.cluster_faults.faults import NORMAL, QUICK
 from tests.cluster_faults.report import faults_report
 from tests.cluster_faults.run import FAULTS, RunOptions, run
 
@@ -43,15 +44,15 @@ def main(arguments: Sequence[str]) -> int:
         times=chosen.times,
         at_once=chosen.at_once,
         faults=tuple(chosen.only or FAULTS),
+        pace=QUICK if chosen.quick else NORMAL,
     )
     folder = Path(tempfile.mkdtemp(prefix="roomtone-faults-"))
     try:
         seen = asyncio.run(run(options, folder, _say))
     finally:
-        if chosen.keep is None:
-            shutil.rmtree(folder, ignore_errors=True)
-        else:
+        if chosen.keep is not None:
             shutil.copytree(folder, chosen.keep, symlinks=True, dirs_exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
     report = faults_report(seen, options)
     if chosen.json is not None:
         chosen.json.write_text(report.as_json(), "utf-8")
@@ -80,6 +81,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--times", type=int, default=1, help="How often each fault is tried.")
     parser.add_argument("--away-seconds", type=float, default=60.0, help="How long PostgreSQL is away.")
     parser.add_argument("--at-once", type=int, default=3, help="Rooms in which somebody speaks at the same time.")
+    parser.add_argument(
+        "--quick", action="store_true", help="People speak for a shorter time before and after a fault."
+    )
     parser.add_argument("--json", type=Path, help="Write the figures into this file.")
     parser.add_argument("--keep", type=Path, help="Keep the nodes' folders, with their logs, here.")
     return parser.parse_args(arguments)

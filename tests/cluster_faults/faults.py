@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import signal
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from benchmarks.cluster.processes import owner_of_udp_port, signal_family
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from benchmarks.cluster.nodes import Node, Nodes
+    from benchmarks.report import Json
+    from tests.cluster_faults.pool import Pool
     from tests.cluster_faults.rooms import RoomUnderTest
     from tests.postgres import PostgresServer
 
 # A service manager starts the gateway process again after this.
 RESTARTED_AFTER_S = 1.0
+# Twice as long as it takes until a node that hangs is given up.
 FROZEN_S = 15.0
 
 
@@ -26,12 +29,29 @@ class NothingToBreakError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """How long everything takes. `lead_s`, `follow_s`: people speak before a fault, and after it is over. `back_s`: a
+    node that was killed is down.
+    """
+
+    lead_s: float
+    follow_s: float
+    back_s: float
+
+
+NORMAL = Pace(lead_s=8.0, follow_s=20.0, back_s=15.0)
+# For a test of the whole: a few sentences before and after.
+QUICK = Pace(lead_s=5.0, follow_s=8.0, back_s=8.0)
+
+
+@dataclass(frozen=True, slots=True)
 class Cluster:
-    """What can be broken."""
+    """What can be broken. `pool`: the recognisers that rooms use besides their own."""
 
     nodes: Nodes
     rooms: Sequence[RoomUnderTest]
     database: PostgresServer
+    pool: Pool | None = None
 
     def pid_of(self, room: RoomUnderTest) -> int | None:
         """Return the process that has a room's voice connection."""
@@ -63,6 +83,14 @@ class Fault(Protocol):
 
     async def mend(self, cluster: Cluster) -> None:
         """Let time pass, and do what an operator or a service manager does."""
+
+
+@runtime_checkable
+class TellingFault(Fault, Protocol):
+    """A fault that tells more than what became of speech."""
+
+    def facts(self) -> Mapping[str, Json]:
+        """Return what was seen of it, once it is over."""
 
 
 class NoFault:
@@ -118,7 +146,8 @@ class KilledGateway:
 class KilledNode:
     """SIGKILL to everything on a node, which comes back later."""
 
-    def __init__(self) -> None:
+    def __init__(self, back_s: float) -> None:
+        self._back_s = back_s
         self._node: Node | None = None
 
     def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
@@ -131,7 +160,7 @@ class KilledNode:
 
     async def mend(self, cluster: Cluster) -> None:
         assert self._node is not None, "chosen"
-        await asyncio.sleep(FROZEN_S)
+        await asyncio.sleep(self._back_s)
         await cluster.nodes.start(self._node)
 
 

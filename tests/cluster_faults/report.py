@@ -21,8 +21,15 @@ GOALS: dict[str, tuple[str, float | None]] = {
     "node": ("a node is killed", 6.0),
     "frozen": ("a node hangs for 15 s", 6.0),
     "drained": ("a node leaves in order", 6.0),
+    "pool": ("the recogniser pool is killed", None),
     "database": ("PostgreSQL is away", None),
     "gateway": ("the gateway process is killed", None),
+}
+_POOL_FACTS = {
+    "rooms_that_did_not_say_so": "rooms whose /status did not say so",
+    "rooms_that_did_not_hear_by_themselves": "rooms that did not hear by themselves meanwhile",
+    "rooms_that_did_not_use_it": "rooms that did not use it before",
+    "rooms_that_did_not_use_it_again": "rooms that did not use it again",
 }
 # A pause within a sentence may be left out, and marks have tenths of seconds.
 NO_GAP_S = 0.6
@@ -68,7 +75,10 @@ def _remarks(options: RunOptions) -> Iterable[str]:
         "A machine that is too busy loses sound by itself: what is lost while nothing breaks says how much. Sentences "
         "that were not spoken in time are not judged."
     )
-    yield "A room hears again when the first speech after the fault was sent that is stored later."
+    yield (
+        "A room hears again when the first speech after the fault was sent that is stored later. Its voice connection "
+        "began before that (voice_connected_s); in between nobody may have begun to speak."
+    )
 
 
 def _targets(name: str, outcomes: Sequence[Outcome]) -> Iterable[Target]:
@@ -96,12 +106,17 @@ def _targets(name: str, outcomes: Sequence[Outcome]) -> Iterable[Target]:
     yield at_most(f"{what}: sentences not stored as a whole, although their room heard", "none", lost, 0, sample)
     doubled = sum(len(outcome.twice) + outcome.numbers for outcome in outcomes)
     yield at_most(f"{what}: turns doubled, or numbers missing", "0", doubled, 0, sample)
+    if name == "pool":
+        for fact, told in _POOL_FACTS.items():
+            most = max(_number(outcome.facts[fact]) for outcome in outcomes)
+            yield at_most(f"{what}: {told}", "0", most, 0, sample)
 
 
 def _figures(outcomes: Sequence[Outcome]) -> list[Json]:
     return [
         {
             "heard_again_s": [_rounded(room.heard_again_s) for room in outcome.rooms],
+            "voice_connected_s": [_rounded(room.connected_s) for room in outcome.rooms],
             "missing_s": [_rounded(room.missing_s) for room in outcome.rooms],
             "voice_connections": [room.connections for room in outcome.rooms],
             "most_voices": outcome.most_voices,
@@ -116,9 +131,15 @@ def _figures(outcomes: Sequence[Outcome]) -> list[Json]:
             "questions": outcome.questions,
             "answers_heard": list(outcome.answers),
             "answers_at_once": outcome.overlaps,
+            **outcome.facts,
         }
         for outcome in outcomes
     ]
+
+
+def _number(fact: Json) -> float:
+    assert isinstance(fact, int | float), "a count"
+    return fact
 
 
 def _rounded(seconds: float | None) -> float | None:

@@ -121,6 +121,11 @@ class RoomUnderTest:
             take.played = await person.say(sample.clip)
             return take
 
+    async def silent(self) -> None:
+        """Return when nobody is saying anything any more."""
+        async with self._saying:
+            return
+
     async def _talk(self) -> None:
         """Let the people speak in turn: all the time while the room is watched, else when it is their room's turn."""
         for number, sample in enumerate(itertools.cycle(self.samples)):

@@ -8,12 +8,13 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.cluster.nodes import Nodes
+from benchmarks.cluster.nodes import CLUSTER_PLACE, Nodes, free_port
 from benchmarks.cluster.processes import use_of
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
@@ -22,6 +23,7 @@ from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour
 from rehearsal.servers.transcription import LocalTranscriptionServer, TranscriptionBehaviour
 from tests.cluster_faults.evidence import read_turns
 from tests.cluster_faults.faults import (
+    NORMAL,
     Cluster,
     DrainedNode,
     FrozenNode,
@@ -32,6 +34,7 @@ from tests.cluster_faults.faults import (
     NothingToBreakError,
     StoppedDatabase,
 )
+from tests.cluster_faults.pool import POOL, KilledPool, Pool
 from tests.cluster_faults.rooms import PATIENCE_S, RoomUnderTest, server
 from tests.cluster_faults.takes import Sample, Takes, distinct
 from tests.cluster_faults.trial import try_fault
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmarks.cluster.processes import ProcessUse
-    from tests.cluster_faults.faults import Fault
+    from tests.cluster_faults.faults import Fault, Pace
     from tests.cluster_faults.trial import Outcome
 
 SCENARIOS = Path("rehearsal/scenarios")
@@ -54,8 +57,9 @@ NEEDED_MODELS = ("vad-silero", "turn-smart")
 LEAST_CLIP_S = 1.5
 ANSWER = "Yes, I do."
 _ANSWER_S, _ANSWER_HZ = 1.2, 24_000
-# A process is loaded again ten seconds after it was taken; loading takes as long, and longer when several load.
-SETTLE_S = 30.0
+# A process is loaded again ten seconds after it was taken; loading takes as long, and longer when several load. A node
+# that may have no more of them has none that waits.
+LOADED_WITHIN_S = 90.0
 # Discord keeps a bot that was killed in its channels for minutes; a busy machine takes most of one to start it again.
 MAIN_SESSION_S = 90.0
 FIRST_WORDS_S = 60.0
@@ -64,7 +68,8 @@ FIRST_WORDS_S = 60.0
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """`each`: how many rooms share a process. `away_s`: how long PostgreSQL is away. `times`: how often each fault is
-    tried. `at_once`: rooms in which somebody speaks at the same time, besides those that a fault concerns.
+    tried. `at_once`: rooms in which somebody speaks at the same time, besides those that a fault concerns. `pace`: how
+    long people speak before and after each.
     """
 
     rooms: int
@@ -74,6 +79,7 @@ class RunOptions:
     times: int
     at_once: int
     faults: tuple[str, ...]
+    pace: Pace = NORMAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,38 +98,41 @@ def faults(options: RunOptions) -> dict[str, Fault]:
     return {
         "calm": NoFault(),
         "room": KilledRoom(),
-        "node": KilledNode(),
+        "node": KilledNode(options.pace.back_s),
         "frozen": FrozenNode(),
         "drained": DrainedNode(),
+        "pool": KilledPool(),
         "database": StoppedDatabase(options.away_s),
         "gateway": KilledGateway(),
     }
 
 
-FAULTS = ("calm", "room", "node", "frozen", "drained", "database", "gateway")
+FAULTS = ("calm", "room", "node", "frozen", "drained", "pool", "database", "gateway")
 
 
 async def run(options: RunOptions, folder: Path, say: Callable[[str], None]) -> Seen:
     """Run a cluster and break it. `folder`: of the nodes. `say`: gets a line for whoever waits."""
+    started_at = time.monotonic()
     async with running_cluster(options, folder, say) as (cluster, url):
         pids = {room.number: cluster.pid_of(room) for room in cluster.rooms}
         spread = {node.name: len(cluster.rooms_of(node.pids)) for node in cluster.nodes.all}
         memory = use_of([pid for pid in {*pids.values()} if pid is not None])
         say(f"rooms: {spread}")
+        say(f"set up in {time.monotonic() - started_at:.0f} s")
         outcomes: dict[str, list[Outcome]] = {}
         for name, fault in faults(options).items():
             if name not in options.faults:
                 continue
             for number in range(options.times):
+                await _settled(cluster)
                 begun = time.monotonic()
                 try:
-                    outcome = await try_fault(cluster, fault, url)
+                    outcome = await try_fault(cluster, fault, url, options.pace)
                 except NothingToBreakError:
                     say(f"{name} {number + 1}: left out, because only the first node has rooms")
                     continue
                 outcomes.setdefault(name, []).append(outcome)
                 say(f"{name} {number + 1} ({time.monotonic() - begun:.0f} s): {outcome}")
-                await _settled(cluster)
         return Seen(spread, memory, outcomes)
 
 
@@ -139,6 +148,9 @@ async def running_cluster(
     async with AsyncExitStack() as stack:
         takes = Takes(stack.enter_context(ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))))
         hearing = await stack.enter_async_context(LocalTranscriptionServer(TranscriptionBehaviour(takes.recognise)))
+        pooled = await stack.enter_async_context(
+            LocalTranscriptionServer(TranscriptionBehaviour(partial(takes.recognise, recogniser=POOL)))
+        )
         voice = await stack.enter_async_context(LocalSpeechServer(SpeechBehaviour(_tone)))
         model = await stack.enter_async_context(LocalChatServer(ChatBehaviour(answer=lambda call: ANSWER)))
         rooms: list[RoomUnderTest] = []
@@ -164,12 +176,23 @@ async def running_cluster(
         }
         names = tuple(f"node{number + 1}" for number in range(options.nodes))
         # Every node could take over what another one has.
-        nodes = Nodes(rooms[0].discord, folder, environment, names, rooms_a_node=options.rooms, rooms_each=options.each)
+        pool = Pool(free_port(), pooled.base_url, folder) if "pool" in options.faults else None
+        nodes = Nodes(
+            rooms[0].discord,
+            folder,
+            environment,
+            names,
+            rooms_a_node=options.rooms,
+            rooms_each=options.each,
+            words=() if pool is None else ("--cluster", pool.address),
+        )
         await stack.enter_async_context(nodes)
+        if pool is not None:
+            await stack.enter_async_context(pool.running(nodes.first.folder / CLUSTER_PLACE))
         say(f"{options.nodes} nodes run")
         # Otherwise all rooms are where a process was loaded first.
-        await asyncio.sleep(SETTLE_S)
-        cluster = Cluster(nodes, rooms, database)
+        await _processes_wait(nodes)
+        cluster = Cluster(nodes, rooms, database, pool)
         for room in rooms:
             room.quiet.set()
             await stack.enter_async_context(room.entered())
@@ -177,7 +200,6 @@ async def running_cluster(
             await room.say(room.samples[0])
             say(f"room {room.number + 1} of {options.rooms} is open")
         await _heard(rooms, url)
-        await asyncio.sleep(SETTLE_S)
         yield cluster, url
 
 
@@ -195,10 +217,20 @@ async def _heard(rooms: Sequence[RoomUnderTest], url: str) -> None:
 
 async def _settled(cluster: Cluster) -> None:
     """Wait until the bot is in every room, and processes wait for the next fault."""
-    await asyncio.sleep(SETTLE_S)
+    await _processes_wait(cluster.nodes)
     async with asyncio.timeout(PATIENCE_S):
         for room in cluster.rooms:
             await room.meet_bot()
+
+
+async def _processes_wait(nodes: Nodes) -> None:
+    """Wait until a loaded process waits for a room on every node that runs, and loading takes no processor any more."""
+    until = time.monotonic() + LOADED_WITHIN_S
+    while time.monotonic() < until:
+        running = [node for node in nodes.all if node.process is not None]
+        if all([await asyncio.to_thread(nodes.has_waiting, node) for node in running]):
+            return
+        await asyncio.sleep(1)
 
 
 def _samples() -> list[Sample]:

@@ -24,7 +24,7 @@ def test_a_small_cluster_loses_no_turn(tmp_path: Path) -> None:
     file = tmp_path / "faults.json"
     command = [sys.executable, "-m", "tests.cluster_faults", "--rooms", "3", "--nodes", "2", "--at-once", "1"]
     # A process that has room for another one's rooms: loading one takes half a minute on a busy machine.
-    command += ["--rooms-each", "3"]
+    command += ["--rooms-each", "3", "--quick"]
     faults = ("room", "node")
     only = [word for fault in faults for word in ("--only", fault)]
     ran = subprocess.run([*command, *only, "--json", str(file)], cwd=ROOT, check=False, capture_output=True, text=True)

@@ -20,23 +20,31 @@ from tests.cluster_faults.evidence import (
     heard_spans,
     read_turns,
 )
+from tests.cluster_faults.faults import TellingFault
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from benchmarks.report import Json
+    from rehearsal.people.received_speech import HeardTalkspurt
     from tests.cluster_faults.evidence import StoredTurn, TakeCheck
-    from tests.cluster_faults.faults import Cluster, Fault
+    from tests.cluster_faults.faults import Cluster, Fault, Pace
     from tests.cluster_faults.rooms import RoomUnderTest
+    from tests.cluster_faults.takes import Take
 
-# People speak in the rooms for so long before and after the fault and its end.
-LEAD_S, FOLLOW_S = 8.0, 20.0
+# People go on speaking until all rooms hear again, or for so long.
+HEARS_WITHIN_S = 40.0
 # A sentence ends in a pause, is recognised, and is stored: what was said in this time before a kill may not be.
 UNSTORED_S = 4.0
 # Rooms in which somebody speaks all the time: more would keep two cores busy alone.
 WATCHED = 4
 # The store has everything once nothing has come for this long.
 STILL_S, STILL_WITHIN_S = 6.0, 60.0
+# A room has heard the end of what was said last.
+LAST_TURN_S = 3.0
 REPLY_WITHIN_S = 20.0
+# A second process that has heard a question answers as soon as the first one, and not so much later.
+SECOND_REPLY_S = 6.0
 # Between two sentences of an answer is less, between two answers more.
 REPLY_PAUSE_S = 1.0
 
@@ -45,12 +53,14 @@ REPLY_PAUSE_S = 1.0
 class RoomOutcome:
     """What a fault did to one room that it concerned.
 
-    `heard_again_s`: after the fault, when the first speech was sent that is stored; None: none. `missing_s`: voice of
-    the trial that is not stored. `connections`: how often the bot's voice connection began.
+    `heard_again_s`: after the fault, when the first speech was sent that is stored; None: none. `connected_s`: after
+    the fault, when the bot's voice connection began; None: it did not. Between the two nobody may have spoken.
+    `missing_s`: voice of the trial that is not stored. `connections`: how often the bot's voice connection began.
     """
 
     room: int
     heard_again_s: float | None
+    connected_s: float | None
     missing_s: float
     connections: int
 
@@ -65,7 +75,7 @@ class Outcome:
     missing or twice. `lost`: sentences that are not stored as a whole, although their room heard; `cut`: those that the
     fault fell into. `twice`: sentences of which a part is stored more than once. `questions`, `answers`: asked
     afterwards, and answers as each of the two people in the room heard them. `overlaps`: two answers at once in
-    somebody's ears.
+    somebody's ears. `facts`: what this kind of fault tells besides.
     """
 
     rooms: tuple[RoomOutcome, ...]
@@ -81,9 +91,10 @@ class Outcome:
     questions: int
     answers: tuple[int, ...]
     overlaps: int
+    facts: Mapping[str, Json]
 
 
-async def try_fault(cluster: Cluster, fault: Fault, url: str) -> Outcome:
+async def try_fault(cluster: Cluster, fault: Fault, url: str, pace: Pace) -> Outcome:
     """Break something while people speak, wait until all is well, and return what was seen."""
     takes = cluster.rooms[0].takes
     concerned = fault.choose(cluster)
@@ -93,16 +104,19 @@ async def try_fault(cluster: Cluster, fault: Fault, url: str) -> Outcome:
         room.watched.set()
     for room in cluster.rooms:
         room.quiet.clear()
-    await asyncio.sleep(LEAD_S)
+    await asyncio.sleep(pace.lead_s)
     fault_at = time.monotonic()
     await fault.strike(cluster)
     await fault.mend(cluster)
     mended_at = time.monotonic()
-    await asyncio.sleep(FOLLOW_S)
+    await asyncio.sleep(pace.follow_s)
+    await _all_hear(concerned, takes.all[first:], fault_at, url)
     for room in cluster.rooms:
         room.watched.clear()
         room.quiet.set()
-    turns = await _still(url)
+    for room in cluster.rooms:
+        await room.silent()
+    await asyncio.sleep(LAST_TURN_S)
     asked = concerned[:WATCHED]
     heard = [each for found in await asyncio.gather(*(_ask(room) for room in asked)) for each in found]
     turns = await _still(url)
@@ -111,7 +125,7 @@ async def try_fault(cluster: Cluster, fault: Fault, url: str) -> Outcome:
     short = [check for check in checks if check.missing_s > EDGE_S]
     outcomes = tuple(_of_room(room, checks, turns, fault_at) for room in concerned)
     again = {outcome.room: outcome.heard_again_s for outcome in outcomes}
-    voices = [(room, change) for room in cluster.rooms for change in room.voices if change.at >= fault_at - LEAD_S]
+    voices = [(room, change) for room in cluster.rooms for change in room.voices if change.at >= fault_at - pace.lead_s]
     return Outcome(
         rooms=outcomes,
         most_voices=max((change.voices for _, change in voices), default=1),
@@ -126,6 +140,7 @@ async def try_fault(cluster: Cluster, fault: Fault, url: str) -> Outcome:
         questions=len(asked),
         answers=tuple(answers for answers, _ in heard),
         overlaps=sum(overlaps for _, overlaps in heard),
+        facts=fault.facts() if isinstance(fault, TellingFault) else {},
     )
 
 
@@ -154,13 +169,30 @@ def _of_room(
     room: RoomUnderTest, checks: Sequence[TakeCheck], turns: Sequence[StoredTurn], fault_at: float
 ) -> RoomOutcome:
     ours = [check for check in checks if check.take.room == room.number]
-    spans = heard_spans([check.take for check in ours], [turn for turn in turns if turn.guild_id == room.guild_id])
+    begun_at = [change.at for change in room.voices if change.begins and change.at >= fault_at]
     return RoomOutcome(
         room.number,
-        heard_again_s(spans, fault_at),
+        _heard_again_s(room, [check.take for check in ours], turns, fault_at),
+        begun_at[0] - fault_at if begun_at else None,
         sum(check.missing_s for check in ours if check.missing_s > EDGE_S),
-        sum(change.begins for change in room.voices if change.at >= fault_at),
+        len(begun_at),
     )
+
+
+def _heard_again_s(
+    room: RoomUnderTest, takes: Sequence[Take], turns: Sequence[StoredTurn], fault_at: float
+) -> float | None:
+    return heard_again_s(heard_spans(takes, [turn for turn in turns if turn.guild_id == room.guild_id]), fault_at)
+
+
+async def _all_hear(rooms: Sequence[RoomUnderTest], takes: Sequence[Take], fault_at: float, url: str) -> None:
+    """Wait until all rooms have heard somebody since the fault; on a busy machine a process may have to be loaded."""
+    until = time.monotonic() + HEARS_WITHIN_S
+    while time.monotonic() < until:
+        turns = await _read(url) or []
+        if all(_heard_again_s(room, takes, turns, fault_at) is not None for room in rooms):
+            return
+        await asyncio.sleep(1)
 
 
 async def _ask(room: RoomUnderTest) -> list[tuple[int, int]]:
@@ -168,15 +200,25 @@ async def _ask(room: RoomUnderTest) -> list[tuple[int, int]]:
     asked_at = time.monotonic()
     take = await room.say(room.samples[0], question=True)
     assert take.played is not None, "it was said"
-    await asyncio.sleep(REPLY_WITHIN_S)
-    found = []
+    until = time.monotonic() + REPLY_WITHIN_S
+    heard: list[list[HeardTalkspurt]] = [[]]
+    while time.monotonic() < until:
+        await asyncio.sleep(0.5)
+        heard = [
+            sorted(
+                person.heard(ROOMTONE_BOT_ID).talkspurts(since=asked_at, pause_s=REPLY_PAUSE_S),
+                key=lambda spurt: spurt.began_at,
+            )
+            for person in room.people
+        ]
+        if all(heard) and time.monotonic() - max(spurts[-1].ended_at for spurts in heard) >= SECOND_REPLY_S:
+            break
     for person in room.people:
-        spurts = person.heard(ROOMTONE_BOT_ID).talkspurts(since=asked_at, pause_s=REPLY_PAUSE_S)
-        ordered = sorted(spurts, key=lambda spurt: spurt.began_at)
-        overlaps = sum(later.began_at < earlier.ended_at for earlier, later in itertools.pairwise(ordered))
-        found.append((len(spurts), overlaps))
         person.forget_heard()
-    return found
+    return [
+        (len(spurts), sum(later.began_at < earlier.ended_at for earlier, later in itertools.pairwise(spurts)))
+        for spurts in heard
+    ]
 
 
 async def _still(url: str) -> list[StoredTurn]:
@@ -185,13 +227,19 @@ async def _still(url: str) -> list[StoredTurn]:
     still_since = begun = time.monotonic()
     while time.monotonic() - begun < STILL_WITHIN_S:
         await asyncio.sleep(1)
-        try:
-            now = await asyncio.to_thread(read_turns, url)
-        except psycopg.OperationalError:
-            # It has only just come back.
+        now = await _read(url)
+        if now is None:
             continue
         if now != turns:
             turns, still_since = now, time.monotonic()
         elif time.monotonic() - still_since >= STILL_S:
             break
     return turns
+
+
+async def _read(url: str) -> list[StoredTurn] | None:
+    """Return the turns of the store; None if it does not answer, because it has only just come back."""
+    try:
+        return await asyncio.to_thread(read_turns, url)
+    except psycopg.OperationalError:
+        return None

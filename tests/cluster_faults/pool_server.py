@@ -1,0 +1,67 @@
+"""A recogniser of the pool, with a script in the place of its model: `python -m tests.cluster_faults.pool_server`.
+
+Everything but the model is the pool's own (`bot.cluster.replica`): the queue, the check of the token, what it reads and
+answers. Ray Serve, which would start it and pass requests on, is not there: two cores do not carry it beside a dozen
+rooms (`tests/bot/cluster` has it).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import uvicorn
+from starlette.requests import Request
+
+from bot.cluster import replica
+from bot.cluster.address import POOL_IP
+from voice.asr.remote import RemoteRecognizer
+from voice.asr.settings import AsrSettings
+from voice.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from voice.asr.port import Recognition
+    from voice.audio import Pcm
+
+_SCRIPT_S = 30.0
+
+
+class ScriptedEngine:
+    """An engine that lets the test say what it hears. `url`: of the test's recogniser. Made and used in one thread."""
+
+    def __init__(self, url: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._script = self._loop.run_until_complete(self._opened(url))
+
+    async def _opened(self, url: str) -> RemoteRecognizer:
+        return await RemoteRecognizer(Endpoint(url, "script", "", _SCRIPT_S)).__aenter__()
+
+    def recognize(
+        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
+    ) -> Recognition:
+        """See `voice.asr.worker.Engine`."""
+        del careful
+        return self._loop.run_until_complete(self._script.recognize(pcm, language=language, glossary=glossary))
+
+
+async def serve(port: int, script_url: str, token: str) -> None:
+    """Serve one recogniser at the pool's address until the process ends."""
+    pool = replica.RecogniserReplica.__new__(replica.RecogniserReplica)
+    with patch.object(replica, "WhisperEngine", lambda _: ScriptedEngine(script_url)):
+        # As Ray does it.
+        starting: Any = replica.RecogniserReplica.__init__(pool, AsrSettings().model_dump(mode="json"), token)
+        await starting
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        answer = await pool(Request(scope, receive))
+        await answer(scope, receive, send)
+
+    await uvicorn.Server(uvicorn.Config(app, POOL_IP, port, lifespan="off", log_level="warning")).serve()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(int(sys.argv[1]), sys.argv[2], sys.stdin.readline().strip()))
