@@ -22,7 +22,8 @@ log = structlog.get_logger()
 
 # A handshake takes two ways through the network.
 OPEN_WITHIN_S: Final = 5.0
-# Connections that have not proven anything yet; more are closed at once. A machine opens one for each room.
+# Connections that have not proven anything yet. For one more the oldest is closed: a handshake takes milliseconds, so
+# whoever says nothing is the oldest, and keeps nobody out. A machine opens one for each room.
 MOST_OPENING: Final = 100
 _BACKLOG: Final = 128
 # After an error of the system, for example that no file can be opened any more. asyncio waits as long.
@@ -55,7 +56,8 @@ class EncryptedPort:
         self._on_refused = on_refused
         self._listening: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._opening = 0
+        # Those of connections that have not proven anything yet, oldest first.
+        self._opening: dict[asyncio.Task[None], None] = {}
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
@@ -86,10 +88,11 @@ class EncryptedPort:
         for listening in self._listening:
             listening.close()
 
-    def _start(self, work: Coroutine[Any, Any, None], name: str) -> None:
+    def _start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=f"rooms-port-{name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -100,12 +103,20 @@ class EncryptedPort:
                 log.warning("room_links_not_accepted", error_class=type(error).__name__)
                 await asyncio.sleep(_ACCEPT_AGAIN_S)
                 continue
-            if self._opening >= MOST_OPENING:
-                connection.close()
+            if len(self._opening) >= MOST_OPENING:
+                oldest = next(iter(self._opening))
+                del self._opening[oldest]
+                oldest.cancel()
                 self._on_refused("crowded")
-                continue
-            self._opening += 1
-            self._start(self._open(connection), "open")
+            opening = self._start(self._open(connection), "open")
+            self._opening[opening] = None
+            # Also one that was closed before it began.
+            opening.add_done_callback(lambda task, connection=connection: self._opened(task, connection))
+
+    def _opened(self, task: asyncio.Task[None], connection: socket.socket) -> None:
+        self._opening.pop(task, None)
+        if task.cancelled():
+            connection.close()
 
     async def _open(self, connection: socket.socket) -> None:
         """Let a connection through, or close it."""
@@ -114,14 +125,12 @@ class EncryptedPort:
             if first == _TLS_BYTE:
                 await self._let_through(connection, ssl=self._tls, ssl_handshake_timeout=OPEN_WITHIN_S)
             elif first:
-                await self._let_through(connection)
+                await self._tell_plainly(connection)
             else:
                 # Something looked whether the port is open.
                 connection.close()
         except (OSError, TimeoutError):
             self._on_refused("token")
-        finally:
-            self._opening -= 1
 
     async def _first_byte_of(self, connection: socket.socket) -> bytes:
         try:
@@ -131,9 +140,21 @@ class EncryptedPort:
             connection.close()
             raise
 
-    async def _let_through(self, connection: socket.socket, **tls: Any) -> None:
+    async def _tell_plainly(self, connection: socket.socket) -> None:
+        """Let who came without TLS be told why it is refused. It proves nothing, so it counts as before, and not for
+        long.
+        """
+        transport = await self._let_through(connection)
+        try:
+            await asyncio.sleep(OPEN_WITHIN_S)
+        finally:
+            transport.abort()
+
+    async def _let_through(self, connection: socket.socket, **tls: Any) -> asyncio.Transport:
         """Give a connection to the server. asyncio closes it if the handshake fails."""
-        await asyncio.get_running_loop().connect_accepted_socket(self._serve, connection, **tls)
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.connect_accepted_socket(self._serve, connection, **tls)
+        return transport
 
 
 async def _first_byte(connection: socket.socket) -> bytes:

@@ -165,7 +165,9 @@ class RemoteRoomListener:
         if self._opening + len(self._links) >= MOST_LINKS:
             self._count("crowded")
             raise web.HTTPServiceUnavailable
-        socket = web.WebSocketResponse(heartbeat=self._heartbeat_s, max_msg_size=MOST_BYTES, compress=False)
+        # Nobody without the token makes this process keep anything large.
+        most_bytes = MOST_WORD_BYTES if self._is_plain(request) else MOST_BYTES
+        socket = web.WebSocketResponse(heartbeat=self._heartbeat_s, max_msg_size=most_bytes, compress=False)
         self._opening += 1
         try:
             await socket.prepare(request)
