@@ -43,6 +43,8 @@ JOIN_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 35.0
 # How long a room that was cut off may take to close its connection.
 CUT_OFF_S = 5.0
+# Asking Discord to take the bot out of a channel is one message.
+LEFT_BEHIND_S = 5.0
 
 DRAINING = HealthFault(FaultKind.DRAINING, "I am ending: what was said last is being stored, and I leave my rooms.")
 RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is being opened again; the log says why.")
@@ -347,15 +349,26 @@ class RoomSupervisor:
         finally:
             for telling in entry.telling:
                 telling.cancel()
-            if self._left_behind is not None:
+            try:
+                await self._leave_behind(guild_id)
+            finally:
+                if self._entries.get(guild_id) is entry:
+                    del self._entries[guild_id]
+                if not started.done():
+                    started.set_exception(SetupError(Text("The room closed before it was open. Try /join again.")))
+                if started.done() and not started.cancelled():
+                    # Nobody may be waiting; mark the error as retrieved, since it is logged already.
+                    started.exception()
+
+    async def _leave_behind(self, guild_id: int) -> None:
+        """Take the bot out of a channel that its room could not leave. Whatever fails, the room is over."""
+        if self._left_behind is None:
+            return
+        try:
+            async with asyncio.timeout(LEFT_BEHIND_S):
                 await self._left_behind(guild_id)
-            if self._entries.get(guild_id) is entry:
-                del self._entries[guild_id]
-            if not started.done():
-                started.set_exception(SetupError(Text("The room closed before it was open. Try /join again.")))
-            if started.done() and not started.cancelled():
-                # Nobody may be waiting; mark the error as retrieved, since it is logged already.
-                started.exception()
+        except Exception:
+            log.exception("bot_left_in_channel", guild_id=guild_id, remedy="use /join and /leave on that server")
 
     async def _run_once(self, entry: _Entry, started: asyncio.Future[None]) -> Exception | None:
         """Run the room once. Return the error it crashed with, or None when it ended in order."""

@@ -110,6 +110,28 @@ async def test_a_room_is_joined_asked_and_left() -> None:
     assert [room.end.result() for room in house.rooms] == ["left", "stopped"]
 
 
+@pytest.mark.parametrize("hangs", [True, False])
+@pytest.mark.asyncio
+async def test_a_room_is_over_though_discord_could_not_be_told(monkeypatch: pytest.MonkeyPatch, *, hangs: bool) -> None:
+    """The bot may be left in the channel, which the log says; it can be called and sent away as before."""
+    monkeypatch.setattr(supervisor, "LEFT_BEHIND_S", 0.0)
+    house, place = House(), FakePlace()
+
+    async def left_behind(_: int) -> None:
+        if hangs:
+            await asyncio.Event().wait()
+        raise RuntimeError
+
+    async with RoomSupervisor(house._make, clock=house.clock, left_behind=left_behind) as rooms:
+        await rooms.join(place)
+        with capture_logs() as logs:
+            assert await rooms.leave(place.guild_id)
+        assert [each["event"] for each in logs if each["log_level"] == "error"] == ["bot_left_in_channel"]
+        assert rooms.room_count == 0
+        await rooms.join(place)
+        assert rooms.place_of(place.guild_id) is place
+
+
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("commands", "comes"),
