@@ -220,8 +220,10 @@ class RemoteMainGateway:
             attached = await self._attached(AttachVoice(self._claim, self._run, self._seen, known))
         except LinkError as error:
             log.warning("voice_not_attached_again", guild_id=self._guild_id, problem=error)
-            self._is_lost = True
+            # A link that is lost again says nothing about the connection: the next one attaches it.
+            self._is_lost = self._link.is_open
             return
+        self._is_lost = False
         if attached.run != self._run and (state := self._known.get("state")) is not None:
             self._start(self._renew(state.data.get("session_id")), "voice-renew")
         self._run, self._seen = attached.run, self._seen if attached.run == self._run else 0

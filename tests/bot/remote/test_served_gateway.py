@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -217,6 +218,29 @@ async def test_a_room_that_cannot_attach_again_makes_its_connection_anew() -> No
         with pytest.raises(LinkError, match="Another process of this bot") as refused:
             await here.gateway.attach(here.connection)
         assert in_language(sentence_of(refused.value), "de").startswith("Ein anderer Prozess")
+
+
+@pytest.mark.asyncio
+async def test_a_link_that_is_lost_again_at_once_does_not_end_the_connection() -> None:
+    """It was lost before the room was attached again; with the next one it is."""
+    process = Process()
+    async with room(process, claim=1) as here:
+        await joined(process, here)
+        served = process.places._gateways.of(10)
+        attach, dropped = served._attach, asyncio.Event()
+
+        async def lost(link: MessageLink, *_: object) -> Any:
+            link.close()
+            dropped.set()
+            await asyncio.Event().wait()
+
+        served._attach = lost  # type: ignore[assignment]
+        here.ends.gateway.close()
+        await dropped.wait()
+        served._attach = attach  # type: ignore[method-assign]
+        await until(lambda: here.gateway.attached)
+        assert not here.gateway.forgotten
+        assert process.discord.asked == [20]
 
 
 @pytest.mark.asyncio
