@@ -86,7 +86,7 @@ class Adoptions:
         self._look: Callable[[RoomIdentity], Awaitable[ServerNow]] | None = None
         self._start: Callable[[AdoptedRoom], Awaitable[None]] | None = None
         self._is_over = False
-        # The servers whose rooms were told to ask again, and those that were taken back or refused.
+        # The servers whose rooms have come, and those whose rooms were taken back or refused.
         self._asked: set[int] = set()
         self._answered: set[int] = set()
         self._starting: dict[int, asyncio.Task[None]] = {}
@@ -123,14 +123,17 @@ class Adoptions:
         """
         if self._is_over:
             raise SetupError(NOT_OURS)
+        self._asked.add(room.guild_id)
         if self._look is None:
-            self._asked.add(room.guild_id)
             raise NotYetError(NOT_YET)
         return self._admitted(room, link)
 
     async def _admitted(self, room: RoomIdentity, link: MessageLink) -> None:
         assert self._look is not None, "begun"
         now = await self._look(room)
+        if self._is_over:
+            # It took so long that the room is being opened anew.
+            raise SetupError(NOT_OURS)
         why = "has_room" if room.guild_id in self._starting else refusal(room, now, opened_by=self._opened_by)
         if why is not None:
             self._answered.add(room.guild_id)

@@ -52,6 +52,9 @@ class Start:
         self.clock = FakeClock()
         self.adoptions = Adoptions("mark", self.clock)
         self.now = NOW
+        # Cleared: the database takes its time.
+        self.known = asyncio.Event()
+        self.known.set()
         self.started: list[int] = []
         self.error: Exception | None = None
 
@@ -64,6 +67,7 @@ class Start:
         self.adoptions.begin(self._look, self._start)
 
     async def _look(self, _: RoomIdentity) -> ServerNow:
+        await self.known.wait()
         return self.now
 
     async def _start(self, adopted: AdoptedRoom) -> None:
@@ -123,6 +127,24 @@ async def test_a_room_that_was_told_to_ask_again_is_waited_for() -> None:
     start.clock.advance(ASK_AGAIN_WITHIN_S / 2)
     await waiting
     assert start.started == [10]
+
+
+@pytest.mark.asyncio
+async def test_a_room_is_waited_for_while_it_is_looked_up_and_refused_if_that_takes_too_long() -> None:
+    """Nobody takes it back while another process opens its session."""
+    start = Start()
+    start.clock.advance(COME_WITHIN_S)
+    start.known.clear()
+    start.begin()
+    coming = asyncio.ensure_future(start.come(10))
+    done, waiting = await start.finished()
+    assert not done
+    start.clock.advance(ASK_AGAIN_WITHIN_S)
+    await waiting
+    start.known.set()
+    with pytest.raises(SetupError, match="not started by this bot"):
+        await coming
+    assert start.started == []
 
 
 @pytest.mark.asyncio
