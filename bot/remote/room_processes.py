@@ -130,10 +130,12 @@ class RoomProcesses:
                 process: LinkedChild | DistantProcess = self._distant_process(adopted.room)
             else:
                 process = self._chosen(guild_id) or await self._pool.start()
-            process.seats.rooms += 1
+            process.seats.reserve()
         try:
-            await process.loaded(START_WITHIN_S)
-            link = await process.seats.take() if adopted is None else process.seats.taken_back(adopted.link)
+            if adopted is None:
+                link = await process.seats.take(process.loaded(START_WITHIN_S))
+            else:
+                link = process.seats.taken_back(adopted.link)
             seat = RoomSeat(process, link, guild_id)
             try:
                 yield seat

@@ -18,6 +18,8 @@ from bot.remote.room_child import END_WITHIN_S, NOT_STARTED
 from bot.remote.room_messages import NoMoreRooms
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from bot.remote.link import MessageLink
     from bot.texts.text import Text
 
@@ -31,13 +33,13 @@ class Seats:
     """The seats of one process."""
 
     def __init__(self) -> None:
-        # How many rooms the process has, or will have once it is loaded.
+        # How many rooms the process has, or will have once it is loaded. See `reserve`.
         self.rooms = 0
         # Of the rooms that were given up here, which may still end: their next process is another one.
         self.given_up: set[int] = set()
         self._waiting: list[MessageLink] = []
         self._open: set[MessageLink] = set()
-        # Rooms that wait for a link.
+        # Rooms that have chosen the process and have no link yet.
         self._wanted = 0
         self._came = asyncio.Event()
 
@@ -58,8 +60,14 @@ class Seats:
         link.on_closed(lambda: self._remove(link))
         self._came.set()
 
+    def reserve(self) -> None:
+        """Count a room, before it has its link by `take` or `taken_back`: no other one gets its seat meanwhile."""
+        self.rooms += 1
+        self._wanted += 1
+
     def taken_back(self, link: MessageLink) -> MessageLink:
         """Take a link that has its room already, and return it."""
+        self._wanted -= 1
         self._open.add(link)
         link.on_closed(lambda: self._remove(link))
         return link
@@ -69,10 +77,12 @@ class Seats:
         if link in self._waiting:
             self._waiting.remove(link)
 
-    async def take(self) -> MessageLink:
-        """Return a link for a room. Raises `SetupError` if none comes."""
-        self._wanted += 1
+    async def take(self, loaded: Awaitable[None]) -> MessageLink:
+        """Return a link for a room, once the process is `loaded`. Raises `SetupError` if none comes, and what that
+        raises.
+        """
         try:
+            await loaded
             async with asyncio.timeout(SEAT_WITHIN_S):
                 while not self._waiting:
                     self._came.clear()

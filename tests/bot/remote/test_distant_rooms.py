@@ -93,6 +93,29 @@ async def test_a_process_that_is_loaded_elsewhere_comes_before_one_that_loads_he
 
 
 @pytest.mark.asyncio
+async def test_a_process_that_is_loaded_for_a_room_is_given_to_no_other_one() -> None:
+    """The link has come, and the room that waits for it has not been told yet."""
+    async with opened() as house, AsyncExitStack() as rooms:
+        await until(lambda: house.processes._pool.spare)
+        first = asyncio.create_task(rooms.enter_async_context(house.processes.taken(1)))
+        spare = house.processes._pool.spare
+        await until(lambda: house.processes._pool.spare is None)
+        assert spare is not None
+        others: list[object] = []
+        on_loaded = spare.on_loaded
+
+        def loaded() -> None:
+            on_loaded()
+            others.append(house.processes._chosen(2))
+
+        spare.on_loaded = loaded  # type: ignore[method-assign]
+        await house.load(0)
+        await until(lambda: others)
+        assert others == [None]
+        await (await first).give_up()
+
+
+@pytest.mark.asyncio
 async def test_an_offer_that_is_gone_is_not_given_to_a_room() -> None:
     """The room gets a process of this machine instead."""
     async with opened() as house:
