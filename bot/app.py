@@ -52,7 +52,7 @@ from bot.shards import ONLY_SHARD
 from bot.store.restore import remove_leftovers
 from bot.texts.text import Text, sentence_of
 from bot.wiring.dashboard import history_for, open_dashboard
-from bot.wiring.forgetting import ForgettingRooms
+from bot.wiring.forgetting import ForgettingRooms, PersonFactsEverywhere
 from bot.wiring.monitoring import open_monitoring
 from bot.wiring.process_parts import ProcessParts, open_stores
 from bot.wiring.recipients import recipients
@@ -235,7 +235,7 @@ async def running_bot(
 
         commands: list[AddCommands] = [
             _rolling_context(settings, stores.guilds),
-            partial(add_memory_commands, people=stores.people),
+            partial(add_memory_commands, people=PersonFactsEverywhere(stores.people, stores.upkeeps)),
             _privacy(
                 settings,
                 stores,

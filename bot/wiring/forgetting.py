@@ -1,17 +1,40 @@
-"""Lets the open rooms of the process drop what they still hold of a person who is forgotten."""
+"""Lets the open rooms drop what they still hold of a person who is forgotten, in this process and in others."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
     from weakref import WeakSet
 
+    from bot.memory.people import PeopleBook
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.guild_participation import GuildParticipations
     from bot.server_settings import ServerSettingsBook
+    from compaction.memory.people import PersonFact
     from compaction.model import SessionId
+
+
+class PersonFactsEverywhere:
+    """Implements `bot.discord.commands.memory.PersonFacts`. Rooms in other processes have books of their own, from
+    which the facts that somebody deletes have to go too. `upkeeps`: those of the open rooms.
+    """
+
+    def __init__(self, people: PeopleBook, upkeeps: WeakSet[MemoryUpkeep]) -> None:
+        self._people = people
+        self._upkeeps = upkeeps
+
+    async def facts_about(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
+        """See `PersonFacts.facts_about`."""
+        return await self._people.facts_about(guild_id, person_id)
+
+    async def forget(self, guild_id: int | None, person_id: str) -> int:
+        """See `PersonFacts.forget`. Returns once no open room uses them any more."""
+        count = await self._people.forget(guild_id, person_id)
+        await asyncio.gather(*(upkeep.refresh() for upkeep in list(self._upkeeps)))
+        return count
 
 
 class ForgettingRooms:
@@ -42,7 +65,6 @@ class ForgettingRooms:
     async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
         """See `OpenRooms.after_forgetting`. Raises `StoreError`."""
         await self._servers.take_over()
-        for upkeep in list(self._upkeeps):
-            await upkeep.refresh()
+        await asyncio.gather(*(upkeep.refresh() for upkeep in list(self._upkeeps)))
         await self._participation.on_forgotten(sessions)
         self._on_forgotten()
