@@ -31,10 +31,10 @@ log = structlog.get_logger()
 OTHER_CONSENT = Text("Whether people are asked before they are heard was changed while the bot was away.")
 
 
-async def taken_back(
+async def take_over_report(
     report: RoomReport, place: Place, guild: GuildParticipation, participation: GuildParticipations, clock: Clock
-) -> TakeOver:
-    """Take over what only the room knows, and return what the room has to take over.
+) -> None:
+    """Take over what only the room knows.
 
     Raises `SetupError` if the room has to begin anew: whether people are asked is settled when a session begins.
     """
@@ -51,7 +51,13 @@ async def taken_back(
         except StoreError as error:
             # It is in effect; a restart may forget it.
             log.warning("silence_not_stored", guild_id=place.guild_id, problem=error)
-    return TakeOver(told_participation(guild), opted_out=tuple(sorted(guild.opted_out - known.opted_out)))
+
+
+def changes_since(report: RoomReport, guild: GuildParticipation) -> TakeOver:
+    """Return what the room has to take over. Send it at once: what a command changes next is told after it."""
+    return TakeOver(
+        told_participation(guild), opted_out=tuple(sorted(guild.opted_out - report.participation.opted_out))
+    )
 
 
 def moves_between(before: Sequence[Person], after: Sequence[Person]) -> list[MembershipChange]:

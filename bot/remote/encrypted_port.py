@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import structlog
@@ -111,9 +112,9 @@ class EncryptedPort:
             opening = self._start(self._open(connection), "open")
             self._opening[opening] = None
             # Also one that was closed before it began.
-            opening.add_done_callback(lambda task, connection=connection: self._opened(task, connection))
+            opening.add_done_callback(partial(self._opened, connection))
 
-    def _opened(self, task: asyncio.Task[None], connection: socket.socket) -> None:
+    def _opened(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
         self._opening.pop(task, None)
         if task.cancelled():
             connection.close()

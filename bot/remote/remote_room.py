@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -16,7 +16,7 @@ import structlog
 from bot import events
 from bot.errors import BotError
 from bot.health import HealthFault
-from bot.remote.adopted_room import moves_between, taken_back
+from bot.remote.adopted_room import changes_since, moves_between, take_over_report
 from bot.remote.event_messages import event_in
 from bot.remote.messages import MalformedError
 from bot.remote.placement import THIS_MACHINE
@@ -131,9 +131,10 @@ class RemoteRoom:
         self._seat: RoomSeat | None = None
         self._over: asyncio.Future[RoomOver] = asyncio.get_running_loop().create_future()
         self._close_reason: str | None = None
-        # Before the process runs the room.
+        # Before the process takes them.
         self._early: list[MembershipChange] = []
-        self._runs = False
+        # Whether it takes these, and what commands change.
+        self._takes_moves = self._runs = False
         self._guild: GuildParticipation | None = None
         self._session_id: SessionId | None = None
         self._look: RoomLook | None = None
@@ -211,14 +212,20 @@ class RemoteRoom:
         """
         try:
             report = await seat.link.ask(ReportRoom(), within_s=OPEN_WITHIN_S)
-            changes = await taken_back(report, self._place, guild, self._parts.participation, self._parts.clock)
+            # The room hears people, so from now on a command is answered when the room has confirmed.
+            self._known_to_commands(guild, report.session_id)
+            self._runs = True
+            await take_over_report(report, self._place, guild, self._parts.participation, self._parts.clock)
             self._watch()
             await self._tell_all(seat)
-            await seat.link.ask(changes, within_s=CONFIRM_WITHIN_S)
+            await seat.link.ask(changes_since(report, guild), within_s=CONFIRM_WITHIN_S)
             await seat.link.ask(ReadMemoryAgain(), within_s=READ_AGAIN_WITHIN_S)
         except BotError as error:
             # It is made stale, and begins anew.
             raise ProcessLostError(NOT_TAKEN_BACK.fill(why=sentence_of(error))) from error
+        # Whoever has moved since the link was lost, until now.
+        self._early.clear()
+        self._takes_moves = True
         for change in moves_between(report.members, self._place.members()):
             self.on_membership(change)
         self._on_begun(SessionBegun(report.session_id, report.listens_only))
@@ -237,9 +244,11 @@ class RemoteRoom:
         self._runs = True
         self._on_servers(guild_id, parts.servers.of(guild_id))
         self._on_choice(guild_id, await parts.choices.choice(guild_id))
-        for change in self._early:
-            self.on_membership(change)
-        self._early.clear()
+        if self._adopted is None:
+            self._takes_moves = True
+            for change in self._early:
+                self.on_membership(change)
+            self._early.clear()
         if self._close_reason is not None:
             seat.link.tell(CloseRoom(self._close_reason))
 
@@ -260,8 +269,14 @@ class RemoteRoom:
             raise HandedOverError(ENDED)
         return over.reason
 
+    def _known_to_commands(self, guild: GuildParticipation, session_id: str) -> None:
+        participation = guild.room = self._participation
+        assert participation is not None, "the room has its seat"
+        participation.session_id = session_id
+        self._parts.upkeeps.add(participation)
+
     def _forget(self, guild: GuildParticipation) -> None:
-        self._runs = False
+        self._runs = self._takes_moves = False
         self._ended.set()
         if guild.room is self._participation:
             guild.room = None
@@ -276,7 +291,7 @@ class RemoteRoom:
             self._seat.link.tell(CloseRoom(reason))
 
     def on_membership(self, change: MembershipChange) -> None:
-        if not self._runs or self._seat is None:
+        if not self._takes_moves or self._seat is None:
             self._early.append(change)
             return
         self._seat.link.tell(MemberMoved(change))
@@ -325,11 +340,9 @@ class RemoteRoom:
         assert guild is not None, "the room was opened"
         assert participation is not None, "the room was opened"
         session_id = self._session_id = SessionId(told.session_id)
-        participation.session_id = session_id
         guild.begin_session(session_id, asks=guild.asks, listens_only=told.listens_only)
-        guild.room = participation
+        self._known_to_commands(guild, session_id)
         parts.in_use.add(session_id)
-        parts.upkeeps.add(participation)
         self._memory.withheld = guild.opted_out_ids
         self._observers.append(self._shown.enter_context(parts.measure()))
         show = parts.show_live(session_id, self._place, self._memory, guild)
@@ -373,7 +386,15 @@ class RemoteRoom:
     async def _store_silence(self, told: StoreSilence) -> None:
         assert self._guild is not None, "the room was opened"
         self._guild.silence = told.silence
+        # What a command changed meanwhile was told with the silence of before.
+        if self._participation is not None:
+            await self._participation.confirm()
         await self._parts.participation.store_silence(self._guild, by=told.by)
 
     async def _change_servers(self, told: ChangeServers) -> None:
-        await self._parts.servers.change(self._place.guild_id, from_json(told.servers), by=None)
+        servers, guild_id = self._parts.servers, self._place.guild_id
+        # All else may have been changed by a manager meanwhile.
+        changed = replace(servers.of(guild_id), listen_only=from_json(told.servers).listen_only)
+        await servers.change(guild_id, changed, by=None)
+        # After the answer, with which the room lets apply what it has asked for.
+        asyncio.get_running_loop().call_soon(lambda: self._on_servers(guild_id, servers.of(guild_id)))

@@ -267,6 +267,8 @@ class RoomHost:
                 raise SetupError(BROKEN)
             away_since = self._link.away_since
             if away_since is not None and self._clock.monotonic() - away_since >= GATEWAY_AWAY_S:
+                if not self._is_closed and self._place is not None:
+                    self._place.hand_over()
                 running.room.close(HANDED_OVER)
 
     def _tell_look(self, running: _Running) -> None:
@@ -290,7 +292,7 @@ class RoomHost:
         self._asks = told.participation.asks
         stores.opt_outs.told = told.participation.opted_out
         stores.choices.told = told.choice
-        stores.servers.apply(told.guild_id, stores.told_servers.tell(told.guild_id, told.servers))
+        self._apply_servers(told.guild_id, told.servers)
         guild = await self._participation.of_guild(told.guild_id)
         now = self._clock.monotonic()
         guild.costs = CostLedger.aged(guild.costs.ceiling, told.costs, now=now, on_add=self._tell_cost)
@@ -365,8 +367,11 @@ class RoomHost:
         self._stores.choices.told = told.choice
 
     def _on_servers(self, told: ServersChanged) -> None:
-        guild_id = self._running.result().told.guild_id
-        self._stores.servers.apply(guild_id, self._stores.told_servers.tell(guild_id, told.servers))
+        # After what the room has changed itself, if the answer to that has just come.
+        asyncio.get_running_loop().call_soon(self._apply_servers, self._running.result().told.guild_id, told.servers)
+
+    def _apply_servers(self, guild_id: int, servers: str) -> None:
+        self._stores.servers.apply(guild_id, self._stores.told_servers.tell(guild_id, servers))
 
     # -- what the room tells ----------------------------------------------------------------------------------------
 

@@ -208,6 +208,6 @@ class StoreSilence(Request[None]):
 
 @dataclass(frozen=True, slots=True)
 class ChangeServers(Request[None]):
-    """Store the server's settings with what the room has changed in them. `servers`: as in `OpenRoom`."""
+    """Store the server's settings with what a room changes in them: `listen_only`. `servers`: as in `OpenRoom`."""
 
     servers: str

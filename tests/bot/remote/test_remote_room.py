@@ -36,7 +36,7 @@ from bot.remote.room_host import (
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.remote.wire_error import OtherProcessError
 from bot.room.endings import HandedOverError, ProcessLostError
-from bot.server_settings import DEFAULTS, ServerSettingsBook, no_server_settings
+from bot.server_settings import DEFAULTS, ListenOnly, ServerSettingsBook, no_server_settings
 from bot.texts.text import Text, in_language
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import Mode, Seq, SessionId, Turn, TurnKind, TurnPart
@@ -307,11 +307,15 @@ class SimpleUpkeep:
 
     def __init__(self) -> None:
         self.reads = 0
+        # Cleared: the database takes its time.
+        self.answers = asyncio.Event()
+        self.answers.set()
         self.loaded: list[object] = []
 
     async def refresh(self) -> None:
         """Count the call."""
         self.reads += 1
+        await self.answers.wait()
 
     async def load(self, voice: object) -> None:
         """Keep the voice."""
@@ -437,7 +441,7 @@ async def test_what_people_change_reaches_the_room() -> None:
         await house.choices.choose(10, GuildChoice(persona="Speak like a pirate."), by=ADA)
         await house.servers.change(10, replace(DEFAULTS, language="de"), by=ADA)
         life.room.on_membership(MembershipChange(Person(BO, "Bo", is_bot=False), joined=True))
-        await until(lambda: distant.moves)
+        await until(lambda: distant.moves and house.distant_servers.of(10) != DEFAULTS)
         assert distant.moves == [MembershipChange(Person(BO, "Bo", is_bot=False), joined=True)]
         assert house.distant_choices.told.persona == "Speak like a pirate."
         assert house.distant_servers.of(10).language == "de"
@@ -458,8 +462,9 @@ async def test_what_the_room_changes_reaches_everybody_else() -> None:
         assert house.choices.stored[10].silence == Silence(session_id=SESSION)
         distant.guild.costs.add(Cost(1, 20, 3.5), now=house.clock.monotonic())
         await until(lambda: guild.costs.total == Cost(1, 20, 3.5))
-        await house.distant_servers.change(10, replace(DEFAULTS, live_message=False), by=None)
-        assert not house.servers.of(10).live_message
+        listens = ListenOnly(SESSION, "file", 601)
+        await house.distant_servers.change(10, replace(DEFAULTS, listen_only=listens), by=None)
+        assert house.servers.of(10).listen_only == listens
 
 
 @pytest.mark.asyncio
@@ -644,6 +649,98 @@ async def test_what_was_changed_meanwhile_is_in_effect_before_the_room_is_known_
         assert house.upkeep.reads == 2
         await until(lambda: len(distant.moves) == 2)
         assert distant.moves == [MembershipChange(ada, joined=False), MembershipChange(bo, joined=True)]
+
+
+@pytest.mark.asyncio
+async def test_an_opt_out_while_a_room_is_taken_back_is_in_effect_before_it_is_confirmed() -> None:
+    """The room hears people all the while. What is told it of before does not undo the opt-out."""
+    async with away() as life:
+        house, distant = life.house, life.distant
+        assert distant.guild is not None
+        house.upkeep.answers.clear()
+        taking = asyncio.create_task(take_back(life))
+        await until(lambda: house.upkeep.reads)
+        await house.participation.set_opt_out(10, ADA, out=True)
+        assert distant.guild.excludes(ADA)
+        assert distant.calls == {f"out {ADA} True": 1}
+        house.upkeep.answers.set()
+        await taking
+        guild = await house.participation.of_guild(10)
+        assert guild.room is not None
+        await guild.room.confirm()
+        assert distant.guild.excludes(ADA)
+        assert distant.guild.agreed == frozenset({BO})
+
+
+@pytest.mark.asyncio
+async def test_an_opt_out_before_a_room_has_taken_over_what_was_changed_holds() -> None:
+    """The choices of the server are being read at that moment."""
+    async with away() as life:
+        house, distant = life.house, life.distant
+        assert distant.guild is not None
+        reading, read = asyncio.Event(), asyncio.Event()
+        choice = house.choices.choice
+
+        async def slowly(guild_id: int) -> GuildChoice:
+            reading.set()
+            await read.wait()
+            return await choice(guild_id)
+
+        await house.participation.of_guild(10)
+        house.choices.choice = slowly  # type: ignore[method-assign]
+        taking = asyncio.create_task(take_back(life))
+        await reading.wait()
+        await house.participation.set_opt_out(10, ADA, out=True)
+        assert distant.guild.excludes(ADA)
+        read.set()
+        await taking
+        assert distant.guild.excludes(ADA)
+
+
+@pytest.mark.asyncio
+async def test_who_comes_while_a_room_is_taken_back_comes_once() -> None:
+    """Discord tells it, and the channel shows it."""
+    bo = Person(BO, "Bo", is_bot=False)
+    async with away() as life:
+        life.house.upkeep.answers.clear()
+        taking = asyncio.create_task(take_back(life, bo))
+        await until(lambda: life.house.upkeep.reads)
+        life.room.on_membership(MembershipChange(bo, joined=True))
+        life.house.upkeep.answers.set()
+        await taking
+        guild = await life.house.participation.of_guild(10)
+        assert guild.room is not None
+        await guild.room.confirm()
+        assert life.distant.moves == [MembershipChange(bo, joined=True)]
+
+
+@pytest.mark.asyncio
+async def test_a_silence_asked_aloud_and_a_command_at_the_same_moment_both_hold() -> None:
+    """The command's word was on its way with the silence of before."""
+    async with living() as life:
+        house, distant = life.house, life.distant
+        assert distant.guild is not None
+        distant.guild.silence = Silence(session_id=SESSION)
+        told = asyncio.create_task(house.participation.set_opt_out(10, ADA, out=True))
+        stored = asyncio.create_task(house.distant.store_silence(distant.guild, by=BO))
+        await asyncio.gather(told, stored)
+        assert distant.guild.excludes(ADA)
+        assert distant.guild.silence == Silence(session_id=SESSION)
+        assert (await house.participation.of_guild(10)).silence == Silence(session_id=SESSION)
+
+
+@pytest.mark.asyncio
+async def test_what_a_room_stores_does_not_undo_what_a_manager_has_just_changed() -> None:
+    """The room changes what it listens for alone; all else is the manager's, here and there."""
+    async with living() as life:
+        house = life.house
+        listens = ListenOnly(SESSION, "file", 601)
+        mine = replace(house.distant_servers.of(10), listen_only=listens)
+        changed = house.servers.change(10, replace(DEFAULTS, asks=True, language="de"), by=ADA)
+        await asyncio.gather(changed, house.distant_servers.change(10, mine, by=None))
+        both = replace(DEFAULTS, asks=True, language="de", listen_only=listens)
+        assert house.servers.of(10) == both
+        await until(lambda: house.distant_servers.of(10) == both)
 
 
 @pytest.mark.asyncio
