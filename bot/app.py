@@ -62,7 +62,7 @@ from bot.wiring.room_processes import open_room_processes
 from bot.wiring.screens import open_pages, open_screens
 from bot.wiring.services import open_room_models, room_services
 from bot.wiring.speech_models import open_voices
-from voice.transport.metronome import running_metronome
+from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from compaction.model import SessionId
     from voice.endpoint import Endpoint
     from voice.transport.gateway import MainGateway
-    from voice.transport.metronome import Metronome
+    from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
 
@@ -93,14 +93,14 @@ RESTORE_AGAIN = "The memory is as before the restore. Stop the bot and run `room
 
 @dataclass(frozen=True, slots=True)
 class RunningBot:
-    """The bot, connected to Discord. `supervisor` runs its rooms; `metronome` sends their audio.
+    """The bot, connected to Discord. `supervisor` runs its rooms; `paced_sender` sends their audio.
 
     `dashboard_link`: logs one browser in to the dashboard; None: there is none. `web`: its pages.
     """
 
     client: RoomtoneClient
     supervisor: RoomSupervisor
-    metronome: Metronome | None
+    paced_sender: PacedSender | None
     dashboard_link: str | None
     web: WebServer
 
@@ -178,7 +178,7 @@ async def running_bot(
         readable = recollection.readable
         dashboard.history = history_for(settings, stores.database, stores.turns, language.recall)
         metrics.add_queue(lambda: dashboard.live.queue)
-        metronome: Metronome | None = None
+        paced_sender: PacedSender | None = None
         places: ServedPlaces | None = None
         remote: RemoteRooms | None = None
         if rooms is None:
@@ -197,9 +197,9 @@ async def running_bot(
             supervisor = RoomSupervisor(
                 lambda place, listen: Room(place, services, listen), clock=clock, servers=stores.servers
             )
-            metronome = stack.enter_context(running_metronome())
-            if metronome is not None:
-                health.add_check(partial(_metronome_problems, metronome))
+            paced_sender = stack.enter_context(running_paced_sender())
+            if paced_sender is not None:
+                health.add_check(partial(_paced_sender_problems, paced_sender))
         else:
             watch_model(language, health)
 
@@ -261,7 +261,7 @@ async def running_bot(
         ]
         client = await stack.enter_async_context(
             connected(
-                settings.discord, supervisor, commands, metronome, participation, stores.servers, catch_up, shards
+                settings.discord, supervisor, commands, paced_sender, participation, stores.servers, catch_up, shards
             )
         )
         monitoring.checks.gateway = client.shard_losses
@@ -282,7 +282,7 @@ async def running_bot(
             await _rejoin(client, supervisor, stores.sessions, shards)
         stack.enter_context(low_latency_interpreter())
         monitoring.started()
-        yield RunningBot(client, supervisor, metronome, web.login_link if web.is_listening else None, web)
+        yield RunningBot(client, supervisor, paced_sender, web.login_link if web.is_listening else None, web)
 
 
 def _make_private(storage: StorageSettings) -> None:
@@ -365,9 +365,9 @@ def _rolling_context(settings: BotSettings, guilds: GuildStore) -> AddCommands:
     return partial(add_rolling_context, choices=guilds, defaults=defaults)
 
 
-def _metronome_problems(metronome: Metronome) -> list[DegradedPart]:
+def _paced_sender_problems(paced_sender: PacedSender) -> list[DegradedPart]:
     what, instead = Text("The process that sends my voice"), Text("I send it myself, less evenly when I am busy")
-    return [] if metronome.outage is None else [DegradedPart(what, instead, metronome.outage)]
+    return [] if paced_sender.outage is None else [DegradedPart(what, instead, paced_sender.outage)]
 
 
 async def _rejoin(client: RoomtoneClient, supervisor: RoomSupervisor, sessions: Sessions, shards: Shards) -> None:

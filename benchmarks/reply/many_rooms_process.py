@@ -81,7 +81,7 @@ class ManyRoomsBot:
             connected(
                 _pointed(self._parts.discord, discord),
                 self._running.supervisor,
-                metronome=self._running.metronome,
+                paced_sender=self._running.paced_sender,
             )
         )
         await self._join(client, discord)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from voice.transport.audio_events import AudioEvent
     from voice.transport.gateway import MainGateway
     from voice.transport.link import LinkEvent
-    from voice.transport.metronome import Metronome
     from voice.transport.outgoing import FrameSource
+    from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
 
@@ -33,7 +33,7 @@ async def voice_connection(
     *,
     is_excluded: Callable[[int], bool],
     on_change: Callable[[], None],
-    metronome: Metronome | None,
+    paced_sender: PacedSender | None,
     require_e2ee: bool,
 ) -> AsyncIterator[Link]:
     """Join the channel of `gateway` as `bot.channel.port.Place.connect` does. Raises `LinkError`."""
@@ -47,7 +47,7 @@ async def voice_connection(
         sink=sink,
         is_excluded=is_excluded,
         on_event=changed,
-        metronome=metronome,
+        paced_sender=paced_sender,
         require_e2ee=require_e2ee,
     ) as link:
         link.play(source)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from bot.settings import DiscordSettings
     from bot.shards import Shards
     from voice.transport.gateway import MainGateway
-    from voice.transport.metronome import Metronome
+    from voice.transport.paced_sender import PacedSender
 
     AddCommands = Callable[[CheckedCommandTree], None]
 
@@ -77,7 +77,7 @@ class RoomtoneClient(discord.Client):
         settings: DiscordSettings,
         supervisor: VoiceEvents,
         more_commands: Sequence[AddCommands] = (),
-        metronome: Metronome | None = None,
+        paced_sender: PacedSender | None = None,
         consents: Consents | None = None,
         servers: ServerSettingsBook | None = None,
         catch_up: CatchUp | None = None,
@@ -96,7 +96,7 @@ class RoomtoneClient(discord.Client):
         super().__init__(intents=intents, connector=connector(settings), **sharding)
         self._settings = settings
         self._supervisor = supervisor
-        self._metronome = metronome
+        self._paced_sender = paced_sender
         self._consents = consents
         self.servers = servers or no_server_settings()
         self._buttons: dict[str, ConsentButtons] = {}
@@ -234,7 +234,7 @@ class RoomtoneClient(discord.Client):
             return DiscordPlace(
                 self,
                 channel,
-                self._metronome,
+                self._paced_sender,
                 allowed=self._settings.channels,
                 servers=self.servers,
                 buttons=(lambda language: _in(self._buttons, language)) if self._buttons else None,

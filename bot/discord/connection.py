@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from bot.shards import Shards
-    from voice.transport.metronome import Metronome
+    from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
 
@@ -41,7 +41,7 @@ async def connected(
     settings: DiscordSettings,
     supervisor: VoiceEvents,
     more_commands: Sequence[AddCommands] = (),
-    metronome: Metronome | None = None,
+    paced_sender: PacedSender | None = None,
     consents: Consents | None = None,
     servers: ServerSettingsBook | None = None,
     catch_up: CatchUp | None = None,
@@ -49,7 +49,7 @@ async def connected(
 ) -> AsyncIterator[RoomtoneClient]:
     """Connect to Discord and yield the client once its guilds are known.
 
-    `more_commands`: functions that add further commands to the command tree. `metronome` sends the bot's audio.
+    `more_commands`: functions that add further commands to the command tree. `paced_sender` sends the bot's audio.
     `consents` keeps who agreed to be heard, `servers` what each server has chosen.
     `catch_up` tells people who come back what they missed. `shards`: the servers that it is connected for.
 
@@ -61,7 +61,7 @@ async def connected(
         raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
     point_at(settings)
     kind = ShardedRoomtoneClient if shards.is_divided else RoomtoneClient
-    client = kind(settings, supervisor, more_commands, metronome, consents, servers, catch_up, shards=shards)
+    client = kind(settings, supervisor, more_commands, paced_sender, consents, servers, catch_up, shards=shards)
     running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
     try:
         await _until_settled(client, running, CONNECT_TIMEOUT_S + SHARD_TIMEOUT_S * (len(shards.ids) - 1))

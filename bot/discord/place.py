@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
     from voice.transport.discord_gateway import VoiceChannel
-    from voice.transport.metronome import Metronome
     from voice.transport.outgoing import FrameSource
+    from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
 
@@ -61,7 +61,7 @@ class DiscordPlace:
         self,
         client: discord.Client,
         channel: VoiceChannel,
-        metronome: Metronome | None = None,
+        paced_sender: PacedSender | None = None,
         *,
         allowed: Collection[int] = (),
         servers: ServerSettingsBook | None = None,
@@ -69,7 +69,7 @@ class DiscordPlace:
         catch_up_button: Callable[[str], discord.ui.View] | None = None,
         require_e2ee: bool = False,
     ) -> None:
-        """`client`: knows the channel. `metronome`: sends the bot's audio; without it each connection sends its own.
+        """`client`: knows the channel. `paced_sender`: sends the bot's audio; without it each connection sends its own.
         `allowed`: the only channels that `connect` joins, by id; empty: all.
         `servers`: what each server has chosen.
         `buttons`: those below a notice that asks, in a language; `catch_up_button`: the one below the offer to who
@@ -82,7 +82,7 @@ class DiscordPlace:
         self._client = client
         self._last_seen = channel
         self._guild_id = channel.guild.id
-        self._metronome = metronome
+        self._paced_sender = paced_sender
         self._allowed = allowed
         self._mark = ListeningMark()
         # The members present, as Discord last described them, by id.
@@ -308,7 +308,7 @@ class DiscordPlace:
             sink,
             is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),
             on_change=on_change,
-            metronome=self._metronome,
+            paced_sender=self._paced_sender,
             require_e2ee=self._require_e2ee,
         ) as link:
             yield link

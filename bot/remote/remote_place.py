@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from bot.remote.messages import AnswerT, Request
     from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
-    from voice.transport.metronome import Metronome
     from voice.transport.outgoing import FrameSource
+    from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
 
@@ -70,20 +70,20 @@ class _Ask(Protocol):
 class RemotePlace:
     """One voice channel, over a link. Implements `bot.channel.port.Place`. Make it before the link is opened.
 
-    `connector`: makes what connects to voice servers; None: aiohttp's own. `metronome`, `require_e2ee`: as for a place
-    in the same process.
+    `connector`: makes what connects to voice servers; None: aiohttp's own. `paced_sender`, `require_e2ee`: as for a
+    place in the same process.
     """
 
     def __init__(
         self,
         link: GatewayLink,
         *,
-        metronome: Metronome | None = None,
+        paced_sender: PacedSender | None = None,
         connector: Callable[[], aiohttp.BaseConnector | None] = lambda: None,
         require_e2ee: bool = False,
     ) -> None:
         self._link = link
-        self._metronome = metronome
+        self._paced_sender = paced_sender
         self._connector = connector
         self._require_e2ee = require_e2ee
         self._told: PlaceFacts | None = None
@@ -252,7 +252,7 @@ class RemotePlace:
                 # Asked by the connection's thread; `_take` replaces the whole set.
                 is_excluded=lambda user_id: excludes(user_id) or user_id in self._bots,
                 on_change=on_change,
-                metronome=self._metronome,
+                paced_sender=self._paced_sender,
                 require_e2ee=self._require_e2ee,
             )
 

@@ -37,7 +37,7 @@ from bot.wiring.recollection import open_language_models, recollection_of
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_room_models, room_services
 from bot.wiring.speech_models import open_voices
-from voice.transport.metronome import running_metronome
+from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from bot.wiring.services import RoomModels
     from bot.wiring.settings import BotSettings
     from voice.endpoint import Endpoint
-    from voice.transport.metronome import Metronome
+    from voice.transport.paced_sender import PacedSender
 
 NEEDS_SERVER = Text(
     "Rooms in processes of their own need PostgreSQL, because one file of SQLite has one writer. Set "
@@ -114,7 +114,7 @@ async def run_room_process(
             voices=voices,
             servers=servers,
             screens=await open_screens(stack, settings, clock, elsewhere=bool(gateway.machine)),
-            metronome=stack.enter_context(running_metronome()),
+            paced_sender=stack.enter_context(running_paced_sender()),
             in_cluster=pool is not None,
         )
         stack.enter_context(low_latency_interpreter())
@@ -138,7 +138,7 @@ class LoadedParts:
     voices: LoadedVoices
     servers: WeakSet[ServerSettingsBook]
     screens: Screens
-    metronome: Metronome | None
+    paced_sender: PacedSender | None
     in_cluster: bool
 
 
@@ -179,7 +179,7 @@ async def open_seat(parts: ProcessParts, loaded: LoadedParts, gateway: GatewayAd
     )
     place = RemotePlace(
         link,
-        metronome=loaded.metronome,
+        paced_sender=loaded.paced_sender,
         connector=partial(connector, settings.discord),
         require_e2ee=settings.discord.require_e2ee,
     )

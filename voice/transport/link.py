@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from voice.transport.audio_events import AudioEvent
     from voice.transport.counters import PacketCounters
     from voice.transport.gateway import MainGateway
-    from voice.transport.metronome import Metronome
     from voice.transport.outgoing import FrameSource
+    from voice.transport.paced_sender import PacedSender
     from voice.transport.private.client import ReceivingClient
     from voice.transport.watchdog import WatchdogFinding
 
@@ -98,7 +98,7 @@ class VoiceLink:
         sink: Callable[[Sequence[AudioEvent]], None],
         is_excluded: Callable[[int], bool],
         on_event: Callable[[LinkEvent], None],
-        metronome: Metronome | None = None,
+        paced_sender: PacedSender | None = None,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         give_up_after_s: float = GIVE_UP_AFTER_S,
         require_e2ee: bool = False,
@@ -115,7 +115,7 @@ class VoiceLink:
             gateway,
             receiver=self._receiver,
             on_state=self._state_is,
-            metronome=metronome,
+            paced_sender=paced_sender,
             timeout_s=connect_timeout_s,
             require_e2ee=require_e2ee,
         )
@@ -140,7 +140,7 @@ class VoiceLink:
         sink: Callable[[Sequence[AudioEvent]], None],
         is_excluded: Callable[[int], bool],
         on_event: Callable[[LinkEvent], None],
-        metronome: Metronome | None = None,
+        paced_sender: PacedSender | None = None,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         give_up_after_s: float = GIVE_UP_AFTER_S,
         require_e2ee: bool = False,
@@ -149,8 +149,8 @@ class VoiceLink:
 
         `sink` and `on_event` are called on the event loop and must be quick. `is_excluded` returns whether a person's
         packets must never be decrypted (bots, people who opted out). The reader thread calls it for every packet, so a
-        change takes effect at once. `metronome` sends the bot's sound on time; without it the link's own thread does.
-        `require_e2ee`: without end-to-end encryption hear and send nothing, and leave.
+        change takes effect at once. `paced_sender` sends the bot's sound on time; without it the link's own thread
+        does. `require_e2ee`: without end-to-end encryption hear and send nothing, and leave.
 
         Raises `LinkError` (and `OpusMissingError`) with a plain sentence. *Cancellation*: leaves the channel.
         *Ownership*: it owns the voice client, its threads, and one task.
@@ -160,7 +160,7 @@ class VoiceLink:
             sink=sink,
             is_excluded=is_excluded,
             on_event=on_event,
-            metronome=metronome,
+            paced_sender=paced_sender,
             connect_timeout_s=connect_timeout_s,
             give_up_after_s=give_up_after_s,
             require_e2ee=require_e2ee,

@@ -1,9 +1,9 @@
 """The sending thread: it fetches 20 ms frames of the bot's voice, encodes, encrypts and paces them, and announces
 speaking.
 
-It finishes datagrams ahead of time. If the sender holds datagrams until their time (`metronome`), it finishes two, so
-that this process cannot delay them. Otherwise it finishes one, so that only a system call remains. It finishes no more,
-because finished frames cannot be taken back and would still be sent after somebody interrupts.
+It finishes datagrams ahead of time. If the sender holds datagrams until their time (`paced_sender`), it finishes two,
+so that this process cannot delay them. Otherwise it finishes one, so that only a system call remains. It finishes no
+more, because finished frames cannot be taken back and would still be sent after somebody interrupts.
 
 discord.py's player is not used: it ends with its source, cannot be silent in between, and sends a burst after every
 pause. The frames come from voice/speaking.

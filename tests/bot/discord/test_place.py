@@ -36,7 +36,7 @@ class Opened:
 async def test_what_is_said_goes_by_the_process_that_sends(
     monkeypatch: pytest.MonkeyPatch, *, require_e2ee: bool
 ) -> None:
-    """The place opens the voice link with the bot's metronome, with the people who are not to be heard, and with the
+    """The place opens the voice link with the bot's paced sender, with the people who are not to be heard, and with the
     operator's demand for encryption.
     """
     links: list[Opened] = []
@@ -47,13 +47,13 @@ async def test_what_is_said_goes_by_the_process_that_sends(
         yield links[-1]
 
     monkeypatch.setattr("bot.channel.voice_connection.VoiceLink.open", opened)
-    metronome, source = cast("Any", object()), cast("Any", object())
+    paced_sender, source = cast("Any", object()), cast("Any", object())
     channel = a_channel()
     client: Any = SimpleNamespace(get_guild=lambda _: None)
-    place = DiscordPlace(client, channel, metronome, require_e2ee=require_e2ee)
+    place = DiscordPlace(client, channel, paced_sender, require_e2ee=require_e2ee)
     async with place.connect(source, lambda _: None, excludes={7}.__contains__):
         (link,) = links
-    assert link.given["metronome"] is metronome
+    assert link.given["paced_sender"] is paced_sender
     assert link.given["require_e2ee"] is require_e2ee
     assert (link.given["is_excluded"](7), link.given["is_excluded"](8)) == (True, False)
     assert link.played is source

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rehearsal.people.clip import Clip
     from rehearsal.people.person import ScriptedPerson
-    from voice.transport.metronome import Metronome
+    from voice.transport.paced_sender import PacedSender
 
 BOT, ADA, BEN = 1001, 2001, 2002
 CHANNEL, SIDE_ROOM = 600, 602
@@ -95,7 +95,7 @@ async def scene(
     folder: Path,
     *,
     give_up_after_s: float = GIVE_UP_AFTER_S,
-    metronome: Metronome | None = None,
+    paced_sender: PacedSender | None = None,
     require_e2ee: bool = False,
 ) -> AsyncIterator[Scene]:
     """Run a local Discord and a bot that is linked to its channel. Afterwards no client and no voice thread is left."""
@@ -108,7 +108,7 @@ async def scene(
             give_up_after_s=give_up_after_s,
             is_excluded=listener.excluded.__contains__,
             on_event=listener.events.append,
-            metronome=metronome,
+            paced_sender=paced_sender,
             require_e2ee=require_e2ee,
         ) as link:
             yield Scene(local, client, listener, link, clip)

@@ -24,7 +24,7 @@ from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 from voice.transport.connector import NOT_ENCRYPTED
 from voice.transport.keepalive import Keepalive
 from voice.transport.link import Connected, Lost, Recovering
-from voice.transport.metronome import running_metronome
+from voice.transport.paced_sender import running_paced_sender
 from voice.transport.private import connection_state, websocket
 from voice.transport.private.connection_state import ReceivingState
 
@@ -403,10 +403,10 @@ async def test_the_bot_is_heard_and_stops(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_bot_is_heard_through_the_metronome_on_each_connection(tmp_path: Path) -> None:
-    """Speech that the metronome process sends is heard at an even pace, also over the socket of a new connection."""
-    with running_metronome() as metronome:
-        async with scene(tmp_path, metronome=metronome) as room, scripted_member(room.local, ADA) as ada:
+async def test_the_bot_is_heard_through_the_paced_sender_on_each_connection(tmp_path: Path) -> None:
+    """Speech that the paced sender sends is heard at an even pace, also over the socket of a new connection."""
+    with running_paced_sender() as paced_sender:
+        async with scene(tmp_path, paced_sender=paced_sender) as room, scripted_member(room.local, ADA) as ada:
             arrivals: list[PacketArrival] = []
             room.local.watch_arrivals(arrivals.append)
             for endpoint in (1, 2):
@@ -423,28 +423,28 @@ async def test_the_bot_is_heard_through_the_metronome_on_each_connection(tmp_pat
                 if endpoint == 1:
                     await room.local.fault("migrate", user_id=BOT)
                     await until(lambda: room.listener.kinds().count(Connected) == 2, "the migration")
-        assert metronome is not None
-        assert metronome.alive
+        assert paced_sender is not None
+        assert paced_sender.alive
 
 
 @pytest.mark.asyncio
-async def test_the_bot_is_heard_on_when_the_metronome_ends_in_mid_sentence(tmp_path: Path) -> None:
-    """If the metronome process dies in mid-sentence, only the 40 ms that it held and frames on their way are lost. A
-    new process continues.
+async def test_the_bot_is_heard_on_when_the_paced_sender_ends_in_mid_sentence(tmp_path: Path) -> None:
+    """If the paced sender's process dies in mid-sentence, only the 40 ms that it held and frames on their way are lost.
+    A new process continues.
     """
-    with running_metronome() as metronome:
-        assert metronome is not None
-        async with scene(tmp_path, metronome=metronome) as room, scripted_member(room.local, ADA) as ada:
+    with running_paced_sender() as paced_sender:
+        assert paced_sender is not None
+        async with scene(tmp_path, paced_sender=paced_sender) as room, scripted_member(room.local, ADA) as ada:
             arrivals: list[PacketArrival] = []
             room.local.watch_arrivals(arrivals.append)
             await ada.meet(BOT)
             await room.can_speak()
-            worker = metronome._worker
+            worker = paced_sender._worker
             assert worker is not None
             room.link.play(Tone(60))
             await until(lambda: len(arrivals) > 15, "the voice")
             worker.process.kill()
-            await until(lambda: metronome.alive and metronome._worker is not worker, "the next one")
+            await until(lambda: paced_sender.alive and paced_sender._worker is not worker, "the next one")
             await ada.wait_for_quiet(BOT, quiet_s=0.4, timeout_s=10.0)
             # The tone has sixty frames, and five silence frames follow.
             assert 65 - 4 <= len(arrivals) <= 65

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from voice.transport.gateway import MainGateway
-    from voice.transport.metronome import Metronome, MetronomeLine
+    from voice.transport.paced_sender import PacedLine, PacedSender
     from voice.transport.packet_receiver import PacketReceiver
 
 _log = structlog.get_logger()
@@ -37,19 +37,19 @@ class ReceivingClient(discord.VoiceClient):
         *,
         receiver: PacketReceiver,
         on_state: Callable[[bool], None],
-        metronome: Metronome | None = None,
+        paced_sender: PacedSender | None = None,
         require_e2ee: bool = False,
     ) -> None:
         """`gateway` asks Discord to let the bot in and out. `receiver` gets every datagram and the voice server's
-        messages about people; `metronome` sends our datagrams.
+        messages about people; `paced_sender` sends our datagrams.
 
         `require_e2ee`: as in `ReceivingState`.
         """
         self._require_e2ee = require_e2ee
         self._receiver = receiver
         self._on_state = on_state
-        self._metronome = metronome
-        self._line: MetronomeLine | None = None
+        self._paced_sender = paced_sender
+        self._line: PacedLine | None = None
         self._gateway = gateway
         # Whether it has asked to come in, so that it has to ask to leave.
         self._asked = False
@@ -94,19 +94,19 @@ class ReceivingClient(discord.VoiceClient):
 
     @property
     def keeps_time(self) -> bool:
-        return self._metronome is not None and self._metronome.alive
+        return self._paced_sender is not None and self._paced_sender.alive
 
     def send(self, datagram: bytes, *, at: float) -> None:
         """See `PacketSender.send`. A datagram that the network refuses is lost."""
         sock = self._connection.socket
         if sock is MISSING or sock.fileno() < 0:
             return
-        if self._metronome is not None and self._metronome.alive:
+        if self._paced_sender is not None and self._paced_sender.alive:
             line = self._line
             if line is None or line.sock is not sock:
                 # Each connection has its own socket.
                 self._close_line()
-                line = self._line = self._metronome.line(sock)
+                line = self._line = self._paced_sender.line(sock)
             line.send(datagram, at=at)
             return
         try:

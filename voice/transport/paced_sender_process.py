@@ -1,4 +1,4 @@
-"""The process of `metronome`: holds finished datagrams and sends each at its time.
+"""The process of `paced_sender`: holds finished datagrams and sends each at its time.
 
 Run as a file. It imports few modules and none of Roomtone's, so it takes 8 MB and starts quickly. It has its own
 interpreter, so a busy bot does not delay it.

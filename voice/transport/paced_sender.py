@@ -24,7 +24,7 @@ import structlog
 
 from voice.circuit_breaker import Outage
 from voice.errors import VoiceError
-from voice.transport import metronome_process as process
+from voice.transport import paced_sender_process as process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,8 +68,8 @@ class Worker:
     process: subprocess.Popen[bytes]
 
 
-class Metronome:
-    """The sending process. Created by `running_metronome`. Any thread may call it; only `close` blocks.
+class PacedSender:
+    """The sending process. Created by `running_paced_sender`. Any thread may call it; only `close` blocks.
 
     *Ownership*: it owns a thread that restarts the process; `close` ends both.
     """
@@ -77,12 +77,12 @@ class Metronome:
     def __init__(self, worker: Worker) -> None:
         self._worker: Worker | None = worker
         self._numbers = itertools.count(1)
-        self._lines: dict[int, MetronomeLine] = {}
+        self._lines: dict[int, PacedLine] = {}
         # Held for one message at most, or while all lines are registered with a new process.
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._outage: Outage | None = None
-        self._keeper = threading.Thread(target=self._keep, args=(worker,), name="metronome-keeper", daemon=True)
+        self._keeper = threading.Thread(target=self._keep, args=(worker,), name="paced-sender-keeper", daemon=True)
         self._keeper.start()
 
     @property
@@ -94,15 +94,15 @@ class Metronome:
         """When the process ended and when it will be restarted; None while it runs."""
         return self._outage
 
-    def line(self, sock: socket.socket) -> MetronomeLine:
+    def line(self, sock: socket.socket) -> PacedLine:
         """Register a connected UDP socket; return the line that sends through it."""
-        line = MetronomeLine(self, next(self._numbers), sock)
+        line = PacedLine(self, next(self._numbers), sock)
         with self._lock:
             self._lines[line.number] = line
             self._lend(line)
         return line
 
-    def give_back(self, line: MetronomeLine) -> None:
+    def give_back(self, line: PacedLine) -> None:
         """Unregister `line`; datagrams that wait for it are not sent."""
         with self._lock:
             self._lines.pop(line.number, None)
@@ -127,7 +127,7 @@ class Metronome:
 
     # -- with the lock held ----------------------------------------------------------------------------------
 
-    def _lend(self, line: MetronomeLine) -> None:
+    def _lend(self, line: PacedLine) -> None:
         message = process.HEADER.pack(process.OPEN, line.number, 0.0)
         try:
             if self._worker is not None:
@@ -150,7 +150,7 @@ class Metronome:
         """Kill a process that ended or is stuck. A stuck one would later send seconds of old sound at once."""
         worker, self._worker = self._worker, None
         assert worker is not None, "something was sent to it"
-        _log.error("metronome_lost", error_class=type(error).__name__)
+        _log.error("paced_sender_lost", error_class=type(error).__name__)
         worker.process.kill()
 
     # -- the thread that keeps it ----------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class Metronome:
             with self._lock:
                 if self._worker is worker:
                     self._worker = None
-                    _log.error("metronome_lost", status=worker.process.returncode)
+                    _log.error("paced_sender_lost", status=worker.process.returncode)
             worker.messages.close()
             again = self._start_again(restarts, time.monotonic() - begun)
             if again is None:
@@ -185,7 +185,7 @@ class Metronome:
                 return worker if self._put_in(worker) else None
             lived_s = 0.0
         self._outage = Outage(since, None, VoiceError(GIVEN_UP))
-        _log.error("metronome_given_up", reason="it_ended_too_often")
+        _log.error("paced_sender_given_up", reason="it_ended_too_often")
         return None
 
     def _put_in(self, worker: Worker) -> bool:
@@ -197,42 +197,42 @@ class Metronome:
                 for line in self._lines.values():
                     self._lend(line)
         if wanted:
-            _log.warning("metronome_started_again")
+            _log.warning("paced_sender_started_again")
         else:
             worker.messages.close()
             worker.process.wait()
         return wanted
 
 
-class MetronomeLine:
-    """One room's registered socket. Created by `Metronome.line`; close it together with its connection."""
+class PacedLine:
+    """One room's registered socket. Created by `PacedSender.line`; close it together with its connection."""
 
-    def __init__(self, metronome: Metronome, number: int, sock: socket.socket) -> None:
+    def __init__(self, paced_sender: PacedSender, number: int, sock: socket.socket) -> None:
         self.sock = sock
         self.number = number
-        self._metronome = metronome
+        self._paced_sender = paced_sender
 
     def send(self, datagram: bytes, *, at: float) -> None:
         """Send `datagram` at `at` (monotonic seconds), or now if that time has passed."""
-        self._metronome.send(self.number, at, datagram)
+        self._paced_sender.send(self.number, at, datagram)
 
     def close(self) -> None:
         """Unregister the socket; datagrams that still wait are not sent."""
-        self._metronome.give_back(self)
+        self._paced_sender.give_back(self)
 
 
 @contextmanager
-def running_metronome() -> Iterator[Metronome | None]:
+def running_paced_sender() -> Iterator[PacedSender | None]:
     """Run the process; yield None if the system does not support it or it does not start."""
     worker = _started()
     if worker is None:
         yield None
         return
-    metronome = Metronome(worker)
+    paced_sender = PacedSender(worker)
     try:
-        yield metronome
+        yield paced_sender
     finally:
-        metronome.close()
+        paced_sender.close()
 
 
 def _started() -> Worker | None:
@@ -254,7 +254,7 @@ def _started() -> Worker | None:
             )
         except OSError as error:
             ours.close()
-            _log.warning("metronome_not_started", error_class=type(error).__name__)
+            _log.warning("paced_sender_not_started", error_class=type(error).__name__)
             return None
     ours.setblocking(False)
     return Worker(ours, worker)

@@ -1,4 +1,4 @@
-"""The metronome process sends each datagram at its time over the right socket, and ends with its owner."""
+"""The paced sender's process sends each datagram at its time over the right socket, and ends with its owner."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.transport import metronome_process as process
-from voice.transport.metronome import (
+from voice.transport import paced_sender_process as process
+from voice.transport.paced_sender import (
     FIRST_WAIT_S,
     GIVEN_UP,
     MOST_ENDS_IN_A_ROW,
     STABLE_S,
-    Metronome,
+    PacedSender,
     Restarts,
     Worker,
-    running_metronome,
+    running_paced_sender,
 )
 
 if TYPE_CHECKING:
@@ -48,15 +48,15 @@ def wire() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 @contextmanager
-def metronome() -> Iterator[Metronome]:
-    """Yield a running metronome."""
-    with running_metronome() as running:
+def paced_sender() -> Iterator[PacedSender]:
+    """Yield a running paced sender."""
+    with running_paced_sender() as running:
         assert running is not None
         yield running
 
 
-def killed(running: Metronome) -> Worker:
-    """Kill the process and return once the metronome has noticed that."""
+def killed(running: PacedSender) -> Worker:
+    """Kill the process and return once the paced sender has noticed that."""
     worker = running._worker
     assert worker is not None
     os.kill(worker.process.pid, signal.SIGKILL)
@@ -65,8 +65,8 @@ def killed(running: Metronome) -> Worker:
     return worker
 
 
-def again(running: Metronome) -> None:
-    """Wait until the metronome has a process again."""
+def again(running: PacedSender) -> None:
+    """Wait until the paced sender has a process again."""
     eventually(lambda: running.alive)
 
 
@@ -82,7 +82,7 @@ def eventually(holds: Callable[[], bool]) -> None:
 
 def test_each_leaves_at_its_time_and_over_its_own_line() -> None:
     """Datagrams are sent in the order of their times, none before its time, each over its own line."""
-    with metronome() as running, wire() as (here, there), wire() as (other, elsewhere):
+    with paced_sender() as running, wire() as (here, there), wire() as (other, elsewhere):
         line, second = running.line(here), running.line(other)
         begun = time.monotonic()
         line.send(b"later", at=begun + 0.15)
@@ -99,7 +99,7 @@ def test_it_gets_a_bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process inherits no secret: of our environment it has only what some Pythons need to start."""
     monkeypatch.setenv("DISCORD_TOKEN", "correct-horse-battery")
     monkeypatch.setenv("LD_LIBRARY_PATH", "/nowhere")
-    with metronome() as running:
+    with paced_sender() as running:
         worker = running._worker
         assert worker is not None
         theirs = Path(f"/proc/{worker.process.pid}/environ").read_bytes()
@@ -108,7 +108,7 @@ def test_it_gets_a_bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_line_that_is_closed_sends_no_more() -> None:
     """Closing a line drops the datagrams that still wait in it."""
-    with metronome() as running, wire() as (here, there):
+    with paced_sender() as running, wire() as (here, there):
         line, second = running.line(here), running.line(here)
         second.send(b"awake", at=0.0)
         assert there.recv(100) == b"awake"
@@ -121,7 +121,7 @@ def test_a_line_that_is_closed_sends_no_more() -> None:
 
 def test_a_socket_that_cannot_send_costs_its_own_datagrams_alone() -> None:
     """If nobody listens at a line's address, the system refuses its datagrams, and the other lines go on."""
-    with metronome() as running, wire() as (here, there), wire() as (other, elsewhere):
+    with paced_sender() as running, wire() as (here, there), wire() as (other, elsewhere):
         elsewhere.close()
         line, broken = running.line(here), running.line(other)
         for _ in range(3):
@@ -134,7 +134,7 @@ def test_ended_it_is_started_again_and_knows_its_lines() -> None:
     """Each time the process is killed, a new one starts and sends over the same sockets, also for lines opened
     meanwhile.
     """
-    with metronome() as running, wire() as (here, there), wire() as (other, elsewhere):
+    with paced_sender() as running, wire() as (here, there), wire() as (other, elsewhere):
         line, gone = running.line(here), running.line(other)
         for word in (b"one", b"two"):
             killed(running)
@@ -150,7 +150,7 @@ def test_ended_it_is_started_again_and_knows_its_lines() -> None:
 
 def test_one_that_ends_over_and_over_is_left() -> None:
     """A process that ends again and again is not restarted. The rooms send for themselves, and the outage says why."""
-    with metronome() as running, wire() as (here, _):
+    with paced_sender() as running, wire() as (here, _):
         line = running.line(here)
         # This skips the seconds between the starts.
         running._closing.wait = lambda timeout=None: False  # type: ignore[method-assign]
@@ -168,8 +168,8 @@ def test_one_that_ends_over_and_over_is_left() -> None:
 
 
 def test_it_is_not_started_again_once_it_is_closed() -> None:
-    """A closed metronome does not start a process again, even if it was waiting to do so."""
-    with metronome() as running:
+    """A closed paced sender does not start a process again, even if it was waiting to do so."""
+    with paced_sender() as running:
         worker = killed(running)
         again(running)
         killed(running)
@@ -195,7 +195,7 @@ def test_restarts_are_bounded(lives: list[float]) -> None:
 
 def test_a_socket_that_is_closed_while_it_is_lent_costs_that_line_alone() -> None:
     """If a lent socket is closed, only its line stops. A room's connection may end at any moment."""
-    with metronome() as running, wire() as (here, there), wire() as (other, _):
+    with paced_sender() as running, wire() as (here, there), wire() as (other, _):
         other.close()
         broken = running.line(other)
         broken.send(b"lost", at=0.0)
@@ -206,7 +206,7 @@ def test_a_socket_that_is_closed_while_it_is_lent_costs_that_line_alone() -> Non
 
 def test_one_that_is_stuck_is_given_up() -> None:
     """A process that takes no more messages is killed and replaced, so what it holds is never sent late."""
-    with metronome() as running, wire() as (here, _):
+    with paced_sender() as running, wire() as (here, _):
         line = running.line(here)
         worker = running._worker
         assert worker is not None
@@ -221,8 +221,8 @@ def test_one_that_is_stuck_is_given_up() -> None:
 
 
 def test_it_ends_with_its_owner() -> None:
-    """The process ends when the metronome is closed or the process at the other end is gone."""
-    with metronome() as running:
+    """The process ends when the paced sender is closed or the process at the other end is gone."""
+    with paced_sender() as running:
         worker = running._worker
     assert worker is not None
     assert worker.process.returncode == 0
