@@ -46,7 +46,7 @@ from bot.room.recap_renewal import RecapRenewal
 from bot.room.room import Room
 from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.runtime_tuning import low_latency_interpreter
-from bot.screen.desk import ScreenDesk
+from bot.screen.local_screens import LocalScreens
 from bot.settings import RESUME_WITHIN_S
 from bot.shards import ONLY_SHARD
 from bot.store.restore import remove_leftovers
@@ -167,7 +167,7 @@ async def running_bot(
             stack,
             settings,
             participation,
-            remote_screens if screens is None else ScreenDesk(screens),
+            remote_screens if screens is None else LocalScreens(screens),
             screens or remote_screens,
             dashboard=dashboard,
             probes=monitoring.probes,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from compaction.model import Note, Turn
     from compaction.payload import PayloadPart
     from voice.asr.port import Recognition
-    from voice.asr.second_hearing import Doubt
+    from voice.asr.second_pass import Doubt
     from voice.listening.utterance import Utterance
     from voice.queue_figures import QueueFigures
 

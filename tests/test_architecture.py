@@ -99,7 +99,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("session",),
     ),
     "rehearsal": (
-        ("errors", "own_machine", "words"),
+        ("errors", "foreign_requests", "words"),
         ("discord", "people"),
         ("scenarios", "servers"),
         ("script",),

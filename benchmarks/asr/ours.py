@@ -1,4 +1,4 @@
-"""Our recogniser on one recording: the model, the guards and the second hearing, as a room uses them."""
+"""Our recogniser on one recording: the model, the guards and the second pass, as a room uses them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from voice.asr.guards import judge
-from voice.asr.second_hearing import SECOND_HEARINGS, doubt_about, is_mended
+from voice.asr.second_pass import SECOND_PASSES, doubt_about, is_mended
 from voice.listening.coalesce import is_sound_effect
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class MeasuredText:
 
 @dataclass(slots=True)
 class RoomTranscriber:
-    """Recognises as a room does while nobody else waits. `dropped` and `again` count guards and second hearings."""
+    """Recognises as a room does while nobody else waits. `dropped` and `again` count guards and second passes."""
 
     engine: Engine
     language: str
@@ -53,13 +53,13 @@ class RoomTranscriber:
         return MeasuredText(text, time.process_time() - worked, time.perf_counter() - begun)
 
     def _again(self, pcm: Pcm, first: Recognition, speech_s: float) -> Recognition | None:
-        """Return the better text of a second hearing, or None if there is none."""
+        """Return the better text of a second pass, or None if there is none."""
 
         def fault_of(heard: Recognition) -> GuardReason | None:
             return judge(heard, speech_s=speech_s)
 
         doubt = doubt_about(first, fault_of(first), speech_s=speech_s)
-        for way in () if doubt is None else SECOND_HEARINGS[doubt]:
+        for way in () if doubt is None else SECOND_PASSES[doubt]:
             second = self.engine.recognize(way.sound(pcm), language=self.language, careful=way.careful)
             if doubt is not None and is_mended(first, second, doubt, fault_of(second)):
                 return second

@@ -19,7 +19,7 @@ from bot.monitoring.collectors import HealthCollector, QueueCollector, Recognise
 from bot.monitoring.measured_store import OPERATIONS
 from compaction.model import TurnKind
 from voice.asr.guards import GuardReason
-from voice.asr.second_hearing import Doubt
+from voice.asr.second_pass import Doubt
 from voice.listening.utterance import DropReason
 from voice.transport.counters import PacketCounters
 

@@ -16,7 +16,7 @@ from bot.remote.wire_text import WireText
 from compaction import model
 from compaction.payload import PayloadPart
 from voice.asr.port import Recognition
-from voice.asr.second_hearing import Doubt
+from voice.asr.second_pass import Doubt
 from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures
 

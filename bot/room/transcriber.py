@@ -15,7 +15,7 @@ from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
 from bot.texts.text import sentence_of
 from voice.asr.guards import PreviousUtterance, judge
 from voice.asr.languages import SpeakerLanguages
-from voice.asr.second_hearing import SECOND_HEARINGS, doubt_about, is_mended
+from voice.asr.second_pass import SECOND_PASSES, doubt_about, is_mended
 from voice.errors import RecogniserError, RecogniserOverloadedError
 from voice.listening.coalesce import is_sound_effect
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from voice.asr.guards import GuardReason
     from voice.asr.port import Recognition, Recognizer
-    from voice.asr.second_hearing import SecondHearing
+    from voice.asr.second_pass import SecondPass
     from voice.listening.utterance import Utterance
 
 log = structlog.get_logger()
@@ -89,7 +89,7 @@ class Transcriber:
         if doubt is None or (fault is None and is_sound_effect(first.recognition.text)):
             return first
         kept = first
-        for way in SECOND_HEARINGS[doubt]:
+        for way in SECOND_PASSES[doubt]:
             second = await self._recognise(utterance, is_finished, way)
             if second.recognition is None:
                 continue
@@ -150,7 +150,7 @@ class Transcriber:
         self._last_texts.pop(user_id, None)
 
     async def _recognise(
-        self, utterance: Utterance, is_finished: Callable[[], bool], again: SecondHearing | None = None
+        self, utterance: Utterance, is_finished: Callable[[], bool], again: SecondPass | None = None
     ) -> TranscribedUtterance:
         asked_at = self._clock.monotonic()
         if self._excludes(utterance.user_id):

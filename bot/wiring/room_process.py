@@ -28,7 +28,7 @@ from bot.remote.served_screens import ServedScreens
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.room.room import Room
 from bot.runtime_tuning import low_latency_interpreter
-from bot.screen.desk import ScreenDesk
+from bot.screen.local_screens import LocalScreens
 from bot.server_settings import ServerSettingsBook
 from bot.texts.text import Text
 from bot.wiring.monitoring import PROCESS_TASKS
@@ -189,5 +189,5 @@ async def open_seat(parts: ProcessParts, loaded: LoadedParts, gateway: GatewayAd
         return Room(place, replace(services, sessions=sessions), told.listen)
 
     host.prepare(participation, place, new_room, loaded.voices)
-    async with ServedScreens(ScreenDesk(loaded.screens), loaded.screens, link), link:
+    async with ServedScreens(LocalScreens(loaded.screens), loaded.screens, link), link:
         yield host

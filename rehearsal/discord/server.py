@@ -25,7 +25,7 @@ from rehearsal.discord.interactions import REPLY_TIMEOUT_S, RESPONSE_TIMEOUT_S, 
 from rehearsal.discord.network import NetworkConditions
 from rehearsal.discord.voice_gateway import RESUME_WINDOW_S, VoiceGateway
 from rehearsal.errors import LocalDiscordError, PortUnavailableError
-from rehearsal.own_machine import refuse_foreign_requests
+from rehearsal.foreign_requests import refuse_foreign_requests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

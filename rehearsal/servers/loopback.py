@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from rehearsal.errors import RehearsalError
-from rehearsal.own_machine import refuse_foreign_requests
+from rehearsal.foreign_requests import refuse_foreign_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

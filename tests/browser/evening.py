@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bot.clock import SystemClock
 from bot.llm.settings import LlmSettings
-from bot.screen.desk import ScreenDesk
+from bot.screen.local_screens import LocalScreens
 from bot.screen.readers import open_readers
 from bot.screen.screens import Screens
 from bot.settings import WebSettings
@@ -198,7 +198,7 @@ async def _evening(
 ) -> AsyncIterator[Evening]:
     clock = SystemClock()
     screens = Screens(SETTINGS, readers, clock=clock, bot_name="Roomtone", reading=verbatim("By the bot alone."))
-    watched: WatchedScreens = ScreenDesk(screens)
+    watched: WatchedScreens = LocalScreens(screens)
     host: SharePageHost = screens
     async with AsyncExitStack() as stack:
         if apart:

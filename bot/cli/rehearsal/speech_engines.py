@@ -15,7 +15,7 @@ from rehearsal.runner.local_servers import ServerModels
 from rehearsal.servers.realtime_behaviour import RealtimeEngines
 from voice.asr.guards import judge, letter_count
 from voice.asr.scheduler import QueuedRecognizer
-from voice.asr.second_hearing import PLAIN, Doubt, doubt_about
+from voice.asr.second_pass import PLAIN, Doubt, doubt_about
 from voice.asr.whisper import whisper_on_best_device
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.realtime.port import REALTIME_RATE_HZ

@@ -1,4 +1,4 @@
-"""The benchmark recognises as a room does: guards, and a second hearing of what is doubtful."""
+"""The benchmark recognises as a room does: guards, and a second pass of what is doubtful."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from compaction.model import Seq, Turn, TurnKind
 from tests.fakes.clock import FakeClock
 from voice.asr.port import Recognition
 from voice.asr.scheduler import RecognizerFigures
-from voice.asr.second_hearing import Doubt
+from voice.asr.second_pass import Doubt
 from voice.errors import SynthesisError
 from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.remote.remote_screens import RemoteScreens
 from bot.remote.served_screens import ServedScreens
-from bot.screen.desk import ScreenDesk
+from bot.screen.local_screens import LocalScreens
 from tests.bot.remote.peers import linked
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ async def screens_apart(screens: Screens) -> AsyncIterator[tuple[RemoteScreens, 
         link.on_closed(serving.close)
 
     def be_room(link: GatewayLink) -> None:
-        served.append(ServedScreens(ScreenDesk(screens), screens, link))
+        served.append(ServedScreens(LocalScreens(screens), screens, link))
 
     async with AsyncExitStack() as stack:
         ends = await stack.enter_async_context(linked(gateway=serve, room=be_room, streams=remote.streams))

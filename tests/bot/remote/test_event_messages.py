@@ -16,7 +16,7 @@ from bot.texts.text import Text, in_language
 from compaction.model import Note, NoteId, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
 from voice.asr.port import Recognition
-from voice.asr.second_hearing import Doubt
+from voice.asr.second_pass import Doubt
 from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures
 

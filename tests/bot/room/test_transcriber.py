@@ -7,7 +7,7 @@ import pytest
 from bot import events
 from tests.bot.room.test_hearing import ADA, BO, Bench
 from tests.fakes.brain import until
-from voice.asr.second_hearing import LEADING_SILENCE, Doubt
+from voice.asr.second_pass import LEADING_SILENCE, Doubt
 from voice.errors import RecogniserOverloadedError
 
 
@@ -140,7 +140,7 @@ async def test_an_unsure_text_that_stands_is_not_waited_for() -> None:
 
 @pytest.mark.asyncio
 async def test_a_broken_text_stays_when_the_recogniser_refuses_another() -> None:
-    """If the recogniser refuses the second hearing because others wait, the first text is used."""
+    """If the recogniser refuses the second pass because others wait, the first text is used."""
     bench = Bench("Roomtone, what", RecogniserOverloadedError("Finished speech waits."))
     async with bench.running():
         await bench.say(ADA, seconds=3.0)

@@ -9,7 +9,7 @@ import pytest
 
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.screen.desk import ScreenDesk
+from bot.screen.local_screens import LocalScreens
 from bot.screen.messages import NOT_HERE, ScreenError
 from bot.screen.watch_service import WatchService
 from bot.settings import WebSettings
@@ -34,7 +34,7 @@ async def desk(
         FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
     async with WebServer(settings or WebSettings(port=0), watching.screens) as web:
-        yield WatchService(ScreenDesk(watching.screens), web, participation), participation
+        yield WatchService(LocalScreens(watching.screens), web, participation), participation
 
 
 @pytest.mark.asyncio

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.screen.desk import ScreenDesk
+from bot.screen.local_screens import LocalScreens
 from bot.wiring.screens import open_pages, open_screens
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
@@ -36,7 +36,7 @@ async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService]]:
     )
     async with AsyncExitStack() as stack:
         screens = await open_screens(stack, parts, FakeClock())
-        watching, _ = await open_pages(stack, parts, participation, ScreenDesk(screens), screens)
+        watching, _ = await open_pages(stack, parts, participation, LocalScreens(screens), screens)
         yield screens, watching
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.own_machine import foreign_request
+from rehearsal.foreign_requests import foreign_request
 
 
 @pytest.mark.parametrize(

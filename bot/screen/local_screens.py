@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bot.screen.screens import Screens
 
 
-class ScreenDesk:
+class LocalScreens:
     """Implements `bot.screen.watch_service.WatchedScreens`."""
 
     def __init__(self, screens: Screens) -> None:

@@ -7,14 +7,14 @@ import pytest
 
 from tests.fakes.recognizer import recognition
 from voice.asr.guards import GuardReason
-from voice.asr.second_hearing import LEADING_SILENCE, SECOND_HEARINGS, Doubt, doubt_about, is_mended
+from voice.asr.second_pass import LEADING_SILENCE, SECOND_PASSES, Doubt, doubt_about, is_mended
 
 
 @pytest.mark.parametrize(
     ("text", "logprob", "fault", "speech_s", "doubt"),
     [
         ("We leave at nine tomorrow.", -0.2, None, 2.0, None),
-        # However unsure of it the model is: an answer waits for a second hearing, which gains nothing here.
+        # However unsure of it the model is: an answer waits for a second pass, which gains nothing here.
         ("We leave at nine tomorrow.", -0.99, None, 2.0, None),
         ("Room", -0.1, None, 2.0, Doubt.BROKEN_OFF),
         ("Room", -0.1, None, 0.8, None),
@@ -55,8 +55,8 @@ def test_which_text_is_kept(doubt: Doubt, second: str, logprob: float, fault: Gu
 
 
 def test_the_sound_is_another_one_unless_it_is_heard_carefully() -> None:
-    """A greedy model gives the same text for the same sound, so a second hearing changes the sound or the search."""
+    """A greedy model gives the same text for the same sound, so a second pass changes the sound or the search."""
     pcm = np.ones(800, np.int16)
-    for ways in SECOND_HEARINGS.values():
+    for ways in SECOND_PASSES.values():
         for way in ways:
             assert way.careful or len(way.sound(pcm)) == len(pcm) + len(LEADING_SILENCE)

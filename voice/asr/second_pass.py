@@ -5,7 +5,7 @@ drop, is heard again without the glossary and with half a second of silence befo
 would give the same text: 'Roomtone, who can bring the long ladder?' gave 'Room' with and without a glossary, and the
 whole sentence with the silence. A text that was dropped because the model is not sure of it is heard again carefully:
 the whole window, a wide beam. A text that no guard drops is kept as it is, however unsure the model is: a careful
-hearing made such texts no better, and their answers more than a second later (docs/decisions/0006).
+pass made such texts no better, and their answers more than a second later (docs/decisions/0006).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Doubt(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SecondHearing:
+class SecondPass:
     """How a sound is heard again. `careful`: with more work, and only while nobody waits (`Recognizer.recognize`)."""
 
     careful: bool
@@ -51,11 +51,11 @@ class SecondHearing:
         return np.concatenate([LEADING_SILENCE, pcm]) if self.leading_silence else pcm
 
 
-PLAIN = SecondHearing(careful=False, leading_silence=True, glossary=False)
-_CAREFUL = SecondHearing(careful=True, leading_silence=False, glossary=True)
-_CAREFUL_WITHOUT_GLOSSARY = SecondHearing(careful=True, leading_silence=False, glossary=False)
+PLAIN = SecondPass(careful=False, leading_silence=True, glossary=False)
+_CAREFUL = SecondPass(careful=True, leading_silence=False, glossary=True)
+_CAREFUL_WITHOUT_GLOSSARY = SecondPass(careful=True, leading_silence=False, glossary=False)
 # The ways of each doubt, in order; the first that mends the text ends the search.
-SECOND_HEARINGS = {
+SECOND_PASSES = {
     Doubt.BROKEN_OFF: (PLAIN,),
     Doubt.DROPPED: (PLAIN, _CAREFUL_WITHOUT_GLOSSARY),
     Doubt.UNSURE: (_CAREFUL,),
@@ -66,7 +66,7 @@ _WORTH_ANOTHER = frozenset({GuardReason.REPETITIVE, GuardReason.TOO_SPARSE, Guar
 
 
 def doubt_about(recognition: Recognition, fault: GuardReason | None, *, speech_s: float) -> Doubt | None:
-    """Return why a sound is worth a second hearing, or None. `fault`: what `guards.judge` says of the text."""
+    """Return why a sound is worth a second pass, or None. `fault`: what `guards.judge` says of the text."""
     if fault in _WORTH_ANOTHER:
         return Doubt.DROPPED
     if fault is GuardReason.LOW_CONFIDENCE:
