@@ -7,7 +7,7 @@ added once.
 - Stored: `turns`, `sessions`, `history`, `tiers`, `people`, `prompts`, `guilds` and `servers`. `claims` keeps an older
   room from writing.
 - Search: `indexing` and `vector_store` make things findable, `search` and `vector_search` find them.
-- Removed: `forgetting` what a person said (`speakers` finds them, `remaking` makes anew what was made of it,
+- Removed: `forgetting` what a person said (`speakers` finds them, `rebuilding` makes anew what was made of it,
   `forgotten` keeps it from coming back), `ageing` what is old; `wiping` its last bytes.
-- Whole files: `backup`, `restore` and `carrying_over`; `segment_import`; `write_check`.
+- Whole files: `backup`, `restore` and `restore_merge`; `segment_import`; `write_check`.
 """

@@ -15,7 +15,7 @@ from sqlalchemy import delete, or_, select, update
 
 from bot.store import rows
 from bot.store.history import rerender_summary
-from bot.store.remaking import rebuild_records, store_segments
+from bot.store.rebuilding import rebuild_records, store_segments
 from bot.store.tables import chapters, landings, notes, person_facts, segments, sent_texts, sessions, turns
 from compaction.memory.forgetting import forget_in_segment, remake_paragraph
 from compaction.model import SessionId

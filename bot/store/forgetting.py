@@ -2,7 +2,7 @@
 
 A forgotten turn keeps its number and the words of other people in it. Turns of the bot are removed too if they answer
 the person, name them or say their words again. A forgotten fact leaves a blank in its segment, because other facts
-refer to it by its position. Everything made of forgotten text or after it is made anew (`bot.store.remaking`). Each
+refer to it by its position. Everything made of forgotten text or after it is made anew (`bot.store.rebuilding`). Each
 session is one transaction; an open room then takes over the change. Raises `StoreError`.
 """
 
@@ -20,7 +20,7 @@ from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
 from bot.store.inserts import execute_for_each
 from bot.store.prompts import forget_sent_texts
-from bot.store.remaking import remake_segments
+from bot.store.rebuilding import rebuild_segments
 from bot.store.servers import drop_person, servers_that_name
 from bot.store.speakers import StoredSpeaker, read_speakers
 from bot.store.tables import (
@@ -184,7 +184,7 @@ class SpeechForgetter:
         gone = await _delete_notes(connection, session_id, own_names) if seq is None else frozenset()
         seqs = frozenset(turn.seq for turn in (*theirs, *answers))
         left = await _turns(connection, _select_turns(session_id))
-        remade = await remake_segments(connection, session_id, left, seqs=seqs, gone_notes=gone, words=words, now=now)
+        remade = await rebuild_segments(connection, session_id, left, seqs=seqs, gone_notes=gone, words=words, now=now)
         about = await _delete_about(connection, session_id, person.id, seq)
         about += await _delete_facts_made_of(connection, session_id, remade.blanked, left, words)
         changed = bool(theirs or answers or gone or about or remade.from_seq is not None)

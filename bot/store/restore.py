@@ -1,6 +1,6 @@
 """Puts a backup in the place of the SQLite database, after everything about it has been checked.
 
-The backup is copied beside the database, brought up to date, and gets what was forgotten since (`carrying_over`). Only
+The backup is copied beside the database, brought up to date, and gets what was forgotten since (`restore_merge`). Only
 then it takes the place of the present database, in one step of the file system; before that step a failure or a kill
 leaves all as it was. The present database is kept aside. While it is looked at, other programs cannot write to it.
 """
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 from bot.private_files import make_private_folder, open_private
 from bot.store.backup import BackupContent, BackupError, connect_read_only, examine_backup
-from bot.store.carrying_over import CarriedOver, carry_over
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import SqliteDialect
 from bot.store.dialects.sqlite_failures import sqlite_failure
 from bot.store.indexing import catch_up
 from bot.store.migrations.upgrade import HEAD
+from bot.store.restore_merge import MergedSessions, merge_newer_decisions
 from bot.store.wiping import wipe_deleted
 from compaction.errors import StoreError
 
@@ -47,7 +47,7 @@ class RestoreReport:
 
     content: BackupContent
     aside: Path | None
-    carried: CarriedOver | None
+    carried: MergedSessions | None
     again: bool = False
 
 
@@ -71,7 +71,7 @@ async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool
                 async with open_database(copy):
                     """Brings it up to date."""
                 await asyncio.to_thread(_sole, copy)
-                carried = await asyncio.to_thread(_carry_over, staged, copy)
+                carried = await asyncio.to_thread(_merge, staged, copy)
             async with open_database(staged) as database:
                 await catch_up(database)
                 await wipe_deleted(database)
@@ -185,9 +185,9 @@ def _backup_into(source: sqlite3.Connection, target: Path, origin: Path) -> None
         raise sqlite_failure(error, origin) from error
 
 
-def _carry_over(staged: Path, present: Path) -> CarriedOver:
+def _merge(staged: Path, present: Path) -> MergedSessions:
     try:
-        return carry_over(staged, present)
+        return merge_newer_decisions(staged, present)
     except SqliteDialect.failures as error:
         raise sqlite_failure(error, staged) from error
 

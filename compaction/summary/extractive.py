@@ -28,7 +28,7 @@ from compaction.summary.port import (
     ChapterFold,
     Fold,
 )
-from compaction.summary.spoken import SpokenStatement, names_in, spoken
+from compaction.summary.statements import SpokenStatement, names_in, statements_of
 from compaction.summary.subjects import count_names, language_of_texts, rank_weights, subjects_in, subjects_sentence
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def extract_facts(
     names = names_in([*before, *turns], (each.fact.speaker for each in known))
     # Without the batch's names, so that what they say is read once.
     before_it = [(each, meaning(each.fact.text)) for each in known if each.fact.text]
-    said = [each for each in spoken(turns, before, names) if not each.answered and _is_worth_keeping(each)]
+    said = [each for each in statements_of(turns, before, names) if not each.answered and _is_worth_keeping(each)]
     told = [*(each.says for each in said if not each.by_bot), *(each for _, each in before_it)]
     said = [each for each in said if not each.by_bot or _is_news(each, told)]
     seen = list(_seen(notes, start))

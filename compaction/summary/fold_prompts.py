@@ -15,7 +15,6 @@ from compaction.language.text import plain, sentences
 from compaction.model import FactKind
 from compaction.ports import CompletionRequest
 from compaction.summary.day import format_day
-from compaction.summary.must_stay import belong, must_stay
 from compaction.summary.paragraph_checks import Fault, ToldText
 from compaction.summary.port import CHAPTER_FACTS, MAX_FACTS, KnownFact
 from compaction.summary.prompt_data import (
@@ -28,6 +27,7 @@ from compaction.summary.prompt_data import (
     marked,
 )
 from compaction.summary.prompt_texts import CHAPTER_VERSION, LEDGER_VERSION, RECURSIVE_VERSION
+from compaction.summary.required_facts import further_facts, required_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -205,7 +205,7 @@ def shown_facts(
         each for turn in turns for part in turn.parts for one in sentences(part.text) for each in meaning(one).about
     )
     standing = [each.fact for each in labelled]
-    musts, belonging = set(must_stay(standing)), set(belong(standing))
+    musts, belonging = set(required_facts(standing)), set(further_facts(standing))
     recent = turns[0].seq - _RECENT if turns else None
 
     def rank(place: int) -> tuple[bool, bool, bool, int, bool, bool, bool, int]:

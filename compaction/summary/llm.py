@@ -25,7 +25,6 @@ from compaction.summary.fold_prompts import (
     chapter_sections,
     fold_sections,
 )
-from compaction.summary.must_stay import must_be_told, must_stay
 from compaction.summary.paragraph_checks import ParagraphCheck, is_transcript
 from compaction.summary.port import (
     CHAPTER_FACTS,
@@ -37,6 +36,7 @@ from compaction.summary.port import (
 )
 from compaction.summary.prompt_texts import PromptTexts
 from compaction.summary.recursive import Calls, ParagraphWriter
+from compaction.summary.required_facts import required_after_fold, required_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -107,11 +107,11 @@ class LlmSummariser:
             raise
         superseded = {ref for fact in facts for ref in fact.supersedes}
         standing = [each.fact for each in request.known if each.ref not in superseded]
-        shown = must_stay([each.fact for each in request.known])
+        shown = required_facts([each.fact for each in request.known])
         check = ParagraphCheck(
             sources,
             standing=(*standing, *facts),
-            musts=must_be_told([each for each in shown if each in standing], facts),
+            musts=required_after_fold([each for each in shown if each in standing], facts),
             turns=request.turns,
             previous=request.previous or "",
             adds=any(each.importance > 1 for each in facts),
@@ -165,7 +165,7 @@ class LlmSummariser:
         refs = {each.label: each.ref for each in prompt.shown}
         chosen = tuple(dict.fromkeys(refs[label] for label in parsed.refs if label in refs))[:CHAPTER_FACTS]
         standing = tuple(each.fact for each in request.known)
-        check = ParagraphCheck(sources, standing=standing, musts=must_stay(standing), people=request.roster)
+        check = ParagraphCheck(sources, standing=standing, musts=required_facts(standing), people=request.roster)
         writer = self._writer(calls, partial(chapter_sections, request), ())
         paragraph = await writer.settle(parsed.paragraph, parsed.paragraph_problem, check)
         return ChapterFold(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from compaction.language.text import as_sentence, plain
 from compaction.model import NoteReason, TurnKind
 from compaction.notes import condense_notes
-from compaction.summary.must_stay import belong, must_stay
 from compaction.summary.paragraph_checks import ToldText
+from compaction.summary.required_facts import further_facts, required_facts
 from compaction.untrusted_text import mark_as_data
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def format_known(shown: Sequence[KnownFact], known: Sequence[KnownFact], *, prev
     """
     standing = [each.fact for each in known]
     groups = {
-        "must be in the summary": set(must_stay(standing)),
-        "belongs in the summary": set(belong(standing)),
+        "must be in the summary": set(required_facts(standing)),
+        "belongs in the summary": set(further_facts(standing)),
         **{f"importance {each}": {fact for fact in standing if fact.importance == each} for each in (3, 2, 1)},
     }
     left = list(shown)

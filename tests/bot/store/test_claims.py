@@ -12,11 +12,11 @@ import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.store.carrying_over import carry_over
 from bot.store.claims import RoomClaim, claim_room, fenced, newest_claim
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore
+from bot.store.restore_merge import merge_newer_decisions
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
@@ -174,7 +174,7 @@ async def test_a_restore_lets_no_number_fall(tmp_path: Path) -> None:
         async with open_database(path) as database:
             for _ in range(times):
                 await claimed(database)
-    carry_over(backup, present)
+    merge_newer_decisions(backup, present)
     async with open_database(backup) as database:
         assert (await claimed(database)).number == 4
 

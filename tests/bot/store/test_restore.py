@@ -11,12 +11,12 @@ import pytest
 from bot.memory.recall import Recall
 from bot.store import restore
 from bot.store.backup import BackupError, write_backup
-from bot.store.carrying_over import CarriedOver
 from bot.store.database import open_database
 from bot.store.forgetting import SpeechForgetter
 from bot.store.guilds import OptOutStore
 from bot.store.migrations.upgrade import HEAD
 from bot.store.restore import RestoreReport, restore_backup
+from bot.store.restore_merge import MergedSessions
 from bot.store.search import SqlRecallIndex
 from bot.store.turns import SqlTurnStore
 from bot.store.vector_store import VectorStore
@@ -145,7 +145,7 @@ async def test_what_was_forgotten_before_the_backup_comes_from_the_backup(tmp_pa
     path.unlink()
     early.rename(path)
     report = await restored(late, path)
-    assert (report.carried, report.content.turns) == (CarriedOver(), 3)
+    assert (report.carried, report.content.turns) == (MergedSessions(), 3)
     assert SECRET.encode() not in path.read_bytes()
 
 
@@ -190,7 +190,7 @@ async def test_an_older_present_database_is_read_too(tmp_path: Path) -> None:
     write_old_database(path, 12)
     write_old_database(file, 13)
     report = await restored(file, path)
-    assert report.carried == CarriedOver()
+    assert report.carried == MergedSessions()
 
 
 @pytest.mark.parametrize("fault", ["newer", "damaged", "text", "itself", "open", "killed", "full"])

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from compaction.model import Fact, FactKind, Importance, Seq
 from compaction.summary.checks import sources_of
-from compaction.summary.must_stay import must_stay
 from compaction.summary.paragraph_checks import ParagraphCheck, ToldText, is_transcript
+from compaction.summary.required_facts import required_facts
 from tests.compaction.turn_store_contract import T0, turn
 
 
@@ -42,7 +42,7 @@ FACTS = (
 )
 PEOPLE = frozenset({"Ada", "Bob", "Cy", "Dora"})
 SOURCES = sources_of([PREVIOUS, *(each.parts[0].text for each in TURNS), *(each.text for each in FACTS)], PEOPLE)
-CHECK = ParagraphCheck(SOURCES, FACTS, TURNS, PREVIOUS, people=PEOPLE, musts=must_stay(FACTS))
+CHECK = ParagraphCheck(SOURCES, FACTS, TURNS, PREVIOUS, people=PEOPLE, musts=required_facts(FACTS))
 GOOD = "Ada and Dora planned a hike, and Bob rents the cabin. Dora is allergic to peanuts. The gate code is 7023."
 
 

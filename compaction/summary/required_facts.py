@@ -24,13 +24,13 @@ _MUST_CHARS = 700
 _BELONG_CHARS = 3_000
 
 
-def must_stay(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+def required_facts(facts: Sequence[Fact]) -> tuple[Fact, ...]:
     """Return which of these facts (oldest first) every summary must have, at most 700 characters of them."""
     return tuple(facts[place] for place in sorted(_fitting(facts, _by_turns(facts), _MUST_CHARS)))
 
 
-def belong(facts: Sequence[Fact]) -> tuple[Fact, ...]:
-    """Return which others belong in a summary: with those of `must_stay` at most 3,000 characters."""
+def further_facts(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    """Return which others belong in a summary: with those of `required_facts` at most 3,000 characters."""
     order = _by_turns(facts)
     musts = _fitting(facts, order, _MUST_CHARS)
     room = _BELONG_CHARS - sum(len(facts[place].attributed_text) for place in musts)
@@ -38,10 +38,10 @@ def belong(facts: Sequence[Fact]) -> tuple[Fact, ...]:
     return tuple(facts[place] for place in sorted(more))
 
 
-def must_be_told(shown: Sequence[Fact], added: Sequence[Fact]) -> tuple[Fact, ...]:
+def required_after_fold(shown: Sequence[Fact], added: Sequence[Fact]) -> tuple[Fact, ...]:
     """Return what a fold's summary must have: the facts that its request asked for, then new ones of importance 3.
 
-    `shown`: those of `must_stay` that still hold. All together within 700 characters.
+    `shown`: those of `required_facts` that still hold. All together within 700 characters.
     """
     room = _MUST_CHARS - sum(len(each.attributed_text) for each in shown)
     weighty = [fact for fact in added if fact.importance == 3]

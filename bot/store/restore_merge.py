@@ -65,14 +65,14 @@ _CHOSEN = ("guild_settings", "server_settings")
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedOver:
+class MergedSessions:
     """How many sessions of the backup were taken from the present database, and how many were left out."""
 
     taken: int = 0
     left_out: int = 0
 
 
-def carry_over(restored: Path, present: Path) -> CarriedOver:
+def merge_newer_decisions(restored: Path, present: Path) -> MergedSessions:
     """Change the database at `restored` as the module says, in one transaction. Raises `sqlite3.Error`."""
     with closing(sqlite3.connect(restored, isolation_level=None)) as connection:
         connection.execute("PRAGMA foreign_keys = ON")
@@ -80,7 +80,7 @@ def carry_over(restored: Path, present: Path) -> CarriedOver:
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("ATTACH ? AS present", (str(present),))
         connection.execute("BEGIN IMMEDIATE")
-        done = _carry_sessions(connection)
+        done = _merge_sessions(connection)
         for statement in _STATEMENTS:
             connection.execute(statement)
         for name in _CHOSEN:
@@ -89,7 +89,7 @@ def carry_over(restored: Path, present: Path) -> CarriedOver:
         return done
 
 
-def _carry_sessions(connection: sqlite3.Connection) -> CarriedOver:
+def _merge_sessions(connection: sqlite3.Connection) -> MergedSessions:
     """Replace or delete each session from which something was forgotten since the backup."""
     forgotten = dict(
         connection.execute("SELECT digest, at FROM present.forgotten_sessions WHERE from_seq < ?", (NOTHING_MADE,))
@@ -108,7 +108,7 @@ def _carry_sessions(connection: sqlite3.Connection) -> CarriedOver:
             taken += 1
         else:
             left_out += 1
-    return CarriedOver(taken, left_out)
+    return MergedSessions(taken, left_out)
 
 
 def _take_session(connection: sqlite3.Connection, name: str) -> None:

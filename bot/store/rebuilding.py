@@ -53,7 +53,7 @@ class _Plan:
     blanked: tuple[str, ...]
 
 
-async def remake_segments(
+async def rebuild_segments(
     connection: AsyncConnection,
     session_id: SessionId,
     left: Sequence[Turn],

@@ -58,7 +58,7 @@ def names_in(turns: Iterable[Turn], more: Iterable[str] = ()) -> frozenset[str]:
     return frozenset(found)
 
 
-def spoken(
+def statements_of(
     turns: Sequence[Turn], before: Sequence[Turn] = (), names: frozenset[str] = NO_NAMES
 ) -> list[SpokenStatement]:
     """Return the statements of `turns` in order. `before`: turns just before them, which answers may be about."""
