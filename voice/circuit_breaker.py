@@ -95,6 +95,11 @@ class CircuitBreaker:
         self._retry_at = now + TRIAL_S
         return True
 
+    def abandon_trial(self, now: float) -> None:
+        """Take note that nobody will know how the trial call ends: the next caller makes another one."""
+        if self._state is CircuitState.HALF_OPEN:
+            self._state, self._retry_at = CircuitState.OPEN, now
+
     def record_success(self) -> None:
         """Close the breaker and forget the failures."""
         self._state = CircuitState.CLOSED

@@ -12,7 +12,8 @@ from voice.errors import VoiceError
 FIRST_OPEN_S = 15.0
 LONGEST_OPEN_S = 300.0
 
-# A step is (time, what happens, result). `ask` calls `admits`; `fail` and `fail for good` record a failure.
+# A step is (time, what happens, result). `ask` calls `admits`; `fail` and `fail for good` record a failure; `abandon`
+# ends a trial without its result.
 FIXED = [
     (0.0, "ask", True),
     (0.0, "fail", 0.0),
@@ -48,6 +49,24 @@ GROWING = [
     (1092.0, "fail", 15.0),
 ]
 
+ABANDONED = [
+    (0.0, "fail for good", OPEN_S),
+    # No trial runs yet.
+    (10.0, "abandon", None),
+    (59.0, "ask", False),
+    (60.0, "ask", True),
+    (61.0, "ask", False),
+    (61.0, "abandon", None),
+    (61.0, "ask", True),
+    (62.0, "ask", False),
+    (62.0, "fail", OPEN_S),
+    (122.0, "ask", True),
+    (122.0, "succeed", None),
+    (123.0, "abandon", None),
+    (123.0, "ask", True),
+    (123.0, "ask", True),
+]
+
 AWAY, SLOW = VoiceError("It is away."), VoiceError("It is slow.")
 
 
@@ -56,8 +75,9 @@ AWAY, SLOW = VoiceError("It is away."), VoiceError("It is slow.")
     [
         (CircuitBreaker(), FIXED),
         (CircuitBreaker(open_s=FIRST_OPEN_S, longest_open_s=LONGEST_OPEN_S), GROWING),
+        (CircuitBreaker(), ABANDONED),
     ],
-    ids=["fixed", "growing"],
+    ids=["fixed", "growing", "abandoned"],
 )
 def test_what_each_step_returns(breaker: CircuitBreaker, steps: list[tuple[float, str, float | bool | None]]) -> None:
     """The breaker opens after two failures in a row, then admits one trial call, and closes after a success."""
@@ -67,6 +87,8 @@ def test_what_each_step_returns(breaker: CircuitBreaker, steps: list[tuple[float
                 assert breaker.admits(now) == expected, number
             case "succeed":
                 breaker.record_success()
+            case "abandon":
+                breaker.abandon_trial(now)
             case _:
                 open_s = breaker.record_failure(now, AWAY, permanent=what == "fail for good")
                 assert open_s == expected, number

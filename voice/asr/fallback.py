@@ -5,6 +5,7 @@ After some failures in a row a circuit breaker stops calls to the first recognis
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,8 @@ class FallbackRecognizer:
     ) -> Recognition:
         """See `Recognizer.recognize`. Raises the second recogniser's error when both fail."""
         if self._breaker.admits(self._monotonic()):
-            if self._breaker.state is CircuitState.HALF_OPEN:
+            trial = self._breaker.state is CircuitState.HALF_OPEN
+            if trial:
                 _log.info("recogniser_tried_again")
             try:
                 heard = await self._first.recognize(
@@ -66,8 +68,11 @@ class FallbackRecognizer:
                     interim=interim,
                     careful=careful,
                 )
-            except RecogniserOverloadedError:
-                # The first recogniser is busy, not broken: drop the interim, as under any load.
+            except (RecogniserOverloadedError, asyncio.CancelledError):
+                # The first recogniser is busy, not broken: drop the interim, as under any load. An interim is cancelled
+                # when somebody speaks on. Neither tells whether the recogniser is back.
+                if trial:
+                    self._breaker.abandon_trial(self._monotonic())
                 raise
             except RecogniserError as error:
                 self._breaker.record_failure(self._monotonic(), error)

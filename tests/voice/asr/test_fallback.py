@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.fakes.recognizer import FakeRecognizer
@@ -46,6 +48,25 @@ async def test_who_keeps_failing_is_left_alone_and_tried_again_later() -> None:
     clock[0] = 61
     assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
     assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
+
+
+@pytest.mark.asyncio
+async def test_a_trial_that_tells_nothing_is_made_again_at_once() -> None:
+    """A guess that is shed, or dropped because its speaker goes on, does not keep the first recogniser out of use."""
+    recognizer, _, second, clock = both(BROKEN, BROKEN, RecogniserOverloadedError("Busy."))
+    for _ in range(2):
+        await recognizer.recognize(voiced(1), language="en")
+    clock[0] = 61
+    with pytest.raises(RecogniserOverloadedError):
+        await recognizer.recognize(voiced(1), interim=True)
+    guess = asyncio.create_task(recognizer.recognize(voiced(1), interim=True))
+    await asyncio.sleep(0)
+    guess.cancel()
+    await asyncio.gather(guess, return_exceptions=True)
+    assert recognizer.outage is not None
+    assert len(second.heard) == 2, "neither guess was passed on"
+    assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
+    assert recognizer.outage is None
 
 
 @pytest.mark.asyncio
