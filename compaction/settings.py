@@ -61,7 +61,7 @@ class CompactionSettings(BaseModel):
         default=10,
         ge=0,
         le=1_000,
-        description="In the rolling mode: the newest messages that an eviction leaves in any case.a restart.",
+        description="In the rolling mode: the newest messages, which an eviction always leaves.",
         json_schema_extra=LIBRARY_OPTION,
     )
     rolling_eviction_note: bool = Field(
@@ -227,7 +227,7 @@ class BudgetSettings(BaseModel):
         default=MAX_TOOL_OUTPUT_AGE,
         ge=0,
         le=1_000,
-        description="Model calls after which a tool's output becomes a placeholder with its key facts.after a restart.",
+        description="Model calls after which a tool's output becomes a placeholder with its key facts.",
         json_schema_extra=LIBRARY_OPTION,
     )
     max_tool_output_tokens: int = Field(
@@ -272,7 +272,7 @@ class TierSettings(BaseModel):
     enabled: bool = Field(
         default=True,
         description="Compress segments that nobody speaks of any more, and archive very old ones, when the context "
-        "fills (over 60 and 80 % of what the model may be sent). `roomtone memory opt-out` leaves out a server or "
+        "fills (over 60 and 80 % of what the model may be sent). `roomtone memory freeze` leaves out a server or "
         "session. Nothing is lost either way.",
         json_schema_extra=LIBRARY_OPTION,
     )
