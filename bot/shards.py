@@ -83,13 +83,13 @@ def parse_shards(text: str) -> Shards:
         raise ValueError(f"{text!r} names no shards. Write FIRST-LAST/TOTAL, for example 0-3/16, or {AUTO}.")
     total = int(found["total"])
     if not 1 <= total <= MOST_SHARDS:
-        raise ValueError(f"{total} is no number of shards: it is from 1 to {MOST_SHARDS}.")
+        raise ValueError(f"{total} is not a number of shards: it must be from 1 to {MOST_SHARDS}.")
     ids: list[int] = []
     for part in found["ids"].split(","):
         first, _, last = part.partition("-")
         ids += range(int(first), int(last or first) + 1)
         if int(last or first) >= total or int(last or first) < int(first):
-            raise ValueError(f"{part} is no part of {total} shards, which are numbered from 0 to {total - 1}.")
+            raise ValueError(f"{part} is not among {total} shards, which are numbered from 0 to {total - 1}.")
     if len(set(ids)) != len(ids):
         raise ValueError(f"{text!r} names a shard twice.")
     return Shards(tuple(sorted(ids)), total)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """A retired key. `fate` completes the sentence `<key> in <place> is no setting any more: …`.
+    """A retired key. `fate` completes the sentence `<key> in <place> is no longer a setting: …`.
 
     `successor`: the key that replaced it. `values` maps the old values that the successor takes over (as lower-case
     text) to their new values; None takes over every value unchanged.
@@ -187,7 +187,7 @@ RETIRED_SECTIONS: frozenset[Key] = frozenset(key[:-1] for key in RETIRED)
 
 def describe_retired(key: Key, place: str) -> str:
     """Return the sentence about a retired key that is set in `place`."""
-    return f"{'.'.join(key)} in {place} is no setting any more: {RETIRED[key].fate}"
+    return f"{'.'.join(key)} in {place} is no longer a setting: {RETIRED[key].fate}"
 
 
 def successor_value(key: Key, value: object) -> tuple[Key, object] | None:

@@ -19,7 +19,7 @@ def _checked_url(url: str) -> str:
         # For example a port that is not a number, or an unclosed bracket of an IPv6 address.
         valid = False
     if not valid or not url.isprintable():
-        raise ValueError("it is no address that begins with http:// or https://")
+        raise ValueError("it is not an address that begins with http:// or https://")
     return url
 
 

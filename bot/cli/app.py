@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.main import get_command
 
-from bot.cli.failures import INTERRUPTED, MISUSED, report_failure
+from bot.cli.failures import INTERRUPTED, report_failure, report_misuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -105,10 +105,6 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except typer.Abort:
         return INTERRUPTED
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to catch it: users never see a traceback
-        show = getattr(error, "show", None)
-        if callable(show):
-            # A wrong option or command: Typer prints its own message.
-            show()
-            return MISUSED
-        return report_failure(error)
+        misuse = report_misuse(error)
+        return report_failure(error) if misuse is None else misuse
     return status if isinstance(status, int) else 0

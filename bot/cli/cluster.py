@@ -10,6 +10,7 @@ import socket
 import sys
 from contextlib import ExitStack
 from functools import partial
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -67,6 +68,7 @@ def up(
     from bot.cluster.node import NodeSettings, make_token
 
     settings = load()
+    check_own_addresses(ip, join)
     node = NodeSettings(cluster_folder(settings), ip=ip, join=join)
     pool_settings(recognisers, cpus=cpus, gpus=gpus)  # refused before anything is started
     if bool(places) != bool(gateway):
@@ -209,9 +211,26 @@ def check_rooms(settings: Settings, gateway: str, name: str) -> None:
 
     RoomsAddress.parsed(gateway)
     if not is_machine_name(name):
-        raise SetupError(f"{name!r} is no name of a machine. Give --name up to 64 letters, digits, dots and hyphens.")
+        raise SetupError(
+            f"{name!r} is not the name of a machine. Give --name up to 64 letters, digits, dots and hyphens."
+        )
     require_server(settings.storage)
     read_token(cluster_folder(settings))
+
+
+def check_own_addresses(ip: str, join: str) -> None:
+    """Raise `SetupError` for addresses of another form: Ray would try them for two minutes."""
+    from bot.remote.address import RoomsAddress
+
+    try:
+        ip_address(ip)
+    except ValueError as error:
+        raise SetupError(
+            f"{ip!r} is not an IP address. Give --ip the one at which the other machines reach this one, for example "
+            "10.0.0.1."
+        ) from error
+    if join:
+        RoomsAddress.parsed(join)
 
 
 def pool_settings(recognisers: str, *, cpus: float, gpus: float) -> PoolSettings:
@@ -221,7 +240,7 @@ def pool_settings(recognisers: str, *, cpus: float, gpus: float) -> PoolSettings
     match = _RANGE.fullmatch(recognisers.strip())
     if match is None:
         raise SetupError(
-            f"{recognisers!r} is no number of recognisers. Give --recognisers as MIN-MAX, for example 1-4."
+            f"{recognisers!r} is not a number of recognisers. Give --recognisers as MIN-MAX, for example 1-4."
         )
     least = int(match[1])
     return PoolSettings(least=least, most=int(match[2] or least), cpus=cpus, gpus=gpus)

@@ -8,6 +8,8 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+import typer
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from contextlib import AbstractContextManager
@@ -25,6 +27,12 @@ CLUSTER_FOLDER = "cluster"
 def cluster_folder(settings: Settings) -> Path:
     """Return the folder of the cluster's token on this machine."""
     return settings.storage.data_dir / CLUSTER_FOLDER
+
+
+def require_folder(option: str, file: Path) -> None:
+    """Raise `typer.BadParameter` if the folder of an output file does not exist, before the work begins."""
+    if not file.absolute().parent.is_dir():
+        raise typer.BadParameter(f"{option}: there is no folder {file.parent}. Create it, or name a file elsewhere.")
 
 
 def local_zone() -> tzinfo:

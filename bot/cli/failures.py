@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 from bot.cli.output import say
@@ -19,7 +20,31 @@ _PARTS = {"jiwer": "rehearsal", "whisper_normalizer": "rehearsal"}
 # What shells report for Ctrl-C.
 INTERRUPTED = 130
 
+# What pydantic says of a wrong value, and what a person reads.
+_PLAIN_WORDS = (
+    (re.compile(r"\bInput should be "), "must be "),
+    (re.compile(r", unable to parse \w+ as an? \w+"), ""),
+    (re.compile(r"\bValue error, "), ""),
+    (re.compile(r"(?<=\w)$"), "."),
+)
+
 _OURS = (BotError, VoiceError, CompactionError)
+
+
+def report_misuse(error: BaseException) -> int | None:
+    """Print what is wrong with the command line and return the exit status; None if that is not the error's kind.
+
+    A wrong option or command prints itself. Typer checks values with pydantic, whose words are made plain.
+    """
+    show = getattr(error, "show", None)
+    if not callable(show):
+        return None
+    if isinstance(message := getattr(error, "message", None), str):
+        for words, plain in _PLAIN_WORDS:
+            message = words.sub(plain, message)
+        error.message = message  # type: ignore[attr-defined]
+    show()
+    return MISUSED
 
 
 def report_failure(error: BaseException) -> int:

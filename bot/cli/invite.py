@@ -27,10 +27,11 @@ def command(
 
 def _own_application() -> int:
     token = load().discord.token
-    found = None if token is None else application_of(token.get_secret_value())
+    text = "" if token is None else token.get_secret_value().strip()
+    found = application_of(text)
     if found is None:
+        problem = "DISCORD_TOKEN is not a bot's token: copy it again" if text else "DISCORD_TOKEN is not set: set it"
         raise SetupError(
-            "There is no bot token that says which application it belongs to. Set DISCORD_TOKEN, or give the id from "
-            "the developer portal: roomtone invite --application ID."
+            f"{problem}, or give the application's id from the developer portal: roomtone invite --application ID."
         )
     return found

@@ -52,11 +52,13 @@ def command(
     Nothing is stored: the session is in a temporary database. `--summariser llm` uses the configured model
     (llm.base_url, llm.api_key, llm.model).
     """
-    from bot.cli.environment import logging_from_settings, null_console
+    from bot.cli.environment import logging_from_settings, null_console, require_folder
     from bot.memory.transcript import read_transcript
     from config.load import load
 
     settings = load()
+    if report is not None:
+        require_folder("--report", report)
     lines = read_transcript(transcript)
     out = open_console()
     with null_console() as console, logging_from_settings(settings, console=console):

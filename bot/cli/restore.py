@@ -31,12 +31,14 @@ def command(
     from bot.cli.environment import require_file_database
     from bot.clock import SystemClock
     from bot.folder_lock import folder_lock
+    from bot.store.backup import require_file
     from bot.store.restore import restore_backup
     from config.load import load
 
     settings = load()
     require_file_database(settings)
     storage = settings.storage
+    require_file(file)
     with folder_lock(storage.data_dir):
         if storage.database_path.exists() and not yes:
             typer.confirm(

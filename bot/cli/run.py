@@ -10,6 +10,7 @@ import typer
 
 from bot.cli.output import say
 from bot.cli.room_start import RoomPlacement, room_start
+from bot.errors import SetupError
 
 if TYPE_CHECKING:
     from bot.shards import Shards
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from voice.endpoint import Endpoint
 
 
+TO_RUN_ON_DISCORD = "Put the bot's token into DISCORD_TOKEN (or .env) to run on Discord; README.md says how to get one."
 WITHOUT_DISCORD = (
-    "DISCORD_TOKEN is not set, so the bot cannot join Discord: playing the rehearsal instead. "
-    "Put the bot's token into DISCORD_TOKEN (or .env) to run on Discord; README.md says how to get one."
+    f"DISCORD_TOKEN is not set, so the bot cannot join Discord: playing the rehearsal instead. {TO_RUN_ON_DISCORD}"
 )
 
 # The service manager kills what has not ended after 60 s (compose.yaml, deploy/roomtone.service). The rooms take 40 s
@@ -83,10 +84,20 @@ def command(
         from bot.cli.rehearsal.command import rehearse
         from bot.cli.rehearsal.options import RehearsalOptions
 
+        given = {
+            "--cluster": cluster is not None,
+            "--shards": shards is not None,
+            "--rooms": rooms is not RoomPlacement.HERE,
+            "--rooms-each": rooms_each > 1,
+            "--rooms-listen": rooms_listen is not None,
+        }
+        for option, meant in given.items():
+            if meant:
+                raise SetupError(f"{option} is for a bot on Discord, and DISCORD_TOKEN is not set. {TO_RUN_ON_DISCORD}")
         say(WITHOUT_DISCORD)
         raise typer.Exit(0 if rehearse(RehearsalOptions(keep=settings.storage.data_dir / TRIAL_FOLDER)) else 1)
     start = room_start(settings, rooms, rooms_listen, cluster, rooms_each=rooms_each)
-    asyncio.run(_run(settings, cluster, _shards(shards), start))
+    asyncio.run(_run(settings, pool_of(settings, cluster), _shards(shards), start))
 
 
 def next_step(application_id: int | None, *, is_in_a_server: bool) -> str:
@@ -117,7 +128,6 @@ def pool_of(settings: Settings, cluster: str | None) -> Endpoint | None:
 
 def _shards(given: str | None) -> Shards | None:
     """Return the operator's choice; None: Discord's. Raises `SetupError`."""
-    from bot.errors import SetupError
     from bot.shards import AUTO, ONLY_SHARD, parse_shards
     from config.load import option
     from config.location import SHARDS_VARIABLE
@@ -131,7 +141,7 @@ def _shards(given: str | None) -> Shards | None:
         raise SetupError(str(error)) from error
 
 
-async def _run(settings: Settings, cluster: str | None, choice: Shards | None, rooms: RoomStart | None) -> None:
+async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None, rooms: RoomStart | None) -> None:
     import structlog
 
     from bot.app import running_bot
@@ -149,7 +159,6 @@ async def _run(settings: Settings, cluster: str | None, choice: Shards | None, r
         if runs_as_root():
             structlog.get_logger().warning("started_as_root", remedy=AS_ROOT)
         say("Starting: loading the recogniser and the voice, then connecting to Discord …")
-        pool = pool_of(settings, cluster)
         shards = await chosen_shards(settings.discord, choice)
         running_parts = running_bot(
             parts, observe=ignore_event, zone=local_zone(), pool=pool, shards=shards, rooms=rooms

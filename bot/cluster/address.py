@@ -63,8 +63,14 @@ def installed() -> None:
 def pool_endpoint(address: str, folder: Path) -> Endpoint:
     """Return where a bot reaches the pool. `address`: `auto` for this machine's node, or HOST:PORT of the pool.
 
-    `folder` has the cluster's token. Raises `ClusterError` if it has none.
+    `folder` has the cluster's token. Raises `ClusterError` if it has none, or if the address has another form.
     """
+    host, _, port = address.rpartition(":")
+    if address != HERE and not (host and port.isdecimal() and port.isascii()):
+        raise ClusterError(
+            f"{address!r} is not the address of a cluster. Give --cluster auto, or HOST:PORT, for example "
+            "10.0.0.1:8571."
+        )
     where = f"{POOL_IP}:{POOL_PORT}" if address == HERE else address
     return Endpoint(f"http://{where}/v1", "whisper", read_token(folder), POOL_TIMEOUT_S)
 

@@ -123,7 +123,7 @@ def _samples(sound: bytes) -> Pcm:
             pcm = np.frombuffer(reader.readframes(int(LONGEST_S * LISTEN_RATE_HZ)), dtype="<i2") if fits else None
     # The standard library's reader raises all of these on broken files.
     except (wave.Error, EOFError, ValueError, RuntimeError) as error:
-        raise TranscriptionRefusedError(HTTPStatus.BAD_REQUEST, "The file is no WAV file.") from error
+        raise TranscriptionRefusedError(HTTPStatus.BAD_REQUEST, "The file is not a WAV file.") from error
     if pcm is None:
         raise TranscriptionRefusedError(HTTPStatus.BAD_REQUEST, "The sound is mono, 16 bits, 16 kHz.")
     return pcm.astype(np.int16)

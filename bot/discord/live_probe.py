@@ -92,7 +92,10 @@ async def _logged_in(client: _Client, running: asyncio.Task[None]) -> None:
                 "Discord refuses the token. Copy DISCORD_TOKEN again from the developer portal."
             ) from error
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
-            raise SetupError(f"Discord could not be reached ({type(error).__name__}).") from error
+            raise SetupError(
+                f"Discord could not be reached ({type(error).__name__}). Check this machine's connection to the "
+                "internet."
+            ) from error
     if not client.knows_guilds.is_set():
         raise SetupError(f"Discord did not let the bot in within {_LOGIN_TIMEOUT_S:.0f} seconds.")
 

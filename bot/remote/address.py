@@ -12,7 +12,7 @@ from bot.texts.text import Text
 # For processes on the gateway process's own machine.
 LOOPBACK = "127.0.0.1"
 _HIGHEST_PORT = 65_535
-NO_ADDRESS = Text("“{text}” is no address. Give it as HOST:PORT, for example 10.0.0.1:8572.")
+NO_ADDRESS = Text("“{text}” is not an address. Give it as HOST:PORT, for example 10.0.0.1:8572.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,17 +78,25 @@ def write_backup(database: Path, file: Path) -> BackupContent:
     return content
 
 
+def require_file(file: Path) -> None:
+    """Raise `BackupError` if there is no such file."""
+    if not file.is_file():
+        what = "is a folder" if file.is_dir() else "does not exist"
+        raise BackupError(f"{file} {what}. Name a file that `roomtone backup` wrote.")
+
+
 def examine_backup(file: Path) -> BackupContent:
     """Check every page of a backup and count what it holds.
 
     Raises `BackupError` if it is damaged or is none, `StoreError` if it cannot be read or is of a newer version.
     """
+    require_file(file)
     try:
         with closing(connect_read_only(file)) as connection:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
             if not tables >= _TABLES or not version:
-                raise BackupError(f"{file} is no backup of Roomtone. Name a file that `roomtone backup` wrote.")
+                raise BackupError(f"{file} is not a backup of Roomtone. Name a file that `roomtone backup` wrote.")
             if version > int(HEAD):
                 raise too_new(str(version))
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
@@ -102,7 +110,9 @@ def examine_backup(file: Path) -> BackupContent:
         if code.startswith("SQLITE_CORRUPT"):
             raise BackupError(f"{file} is damaged. Take another backup.") from error
         if code == "SQLITE_NOTADB":
-            raise BackupError(f"{file} is no backup of Roomtone. Name a file that `roomtone backup` wrote.") from error
+            raise BackupError(
+                f"{file} is not a backup of Roomtone. Name a file that `roomtone backup` wrote."
+            ) from error
         raise sqlite_failure(error, file) from error
 
 

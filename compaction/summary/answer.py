@@ -134,7 +134,7 @@ def parse_paragraph(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: 
     written = _from_json(answer.text)
     text = answer.text if written is None or not written.paragraph else written.paragraph
     if text.lstrip().startswith("{"):
-        raise SummaryRefusedError("The model's answer is no prose.")
+        raise SummaryRefusedError("The model's answer is not prose.")
     return _prose(text, turns, labels, cut=answer.finish_reason == "length")
 
 

@@ -60,7 +60,7 @@ class HeaderReplay:
             raise LocalDiscordError(f"{path}: this recording cannot be read ({error.strerror}).") from error
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise LocalDiscordError(
-                f"{path}: this is no recording of `roomtone doctor --live` with packets ({error})."
+                f"{path}: this is not a recording of `roomtone doctor --live` with packets ({error})."
             ) from error
 
     def next_packets(self, receiver_ssrc: int, sender_ssrc: int) -> list[RecordedPacket]:

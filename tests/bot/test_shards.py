@@ -33,7 +33,7 @@ def test_the_operators_choice_is_read(text: str, ids: tuple[int, ...], total: in
         ("²/4", "names no shards"),
         ("-1/4", "names no shards"),
         ("4/4", "numbered from 0 to 3"),
-        ("3-1/4", "no part of 4 shards"),
+        ("3-1/4", "not among 4 shards"),
         ("0-1,1/4", "twice"),
         ("0/0", "from 1 to"),
         ("0/99999", "from 1 to"),

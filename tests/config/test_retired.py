@@ -112,7 +112,7 @@ def test_a_retired_key_is_named_and_harmless(
     else:
         assert load(directory=tmp_path, environ=environ, notify=told.append) == Settings()
     name = ".".join(key)
-    assert told[0].startswith(f"{name} in roomtone.toml line 2 is no setting any more: ")
+    assert told[0].startswith(f"{name} in roomtone.toml line 2 is no longer a setting: ")
     assert told[1:] == [each for each in told[1:] if each.startswith(f"{name} in ROOMTONE_{key[0].upper()}__")]
     assert len(told) == 1 + len(environ)
     assert capsys.readouterr() == ("", "")
@@ -153,7 +153,7 @@ def test_the_notice_goes_to_the_terminal(tmp_path: Path, capsys: pytest.CaptureF
     """Without a `notify` callback, the notice goes to stderr, because the logs are not set up yet."""
     (tmp_path / "roomtone.toml").write_text("[transport]\nopus_complexity = 9\n", "utf-8")
     load(directory=tmp_path, environ={})
-    told = "transport.opus_complexity in roomtone.toml line 2 is no setting any more: it is fixed at 5. Delete it.\n"
+    told = "transport.opus_complexity in roomtone.toml line 2 is no longer a setting: it is fixed at 5. Delete it.\n"
     assert capsys.readouterr().err == told
 
 

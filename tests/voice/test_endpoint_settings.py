@@ -34,7 +34,7 @@ def test_addresses_are_taken_as_they_are(url: str) -> None:
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
     """An invalid address is refused before any request."""
-    with pytest.raises(ValidationError, match="no address that begins with http"):
+    with pytest.raises(ValidationError, match="not an address that begins with http"):
         URL.validate_python(url)
 
 

@@ -192,8 +192,8 @@ class RemoteRecognizer:
 
     def _unreadable(self) -> RecogniserError:
         return RecogniserError(
-            "{where} sent something that is no transcription. Check that asr.base_url points at an OpenAI-compatible "
-            "API (it mostly ends in /v1).",
+            "{where} sent something that is not a transcription. Check that asr.base_url points at an "
+            "OpenAI-compatible API (it mostly ends in /v1).",
             where=self._endpoint.where,
         )
 

@@ -24,7 +24,9 @@ def translate_error(error: BaseException, *, model: str, where: str) -> Realtime
             return _refused(error.response.status_code, model=model, where=where)
         case InvalidURI():
             return RealtimeError(
-                "{where} is no address of a Realtime endpoint. Check realtime.base_url.", where=where, retryable=False
+                "{where} is not the address of a Realtime endpoint. Check realtime.base_url.",
+                where=where,
+                retryable=False,
             )
         case TimeoutError():
             return RealtimeError(

@@ -136,8 +136,8 @@ class OpenAISynthesizer:
     def _unreadable(self, content_type: str) -> SynthesisError:
         kind = content_type.partition(";")[0].strip().lower()
         return SynthesisError(
-            "{where} sent {kind} that is no sound. Check that speaking.base_url points at an OpenAI-compatible API (it "
-            "mostly ends in /v1), and speaking.audio_format.",
+            "{where} sent {kind} that is not sound. Check that speaking.base_url points at an OpenAI-compatible API "
+            "(it mostly ends in /v1), and speaking.audio_format.",
             where=self._endpoint.where,
             kind=kind[:_QUOTED_CHARS] or "?",
         )

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from bot.cli.environment import require_folder
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -166,12 +168,15 @@ def refuse_scenario_options(wanted: RehearsalOptions) -> None:
 
 
 def check_output_folders(wanted: RehearsalOptions) -> None:
-    """Raise if the folder of an output file does not exist."""
+    """Raise if an output file cannot be written because of its name."""
     for option, path in (("--report", wanted.report), ("--picture", wanted.picture)):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise typer.BadParameter(
-                f"{option}: there is no folder {path.parent}. Create it, or name a file elsewhere."
-            )
+        if path is not None:
+            require_folder(option, path)
+    if wanted.picture is not None and wanted.picture.suffix.lower() != ".svg":
+        raise typer.BadParameter(
+            f"--picture {wanted.picture}: the picture is an SVG file. Give it such a name, for example "
+            f"{wanted.picture.with_suffix('.svg').name}."
+        )
 
 
 def network_shares(**given: float | None) -> dict[str, float]:

@@ -43,7 +43,9 @@ def prepare_trial(folder: Path) -> None:
     try:
         if folder.is_dir() and any(folder.iterdir()):
             if not _is_trial(folder):
-                raise SetupError(f"{folder} has files that are no trial. Name an empty or a new folder after --keep.")
+                raise SetupError(
+                    f"{folder} has files that do not belong to a trial. Name an empty or a new folder after --keep."
+                )
             for name in _FILES:
                 (folder / name).unlink(missing_ok=True)
             shutil.rmtree(folder / _LOGS, ignore_errors=True)

@@ -102,7 +102,7 @@ async def _link(watching: ScreenSharing, guild_id: int, user_id: int) -> Text:
 
 def format_ended(count: int) -> Text:
     if not count:
-        return Text("You share no screen with me.")
+        return Text("You are not sharing a screen with me.")
     return counted(count, "Sharing has ended.", "{count} shares have ended.")
 
 

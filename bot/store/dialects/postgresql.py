@@ -256,7 +256,7 @@ def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
         # `from None`: the message quotes parts of the URL.
         raise StoreError(
             Text(
-                "ROOMTONE_DATABASE_URL is no address of a PostgreSQL database. It looks like this: "
+                "ROOMTONE_DATABASE_URL is not the address of a PostgreSQL database. It looks like this: "
                 "postgresql://user:password@host:5432/name"
             )
         ) from None

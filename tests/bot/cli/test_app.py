@@ -69,6 +69,59 @@ def test_misuse_ends_with_status_two(arguments: list[str], capsys: pytest.Captur
     assert "Traceback" not in told
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["tail", "--last", "many"], "must be a valid integer."),
+        (["rehearse", "--loss", "2"], "must be less than or equal to 1."),
+        (["replay", "talk.jsonl", "--mode", "x"], "'x' is not one of 'summary', 'rolling', 'off'."),
+        (["rehearse", "hello", "--picture", "evening.png"], "evening.svg"),
+        (["replay", "talk.jsonl", "--report", "nowhere/report.json"], "there is no folder nowhere"),
+    ],
+)
+def test_a_wrong_value_is_told_in_plain_words(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The sentence names the option and has none of the library's words. Outputs are checked before the work begins."""
+    assert run_command_line(arguments) == 2
+    error = capsys.readouterr().err
+    assert arguments[-2] in error
+    assert told in error
+    assert not any(word in error for word in ("Input should", "unable to parse", "Value error", "Traceback"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["restore", "nowhere.db"], "nowhere.db does not exist. Name a file that `roomtone backup` wrote."),
+        (["restore", "."], "is a folder. Name a file that `roomtone backup` wrote."),
+        (["invite"], "DISCORD_TOKEN is not set"),
+        (["run", "--shards", "0/2"], "--shards is for a bot on Discord, and DISCORD_TOKEN is not set."),
+        (["run", "--rooms", "processes"], "--rooms is for a bot on Discord"),
+        (["run", "--cluster", "auto"], "--cluster is for a bot on Discord"),
+        (["cluster", "up", "--ip", "nowhere"], "'nowhere' is not an IP address."),
+        (["cluster", "up", "--join", "nowhere"], "HOST:PORT"),
+    ],
+)
+def test_a_request_that_cannot_be_met_is_told_at_once(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a token `run` plays the rehearsal, but not if the options ask for something else."""
+    assert run_command_line(arguments) == 1
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_malformed_token_is_told_apart_from_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`invite` says that the token is wrong, and not that it is missing."""
+    monkeypatch.setenv("DISCORD_TOKEN", "my-secret")
+    assert run_command_line(["invite"]) == 1
+    told = capsys.readouterr().err
+    assert "DISCORD_TOKEN is not a bot's token" in told
+    assert "my-secret" not in told
+
+
 def test_settings_that_cannot_be_used_are_all_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All mistakes in the settings are reported at once, with exit status 2."""
     (tmp_path / "roomtone.toml").write_text('[compaction]\nmode = "sometimes"\n[room]\nmood = 3\n')

@@ -84,7 +84,7 @@ def test_a_machine_without_what_rooms_need_says_so(
     offering = ["cluster", "rooms", "--gateway", "10.0.0.1:8572"]
     for words, problem in (
         (["cluster", "rooms", "--gateway", "10.0.0.1"], "Give it as HOST:PORT"),
-        ([*offering, "--name", "a b"], "is no name of a machine"),
+        ([*offering, "--name", "a b"], "is not the name of a machine"),
         (offering, "cannot be read, which is the cluster's token"),
     ):
         assert run_command_line(words) == 1

@@ -61,5 +61,5 @@ def test_a_model_is_needed_for_its_summaries(transcript: Path, capsys: pytest.Ca
 
 def test_a_report_that_cannot_be_written_is_told(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """If the report's folder does not exist, a plain sentence says so."""
-    assert run_command_line(["replay", str(transcript), "--report", "/nowhere/at/all.json"]) == 1
-    assert "--report report.json" in capsys.readouterr().err
+    assert run_command_line(["replay", str(transcript), "--report", "/nowhere/at/all.json"]) == 2
+    assert "there is no folder /nowhere/at" in capsys.readouterr().err

@@ -72,9 +72,9 @@ def test_other_files_are_no_backups(tmp_path: Path) -> None:
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE songs (name)")
     for file in (text, other):
-        with pytest.raises(BackupError, match="is no backup of Roomtone"):
+        with pytest.raises(BackupError, match="is not a backup of Roomtone"):
             examine_backup(file)
-    with pytest.raises(StoreError, match="cannot be opened"):
+    with pytest.raises(BackupError, match=r"none.db does not exist"):
         examine_backup(tmp_path / "none.db")
 
 

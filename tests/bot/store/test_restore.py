@@ -219,7 +219,7 @@ async def test_a_restore_that_fails_changes_nothing(
             expected = "is damaged"
         case "text":
             file.write_text("Dear Bob, " * 500)
-            expected = "is no backup"
+            expected = "is not a backup"
         case "itself":
             file = path
             expected = "is the present database itself"

@@ -120,7 +120,7 @@ def test_paragraph_alone_is_prose_or_json() -> None:
     """A call for the paragraph alone is answered with prose, and by some models with JSON."""
     assert parse_paragraph(answer(f"Here is the summary:\n{PARAGRAPH}"), TURNS) == PARAGRAPH
     assert parse_paragraph(answer(json.dumps(GOOD)), TURNS) == PARAGRAPH
-    with pytest.raises(SummaryRefusedError, match="no prose"):
+    with pytest.raises(SummaryRefusedError, match="not prose"):
         parse_paragraph(answer('{"gist": "a"}'), TURNS)
 
 

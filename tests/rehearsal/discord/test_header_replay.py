@@ -70,7 +70,7 @@ def test_delays_are_those_of_the_recording(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, packets: list[Any]) -> None:
-    with pytest.raises(LocalDiscordError, match="this is no recording of `roomtone doctor --live`"):
+    with pytest.raises(LocalDiscordError, match="this is not a recording of `roomtone doctor --live`"):
         HeaderReplay.load(recording(tmp_path, packets))
 
 

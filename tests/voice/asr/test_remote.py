@@ -123,8 +123,8 @@ async def test_sound_beyond_half_a_minute_is_not_sent() -> None:
     [
         ({"mode": TranscriptionMode.STALL}, "in time"),
         ({"mode": TranscriptionMode.CUT}, "cannot be reached"),
-        ({"mode": TranscriptionMode.GARBAGE}, "no transcription"),
-        ({"mode": TranscriptionMode.WORDLESS}, "no transcription"),
+        ({"mode": TranscriptionMode.GARBAGE}, "not a transcription"),
+        ({"mode": TranscriptionMode.WORDLESS}, "not a transcription"),
         ({"refuses": RequestRefusal.WRONG_KEY}, "asr.api_key"),
         ({"refuses": RequestRefusal.UNKNOWN_MODEL}, "asr.model"),
         ({"refuses": RequestRefusal.RATE_LIMITED}, "rate limit"),
@@ -193,7 +193,7 @@ async def test_what_is_no_answer_is_said(body: bytes, monkeypatch: pytest.Monkey
             return body
 
         monkeypatch.setattr(recognizer, "_fetch", fetched)
-        with pytest.raises(RecogniserError, match="no transcription"):
+        with pytest.raises(RecogniserError, match="not a transcription"):
             await recognizer.recognize(bicycle())
 
 

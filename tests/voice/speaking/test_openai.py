@@ -70,7 +70,7 @@ async def test_whatever_is_sent_is_read(sends: str) -> None:
         (SpeechMode.CUT, "broke off|cannot be reached"),
         (SpeechMode.EMPTY, "no sound"),
         (SpeechMode.GARBAGE, "text/html"),
-        (SpeechMode.BROKEN_SOUND, "no sound"),
+        (SpeechMode.BROKEN_SOUND, "not sound"),
         (SpeechMode.WRONG_KEY, "speaking.api_key"),
         (SpeechMode.UNKNOWN_MODEL, "speaking.model"),
         (SpeechMode.RATE_LIMITED, "rate limit"),

@@ -88,6 +88,6 @@ def test_other_files_are_not_touched(trial: Path) -> None:
     """A folder with something else in it is refused: it may be a bot's memory."""
     trial.mkdir()
     (trial / "roomtone.db").write_text("mine", "utf-8")
-    with pytest.raises(SetupError, match="has files that are no trial"):
+    with pytest.raises(SetupError, match="has files that do not belong to a trial"):
         prepare_trial(trial)
     assert (trial / "roomtone.db").read_text("utf-8") == "mine"

@@ -195,7 +195,7 @@ def test_an_absent_server_is_told_in_time() -> None:
 def test_what_is_no_url_is_told_without_it(url: str) -> None:
     """Anything else than a URL of PostgreSQL is refused with an example, and is not quoted."""
     found = check_database(SecretStr(url))
-    assert found.detail == "ROOMTONE_DATABASE_URL is no address of a PostgreSQL database"
+    assert found.detail == "ROOMTONE_DATABASE_URL is not the address of a PostgreSQL database"
     assert "postgresql://user:password@host:5432/name" in found.remedy
     assert PASSWORD not in f"{found}"
 
