@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from config.load import load
 from rehearsal.errors import ScenarioError
 from rehearsal.script.expectations import EXPECTATION_KINDS
 from rehearsal.script.scenario import (
@@ -256,6 +259,15 @@ def test_the_page_of_the_format_names_everything() -> None:
     conducts = {name for names in SERVER_BEHAVIOURS.values() for name in names}
     for name in {*EXPECTATION_KINDS, *STEP_KINDS, *conducts, *bundled_scenarios()}:
         assert f"`{name}`" in page or f"`{name} = " in page, name
+
+
+def test_the_settings_on_the_page_can_be_used(tmp_path: Path) -> None:
+    """Whoever copies the example of the format gets a bot that starts."""
+    page = (Path(__file__).parents[3] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    [given] = re.findall(r"^\[settings\].*?\n(.*?)\n\n", page, re.MULTILINE | re.DOTALL)
+    settings = tomllib.loads(given)
+    assert settings
+    load(directory=tmp_path, environ={}, overrides=settings)
 
 
 def test_a_scenario_is_named_by_file_folder_or_bundled_name(tmp_path: Path) -> None:
