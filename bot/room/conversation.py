@@ -17,9 +17,9 @@ from bot.channel.participants import Participants
 from bot.participation.participation import Participation, ReplyState
 from bot.realtime.bridge import RealtimeBridge
 from bot.room.barge_in import BargeInHandler
+from bot.room.conversation_status import ConversationStatus
 from bot.room.fixed_sentences import FixedSentences
 from bot.room.hearing import Hearing
-from bot.room.live_message import ANSWERING, LISTENING, SILENT, WRITING
 from bot.room.membership_recorder import MembershipRecorder
 from bot.room.preemptive_reply import PreemptiveReply
 from bot.room.prompt import PromptBuilder
@@ -34,11 +34,9 @@ from bot.screen.commentary import ScreenCommentary
 from bot.texts.text import Text, in_language
 from voice.asr.glossary import choose_glossary
 from voice.listening.listener import RoomListener
-from voice.queue_figures import QueueFigures
 from voice.speaking.playback import Playback
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Sequence
 
     from bot.brain.decider import Decision
@@ -230,6 +228,16 @@ class Conversation:
             ),
             clock=services.clock,
         )
+        self.status = ConversationStatus(
+            hearing=self._hearing,
+            replier=self._replier,
+            playback=self.playback,
+            memory=memory,
+            participation=self._participation,
+            voice=self._voice,
+            bridge=self._bridge,
+            responder=services.responder_name,
+        )
 
     # -- life -----------------------------------------------------------------------------------------------
 
@@ -260,46 +268,9 @@ class Conversation:
 
     # -- called by the room -----------------------------------------------------------------------------------
 
-    @property
-    def dropped(self) -> Counter[str]:
-        """Return how many sounds became no turn, by reason."""
-        return self._hearing.dropped
-
-    @property
-    def queues(self) -> tuple[QueueFigures, ...]:
-        """Return how much waits: to be recognised, recorded as a turn, answered, played, stored, written."""
-        return (
-            *self._hearing.queues,
-            *self._replier.queues,
-            self.playback.pieces,
-            QueueFigures("store", self._memory.unstored_items, None),
-            self._participation.queue,
-            *(() if self._bridge is None else self._bridge.queues),
-        )
-
-    @property
-    def responder_name(self) -> Text:
-        return self._services.responder_name if self._bridge is None else self._bridge.responder_name
-
     def hides(self, user_id: int) -> bool:
         """Return whether nobody is shown what a person has said or done here: they opted out or were forgotten."""
         return self._participation.excludes(user_id) or self._participation.has_forgotten(user_id)
-
-    @property
-    def doing(self) -> Text:
-        """What the bot does at the moment, in one sentence."""
-        if self._participation.listens_only:
-            return WRITING
-        if self._participation.silenced:
-            return SILENT
-        return ANSWERING if self._replier.busy else LISTENING
-
-    def participation_status(self) -> Text:
-        return self._participation.status()
-
-    def voice_status(self) -> Text:
-        """Return why another voice than the chosen one speaks; empty if it does not."""
-        return self._voice.status()
 
     def excludes(self, user_id: int) -> bool:
         """Return whether a person may not be heard. Thread-safe."""

@@ -106,7 +106,7 @@ class JoinedChannel:
         cost_before = session.guild.costs.total
         self._live_message = LiveMessage(
             place,
-            doing=lambda: self._conversation.doing,
+            doing=lambda: self._conversation.status.doing,
             cost=lambda: session.guild.costs.total - cost_before,
             hidden=self._conversation.hides,
             clock=self._clock,
@@ -324,7 +324,7 @@ class JoinedChannel:
 
     def _report_queues(self, link: Link) -> None:
         waiting = QueueFigures("membership", self._membership_changes.qsize(), None)
-        queues = [link.queue, *self._conversation.queues, waiting]
+        queues = [link.queue, *self._conversation.status.queues, waiting]
         if self._writer is not None:
             queues.append(self._writer.queue)
         if self._session.screens is not None:

@@ -141,7 +141,7 @@ class Room:
         now = self._clock.monotonic()
         return room_status(
             self._place,
-            self._conversation,
+            self._conversation.status,
             self._memory,
             link,
             health=self._services.health(),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from bot.channel.port import Link, Place
-    from bot.room.conversation import Conversation
+    from bot.room.conversation_status import ConversationStatus
     from compaction.session import SessionMemory
 
 
@@ -22,7 +22,7 @@ def status_before_opening(place: Place) -> Text:
 
 def room_status(
     place: Place,
-    conversation: Conversation,
+    conversation: ConversationStatus,
     memory: SessionMemory,
     link: Link,
     *,
@@ -46,9 +46,9 @@ def room_status(
             _dropped_sentence(conversation.dropped),
             _link_sentence(link, now),
             _encryption_sentence(link),
-            conversation.participation_status(),
+            conversation.participation(),
             Text("I answer with {responder}.", responder=conversation.responder_name),
-            conversation.voice_status(),
+            conversation.voice(),
             health,
         )
     )
