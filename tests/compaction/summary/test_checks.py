@@ -45,8 +45,6 @@ TURNS = (
 ROSTER = frozenset({part.speaker for each in TURNS for part in each.parts} | {"Roomtone", "Nina"})
 SOURCES = sources_of([*(part.text for each in TURNS for part in each.parts), "Nina's character is Brakka."], ROSTER)
 
-HOSTILE_WORDS = ("Waldok", "Zebulon", "350", "9999", "Bob", "not", "kit.", "cabin,", "Inverness", "借り", "宇宙船")
-
 
 def check(turns: int | tuple[int, ...], text: str, *, subject: str = "", importance: Importance = 2) -> Fact | None:
     """Return what becomes of one fact of a model."""

@@ -97,17 +97,7 @@ def test_it_is_left_alone_longer_each_time_it_fails_at_once() -> None:
     st.integers(1, 20),
     st.floats(1, 3_600),
     st.lists(
-        st.sampled_from(
-            [
-                "record_connection_failure",
-                "record_reply_failure",
-                "record_transcription_failure",
-                "record_connection",
-                "record_transcription",
-                "record_reply",
-                "record_recovery",
-            ]
-        ),
+        st.sampled_from(OUTCOMES),
         max_size=60,
     ),
 )
