@@ -3,7 +3,8 @@
    It is a worker because browsers slow down hidden pages, and the page is hidden as soon as the person goes back to
    their game.
 
-   page -> {limits}, {picture}, {sent: true or false}, {again: true};  page <- {jpeg} */
+   page -> {limits}, {picture}, {sent: true or false}, {again: true}, {stop: true};  page <- {jpeg}. After {stop} nothing
+   comes from the page, and the worker ends once its pictures are closed. */
 "use strict";
 
 const GRID = { width: 160, height: 90, tile: 5 };
@@ -20,6 +21,8 @@ const state = {
   comparedAt: -Infinity,
   sentAt: -Infinity,
   busy: false,
+  stopped: false,
+  looking: false, // whether a picture is being compared or encoded
   timer: null,
   grid: context(GRID.width, GRID.height, { willReadFrequently: true }),
   full: context(16, 16, { alpha: false }),
@@ -27,6 +30,10 @@ const state = {
 state.grid.imageSmoothingQuality = "medium";
 
 self.addEventListener("message", ({ data }) => {
+  if (data.stop) {
+    stop();
+    return;
+  }
   if (data.limits) state.limits = data.limits;
   if (data.again) {
     state.sentGrid = null;
@@ -49,6 +56,15 @@ self.addEventListener("message", ({ data }) => {
   process();
 });
 
+function stop() {
+  state.stopped = true;
+  clearTimeout(state.timer);
+  if (state.next) state.next.close();
+  state.next = null;
+  // A picture that is being looked at is closed first.
+  if (!state.looking) self.close();
+}
+
 function context(width, height, options) {
   return new OffscreenCanvas(width, height).getContext("2d", options);
 }
@@ -68,7 +84,7 @@ async function process() {
   // A newer picture replaces the one to offer once more, also if the screen is again as it was sent.
   state.resend = false;
   state.comparedAt = performance.now();
-  state.busy = true;
+  state.busy = state.looking = true;
   let jpeg = null;
   try {
     const ready = picture ? await prepare(picture) : state.encoded;
@@ -82,6 +98,11 @@ async function process() {
     jpeg = null;
   } finally {
     if (picture) picture.close();
+    state.looking = false;
+  }
+  if (state.stopped) {
+    self.close();
+    return;
   }
   if (jpeg) {
     self.postMessage({ jpeg }, [jpeg]);

@@ -209,7 +209,7 @@ function start(capture) {
 function begin(stream) {
   const track = stream.getVideoTracks()[0];
   const surface = track.getSettings().displaySurface || "";
-  const capture = { stream, track, surface, startSent: false, stopped: false, worker: newWorker(), reader: null };
+  const capture = { stream, track, surface, startSent: false, stopped: false, worker: newWorker() };
   page.capture = capture;
   capture.worker.addEventListener("message", ({ data }) => sendPicture(capture, data.jpeg));
   capture.worker.postMessage({ limits: page.limits });
@@ -236,8 +236,7 @@ function endCapture() {
   if (!capture) return;
   page.capture = null;
   capture.stopped = true;
-  capture.worker.terminate();
-  if (capture.reader) capture.reader.cancel().catch(() => undefined);
+  // Ends the frames too: who takes them closes those that are left, and then ends the worker.
   for (const each of capture.stream.getTracks()) each.stop();
 }
 
@@ -246,15 +245,14 @@ async function captureFrames(capture) {
   // Not possible before: `getDisplayMedia` refuses a minimum.
   capture.track.applyConstraints({ frameRate: { min: MIN_FRAMES_PER_S, max: MAX_FRAMES_PER_S } }).catch(() => undefined);
   const processor = new MediaStreamTrackProcessor({ track: capture.track, maxBufferSize: 1 });
-  capture.reader = processor.readable.getReader();
+  const reader = processor.readable.getReader();
   for (;;) {
-    const { value: frame, done } = await capture.reader.read().catch(() => ({ done: true }));
-    if (done || capture.stopped) {
-      if (frame) frame.close();
-      return;
-    }
-    capture.worker.postMessage({ picture: frame }, [frame]);
+    const { value: frame, done } = await reader.read().catch(() => ({ done: true }));
+    if (done) break;
+    if (capture.stopped) frame.close();
+    else capture.worker.postMessage({ picture: frame }, [frame]);
   }
+  capture.worker.postMessage({ stop: true });
 }
 
 /* For browsers without MediaStreamTrackProcessor: take pictures of an invisible video by a timer. */
@@ -268,6 +266,7 @@ function captureByTimer(capture) {
     if (capture.stopped) {
       clearInterval(every);
       video.srcObject = null;
+      capture.worker.postMessage({ stop: true });
     } else if (video.videoWidth) {
       const picture = await createImageBitmap(video).catch(() => null);
       if (picture && !capture.stopped) capture.worker.postMessage({ picture }, [picture]);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -60,7 +61,7 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
                 assert health.summary() == ""
                 assert (await recognizer.recognize(voiced(1), language="en")).text != "from afar"
             assert health.summary().startswith("The speech recogniser whisper-1 has not worked for ")
-            assert "; the local one hears, and I try it again in 60 seconds. " in health.summary()
+            assert re.search(r"; the local one hears, and I try it again in (60|5\d) seconds\. ", health.summary())
     assert server.calls[0].key == "sk-chat"
 
 
@@ -102,5 +103,5 @@ async def test_the_cluster_hears_and_the_bots_own_recogniser_stands_behind_it(wh
                 assert health.summary() == ""
                 assert (await recognizer.recognize(voiced(1), language="en")).text != "from afar"
             assert health.summary().startswith("The cluster's speech recognisers")
-            assert "; my own one hears, and I try it again in 60 seconds. " in health.summary()
+            assert re.search(r"; my own one hears, and I try it again in (60|5\d) seconds\. ", health.summary())
     assert server.calls[0].key == "token"
