@@ -175,7 +175,11 @@ class FaultInjector:
 
     def _invalidate_session(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
         for session in targets:
-            self._gateway.invalidate(session.user_id, stays_in_voice=bool(options["stays_in_voice"]))
+            self._gateway.invalidate(
+                session.user_id,
+                stays_in_voice=bool(options["stays_in_voice"]),
+                ready_after_s=options["ready_after_s"],
+            )
 
 
 _COUNT = _OptionRange(default=20, least=1, most=1000)
@@ -260,7 +264,10 @@ FAULTS: Mapping[str, FaultSpec] = {
     "invalidate_session": FaultSpec(
         "Ends a bot's session on the main gateway for good (op 9); its client identifies again and knows nothing.",
         FaultInjector._invalidate_session,
-        {"stays_in_voice": _OptionRange(default=1, least=0, most=1)},
+        {
+            "stays_in_voice": _OptionRange(default=1, least=0, most=1),
+            "ready_after_s": _OptionRange(default=0.0, least=0.0, most=10.0),
+        },
     ),
 }
 

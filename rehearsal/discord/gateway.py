@@ -19,7 +19,7 @@ from rehearsal.discord.guild_state import VoiceCredentials
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rehearsal.discord.connection import GatewayConnection
     from rehearsal.discord.guild_state import GuildState
@@ -79,6 +79,9 @@ class Gateway:
         self._guilds: list[Gateway] = [] if beside is None else beside._guilds
         self._guilds.append(self)
         self._starts: dict[int, int] = {} if beside is None else beside._starts
+        # Of bots whose next session begins slowly (`invalidate`): after how many seconds READY comes.
+        self._ready_after_s: dict[int, float] = {} if beside is None else beside._ready_after_s
+        self._late_events: dict[str, asyncio.TimerHandle] = {} if beside is None else beside._late_events
         # The sessions to which the bots' voice states in the guild belong.
         self._voice_sessions: dict[int, str] = {}
         # What GET /gateway/bot says.
@@ -87,6 +90,9 @@ class Gateway:
     def close(self) -> None:
         for session in self._sessions.values():
             session.stop_expiry()
+        for event in self._late_events.values():
+            event.cancel()
+        self._late_events.clear()
 
     def online(self, user_id: int) -> bool:
         """Return whether the bot has a session with a websocket that sees the guild."""
@@ -134,8 +140,11 @@ class Gateway:
         self.send_to(user_id, "VOICE_SERVER_UPDATE", server)
         return server
 
-    def invalidate(self, user_id: int, *, stays_in_voice: bool) -> None:
-        """End a bot's sessions so that they cannot be resumed (op 9); its client identifies again."""
+    def invalidate(self, user_id: int, *, stays_in_voice: bool, ready_after_s: float = 0.0) -> None:
+        """End a bot's sessions so that they cannot be resumed (op 9); its client identifies again.
+
+        `ready_after_s`: so long after that READY comes, and after the same time again the guild.
+        """
         for session in [each for each in self._sessions.values() if each.user_id == user_id]:
             session.stop_expiry()
             del self._sessions[session.id]
@@ -143,6 +152,8 @@ class Gateway:
             if connection is not None:
                 del self._by_connection[connection]
                 connection.send_json({"op": _INVALID_SESSION, "d": False})
+        if ready_after_s:
+            self._ready_after_s[user_id] = ready_after_s
         if not stays_in_voice:
             self.leave(user_id)
 
@@ -244,24 +255,46 @@ class Gateway:
         session = GatewaySession(
             user_id=bot_id, intents=intents if isinstance(intents, int) else 0, connection=connection, shard=shard
         )
-        self._sessions[session.id] = session
         self._by_connection[connection] = session
+        pause_s = self._ready_after_s.pop(bot_id, 0.0)
+        self._soon(session, pause_s, lambda: self._begin(session, pause_s))
+
+    def _soon(self, session: GatewaySession, pause_s: float, act: Callable[[], None]) -> None:
+        """Act now, or after a pause if the client is still there."""
+        if not pause_s:
+            act()
+            return
+
+        def late() -> None:
+            del self._late_events[session.id]
+            if session.connection is not None:
+                act()
+
+        self._late_events[session.id] = asyncio.get_running_loop().call_later(pause_s, late)
+
+    def _begin(self, session: GatewaySession, pause_s: float) -> None:
+        self._sessions[session.id] = session
         seen = [each._state for each in self._guilds if session.sees(each._state.guild.id)]
         ready = {
             "v": 10,
-            "user": payloads.guild_user(self._state.guild, bot_id),
+            "user": payloads.guild_user(self._state.guild, session.user_id),
             "guilds": [{"id": str(state.guild.id), "unavailable": True} for state in seen],
             "session_id": session.id,
             "session_type": "normal",
             "resume_gateway_url": self._url(),
-            "application": {"id": str(bot_id), "flags": 0},
-            "shard": list(shard),
+            "application": {"id": str(session.user_id), "flags": 0},
+            "shard": list(session.shard),
         }
         session.dispatch("READY", ready)
+        self._soon(session, pause_s, lambda: self._show(session, seen))
+
+    def _show(self, session: GatewaySession, seen: Sequence[GuildState]) -> None:
+        """Send the guilds, with everybody in them."""
         for state in seen:
             members = [state.member(member.id) for member in state.guild.members]
             session.dispatch("GUILD_CREATE", payloads.guild_create(state.guild, members, state.voice_states()))
-        _log.info("bot_identified", user_id=bot_id, shard=shard[0], shard_count=shard[1])
+        shard, shard_count = session.shard
+        _log.info("bot_identified", user_id=session.user_id, shard=shard, shard_count=shard_count)
 
     def _resume(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
         session = self._sessions.get(str(data.get("session_id")))

@@ -1,7 +1,7 @@
 """The main gateway of a discord.py client in the same process, for voice connections. Implements `MainGateway`.
 
 discord.py gets a voice protocol that only passes Discord's answers on, so its client knows nothing of the connection
-itself. Only public parts of discord.py are used here.
+itself.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import structlog
 
 from voice.errors import LinkError
 from voice.transport.gateway import taken_over
+from voice.transport.private.main_session import is_main_session_ready
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -75,10 +76,7 @@ class DiscordMainGateway:
 
     @property
     def is_open(self) -> bool:
-        if isinstance(self._client, discord.AutoShardedClient):
-            shard = self._client.get_shard(self._last_seen.guild.shard_id)
-            return shard is not None and not shard.is_closed()
-        return bool(self._client.ws.open)
+        return is_main_session_ready(self._client, self.guild_id)
 
     @property
     def attached(self) -> bool:

@@ -62,7 +62,7 @@ class MainGateway(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Return whether the connection to the main gateway is open: without it the bot can neither learn nor join."""
+        """Return whether the main gateway has confirmed a session: without one the bot can neither learn nor join."""
 
     @property
     def attached(self) -> bool:

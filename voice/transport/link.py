@@ -320,8 +320,9 @@ class VoiceLink:
             await self._reconnect()
             return
         if state.over:
-            # Without the main gateway the bot can neither learn why nor join.
-            if self._gateway.is_open:
+            # Without the main gateway the bot can neither learn why nor join. In a new main session that has not shown
+            # the server yet, the bot is in no channel, which says nothing of what people want.
+            if self._gateway.is_open and self._gateway.attached:
                 await self._replace(client)
             return
         if client.is_connected() and not state.keep_path_open():

@@ -236,16 +236,17 @@ async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Pat
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("stays_in_voice", [1, 0])
-async def test_a_new_main_session_is_followed(tmp_path: Path, stays_in_voice: int) -> None:
+@pytest.mark.parametrize(("stays_in_voice", "ready_after_s"), [(1, 0.0), (0, 0.0), (0, 0.7)])
+async def test_a_new_main_session_is_followed(tmp_path: Path, stays_in_voice: int, ready_after_s: float) -> None:
     """After a new main session, for which discord.py forgets its voice clients, the link joins again, hears, and gets
-    later events.
+    later events. That the bot is in no channel meanwhile is not taken for somebody's wish.
     """
     async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.hears(ada)
         before = voice_channel(room.client)
-        await room.local.fault("invalidate_session", user_id=BOT, stays_in_voice=stays_in_voice)
+        told = {"stays_in_voice": stays_in_voice, "ready_after_s": ready_after_s}
+        await room.local.fault("invalidate_session", user_id=BOT, **told)
         await until(lambda: room.listener.kinds()[-2:] == [Recovering, Connected], "joining anew")
         assert voice_channel(room.client) is not before
         await ada.meet(BOT)

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import davey
 import discord
+import discord.client
 import discord.gateway
+import discord.shard
 import discord.voice_client
 import discord.voice_state
 import pytest
@@ -84,6 +86,11 @@ TOUCHED = {
     "VoiceClient.checked_add": "d10fb00f01fa",
     "VoiceConnectionState.send_packet": "49bf8100aa52",
     "VoiceClient.cleanup": "d6c1b668fc4e",
+    # What says whether the main session is ready.
+    "Client._get_websocket": "df2abf1101e4",
+    "AutoShardedClient._get_websocket": "4cba86bd0989",
+    "DiscordWebSocket.from_client": "25ac637bdad3",
+    "DiscordWebSocket.received_message": "62c9f5ec6596",
     # What the stand-ins answer.
     "VoiceConnectionState._update_voice_channel": "6946ee8e499a",
     "VoiceConnectionState.self_voice_state": "44a8fe3a4be9",
@@ -93,7 +100,7 @@ TOUCHED = {
 
 def _part(name: str) -> Any:
     owner, attribute = name.split(".")
-    homes = (discord.voice_state, discord.gateway, discord.voice_client)
+    homes = (discord.voice_state, discord.gateway, discord.voice_client, discord.client, discord.shard)
     found = inspect.getattr_static(next(getattr(home, owner) for home in homes if hasattr(home, owner)), attribute)
     if isinstance(found, classmethod):
         return found.__func__
