@@ -135,8 +135,8 @@ class SparePool(Generic[ChildT]):
 
     async def _until_taken(self, spare: ChildT) -> None:
         """Return once a room has taken the process that waits, or it is lost."""
-        taken = asyncio.create_task(self._taken.wait(), name="room-spare-taken")
-        lost = asyncio.create_task(spare.lost(), name="room-spare-lost")
+        taken = asyncio.create_task(self._taken.wait(), name="spare-room-taken")
+        lost = asyncio.create_task(spare.lost(), name="spare-room-lost")
         try:
             await asyncio.wait({taken, lost}, return_when=asyncio.FIRST_COMPLETED)
         finally:

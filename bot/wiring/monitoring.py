@@ -33,6 +33,9 @@ PROCESS_TASKS = (
     "recall-indexer",
     "recognizer-dispatcher",
     "retention",
+    "room-spare",
+    "rooms-port-accept",
+    "store-bot-lock",
 )
 
 
