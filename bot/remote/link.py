@@ -146,7 +146,11 @@ class MessageLink:
                 if isinstance(outcome, Exception) and not isinstance(outcome, OSError):
                     log.error("link_failed", link=self._name, exc_info=outcome)
             for call in self._on_closed:
-                call()
+                try:
+                    call()
+                except Exception:
+                    # The others must know too: a room is lost, a seat is gone.
+                    log.exception("link_end_not_handled", link=self._name)
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(_CLOSE_S):
                     await self._socket.close()

@@ -143,6 +143,25 @@ async def test_an_ask_ends_in_time() -> None:
 
 
 @pytest.mark.asyncio
+async def test_everybody_learns_that_a_link_is_over() -> None:
+    """One who fails to handle it keeps nobody else from knowing."""
+    told: list[str] = []
+
+    def fail() -> None:
+        told.append("first")
+        raise ValueError
+
+    async with linked(gateway=greeting) as ends:
+        ends.gateway.on_closed(fail)
+        ends.gateway.on_closed(lambda: told.append("second"))
+        with capture_logs() as logs:
+            await ends.drop()
+        assert told == ["first", "second"]
+        assert "link_end_not_handled" in [each["event"] for each in logs]
+        assert await ends.room.ask(Greet("x"), within_s=5)
+
+
+@pytest.mark.asyncio
 async def test_what_is_asked_fails_at_once_when_the_link_is_lost() -> None:
     """It does not wait for its time limit. The link comes back by itself, with the same handlers."""
     asked = asyncio.Event()
