@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -45,27 +45,21 @@ from bot.remote.wire_error import error_from_wire
 from bot.room.endings import HANDED_OVER, HandedOverError, ProcessLostError
 from bot.server_settings import from_json, to_json
 from bot.texts.text import Text, joined, sentence_of
-from compaction.errors import StoreError
+from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from contextlib import AbstractContextManager
     from typing import Any
-    from weakref import WeakSet
 
     from bot.channel.port import ListenRequest, MembershipChange, Place
-    from bot.clock import Clock
-    from bot.dashboard.shown_memory import ShownMemory
     from bot.guild import GuildChoice
     from bot.models.voices import EmbeddedVoice
-    from bot.participation.guild_participation import GuildParticipation, GuildParticipations
+    from bot.participation.guild_participation import GuildParticipation
     from bot.remote.adoption import AdoptedRoom
+    from bot.remote.gateway_parts import GatewayParts
     from bot.remote.link import MessageLink
-    from bot.remote.room_processes import RoomProcesses
     from bot.remote.room_seat import RoomSeat
-    from bot.server_settings import ServerSettings, ServerSettingsBook
-    from bot.store.guilds import GuildStore
+    from bot.server_settings import ServerSettings
 
 log = structlog.get_logger()
 
@@ -79,33 +73,6 @@ ENDED = Text("The process that ran this room had to end.")
 ELSEWHERE = Text("This room runs on the machine {machine}.")
 NOT_TAKEN_BACK = Text("The process that ran this room did not take over what was changed. {why}")
 COMING = Text("I am coming to {channel}.")
-
-
-@dataclass(frozen=True, slots=True)
-class GatewayParts:
-    """What the rooms of a gateway process share: what commands change, and who shows and measures rooms.
-
-    `in_use`: the sessions of open rooms. `upkeeps`: gets what has to read its memory again when words are deleted.
-    `speakers_of`: returns who has spoken in a session. `fence`: makes the claim of a server's room stale, if it can.
-    `newest_claim`: returns that of a server; None if the database does not say.
-    `serve`: answers what a room asks of its place, while it is entered. `opened_by`: the mark of this process.
-    """
-
-    processes: RoomProcesses
-    participation: GuildParticipations
-    choices: GuildStore
-    servers: ServerSettingsBook
-    clock: Clock
-    observe: events.Observer
-    measure: Callable[[], AbstractContextManager[events.Observer]]
-    show_live: Callable[[SessionId, Place, ShownMemory, GuildParticipation], AbstractContextManager[events.Observer]]
-    in_use: set[SessionId]
-    upkeeps: WeakSet[Any]
-    speakers_of: Callable[[SessionId], Awaitable[frozenset[str]]]
-    fence: Callable[[int], Awaitable[None]]
-    newest_claim: Callable[[int], Awaitable[int | None]]
-    serve: Callable[[Place, MessageLink], AbstractContextManager[None]]
-    opened_by: str = ""
 
 
 class RemoteRoom:
@@ -263,7 +230,11 @@ class RemoteRoom:
             raise ProcessLostError(lost.result())
         over = self._over.result()
         if over.error is not None:
-            raise error_from_wire(over.error)
+            error = error_from_wire(over.error)
+            if isinstance(error, StaleOwnerError) and self._session_id is None:
+                # It never had the room: a process that was given up has claimed it late. That one ends, so again.
+                raise ProcessLostError(ENDED) from error
+            raise error
         if over.reason == HANDED_OVER:
             # The session goes on, so another process has to run the room.
             raise HandedOverError(ENDED)
@@ -299,7 +270,10 @@ class RemoteRoom:
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         if self._seat is None or not self._opened.is_set():
             return COMING.fill(channel=self._place.name)
-        return await self._seat.link.ask(PlaySample(voice.name), within_s=SAMPLE_WITHIN_S)
+        try:
+            return await self._seat.link.ask(PlaySample(voice.name), within_s=SAMPLE_WITHIN_S)
+        except BotError as error:
+            return sentence_of(error)
 
     def status(self) -> Text:
         if self._look is None or not self._opened.is_set():

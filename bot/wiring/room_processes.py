@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from bot.remote.adoption import Adoptions
+from bot.remote.gateway_parts import GatewayParts
 from bot.remote.link_file import LinkAddress, new_token, write_link
 from bot.remote.listener import RemoteRoomListener
-from bot.remote.remote_room import GatewayParts, RemoteRoom
+from bot.remote.remote_room import RemoteRoom
 from bot.remote.room_processes import RoomProcesses
 from bot.store.claims import claim_room, newest_claim
 from bot.store.history import SessionHistory

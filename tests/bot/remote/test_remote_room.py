@@ -21,9 +21,10 @@ from bot.participation.costs import Cost
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.remote.adoption import AdoptedRoom
+from bot.remote.gateway_parts import GatewayParts
 from bot.remote.hello import RoomIdentity
 from bot.remote.placement import THIS_MACHINE
-from bot.remote.remote_room import GONE, GatewayParts, RemoteRoom
+from bot.remote.remote_room import GONE, RemoteRoom
 from bot.remote.room_host import (
     GRACE_S,
     NOT_WANTED,
@@ -485,6 +486,24 @@ async def test_a_crash_is_raised_as_in_one_process(
         with pytest.raises(raised, match=words):
             await life.task
         assert await life.hosting == reason
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_was_claimed_before_it_could_begin_is_started_again() -> None:
+    """A process that was given up before has claimed it late. It ends, so the room would be nowhere."""
+    async with living() as life:
+        life.room._session_id = None
+        life.distant.end.set_exception(StaleOwnerError("Others run it."))
+        with pytest.raises(ProcessLostError):
+            await life.task
+
+
+@pytest.mark.asyncio
+async def test_a_sample_that_cannot_be_played_is_told_in_a_sentence() -> None:
+    """The room's process has just lost its link, or failed."""
+    async with living() as life:
+        life.ends.gateway.close()
+        assert "not there" in str(await life.room.play_sample(DEFAULT_VOICE))
 
 
 @pytest.mark.asyncio

@@ -1,0 +1,50 @@
+"""What the rooms of other processes share in the gateway process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from contextlib import AbstractContextManager
+    from typing import Any
+    from weakref import WeakSet
+
+    from bot import events
+    from bot.channel.port import Place
+    from bot.clock import Clock
+    from bot.dashboard.shown_memory import ShownMemory
+    from bot.participation.guild_participation import GuildParticipation, GuildParticipations
+    from bot.remote.link import MessageLink
+    from bot.remote.room_processes import RoomProcesses
+    from bot.server_settings import ServerSettingsBook
+    from bot.store.guilds import GuildStore
+    from compaction.model import SessionId
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayParts:
+    """What the rooms of a gateway process share: what commands change, and who shows and measures rooms.
+
+    `in_use`: the sessions of open rooms. `upkeeps`: gets what has to read its memory again when words are deleted.
+    `speakers_of`: returns who has spoken in a session. `fence`: makes the claim of a server's room stale, if it can.
+    `newest_claim`: returns that of a server; None if the database does not say.
+    `serve`: answers what a room asks of its place, while it is entered. `opened_by`: the mark of this process.
+    """
+
+    processes: RoomProcesses
+    participation: GuildParticipations
+    choices: GuildStore
+    servers: ServerSettingsBook
+    clock: Clock
+    observe: events.Observer
+    measure: Callable[[], AbstractContextManager[events.Observer]]
+    show_live: Callable[[SessionId, Place, ShownMemory, GuildParticipation], AbstractContextManager[events.Observer]]
+    in_use: set[SessionId]
+    upkeeps: WeakSet[Any]
+    speakers_of: Callable[[SessionId], Awaitable[frozenset[str]]]
+    fence: Callable[[int], Awaitable[None]]
+    newest_claim: Callable[[int], Awaitable[int | None]]
+    serve: Callable[[Place, MessageLink], AbstractContextManager[None]]
+    opened_by: str = ""
