@@ -53,7 +53,7 @@ from bot.store.restore import remove_leftovers
 from bot.texts.text import Text, sentence_of
 from bot.wiring.dashboard import history_for, open_dashboard
 from bot.wiring.forgetting import ForgettingRooms, PersonFactsEverywhere
-from bot.wiring.monitoring import open_monitoring
+from bot.wiring.monitoring import RIVAL, open_monitoring
 from bot.wiring.process_parts import ProcessParts, open_stores
 from bot.wiring.recipients import recipients
 from bot.wiring.recollection import open_language_models, recollection_of, watch_model
@@ -145,9 +145,10 @@ async def running_bot(
             log.warning("restore_was_killed", remedy=RESTORE_AGAIN)
         metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(clock))
         stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
-        await stack.enter_async_context(stores.database.held_by_bot(shards))
+        lock = await stack.enter_async_context(stores.database.held_by_bot(shards))
         monitoring = await open_monitoring(stack, stores.database, settings.storage, clock, metrics)
         health = monitoring.health
+        health.add_fault_check(lambda: [RIVAL] if lock.has_rival else [])
         await stack.enter_async_context(_retention(settings, stores, clock, shards).running())
         participation = GuildParticipations(
             stores.guilds,

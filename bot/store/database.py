@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.shards import Shards
-    from bot.store.dialects.port import Dialect, PlainConnection, PlainSql, WorkLock
+    from bot.store.dialects.port import BotLock, Dialect, PlainConnection, PlainSql, WorkLock
     from bot.store.dialects.sqlite import Synchronous
 
 # How long a transaction may take, besides waiting for the lock, before the database counts as stalled.
@@ -110,17 +110,17 @@ class Database:
             return await self.dialect.wipe()
 
     @asynccontextmanager
-    async def held_by_bot(self, shards: Shards = ONLY_SHARD) -> AsyncIterator[None]:
+    async def held_by_bot(self, shards: Shards = ONLY_SHARD) -> AsyncIterator[BotLock]:
         """Keep other processes that serve any of the same servers away from the database meanwhile.
 
         Raises `StoreError` if there is one, or if a database of this kind cannot be shared.
         """
         async with AsyncExitStack() as stack:
             try:
-                await stack.enter_async_context(self.dialect.held_by_bot(shards))
+                lock = await stack.enter_async_context(self.dialect.held_by_bot(shards))
             except self.dialect.failures as exc:
                 raise self.dialect.failure(exc) from self.dialect.cause(exc)
-            yield
+            yield lock
 
     @asynccontextmanager
     async def work_lock(self, work: str) -> AsyncIterator[DatabaseWorkLock]:

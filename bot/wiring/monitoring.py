@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from bot.health import FaultKind, HealthFault
 from bot.monitoring.probes import HealthProbes
 from bot.monitoring.service_checks import ServiceChecks
 from bot.store.write_check import check_writable
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from bot.settings import StorageSettings
     from bot.store.database import Database
 
+RIVAL = HealthFault(
+    FaultKind.DATABASE,
+    "Another process of this bot serves the same servers with this database, so both may answer. Stop the older one.",
+)
 # The tasks that run until the process ends, by the beginning of their names (bot/README.md).
 PROCESS_TASKS = (
     "dashboard-look",

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class BotLock(Protocol):
+    """Keeps other processes that serve the same servers away from a database."""
+
+    @property
+    def has_rival(self) -> bool:
+        """Return whether one of them has come while the lock was lost, as the last look showed."""
+
+
 class PlainRows(Protocol):
     """The result of a plain query."""
 
@@ -115,7 +123,7 @@ class Dialect(Protocol):
         """Wait until no other process writes. Called first in each write transaction."""
         ...
 
-    def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[None]:
+    def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
         """Keep other processes that serve the same servers away from the database meanwhile."""
         ...
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from bot.shards import Shards
-    from bot.store.dialects.port import PlainConnection, PlainRows
+    from bot.store.dialects.port import BotLock, PlainConnection, PlainRows
 
 log = structlog.get_logger()
 
@@ -122,7 +122,7 @@ class PostgresDialect:
     async def begin_writing(self, connection: AsyncConnection) -> None:
         await connection.execute(text(_WRITE_LOCK))
 
-    def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[None]:
+    def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
         return held_lock(self._options, self.place, shards)
 
     def work_lock(self, work: str) -> PostgresWorkLock:

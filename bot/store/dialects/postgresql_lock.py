@@ -22,6 +22,8 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
+    from bot.store.dialects.port import BotLock
+
 log = structlog.get_logger()
 
 # The process before may still be closing, or its machine may have died: the server notices that within half a minute.
@@ -51,7 +53,7 @@ _WORK_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('roomtone ' || %s || 
 @asynccontextmanager
 async def held_lock(
     options: Mapping[str, Any], place: str, shards: Shards, *, wait_s: float = WAIT_S
-) -> AsyncIterator[None]:
+) -> AsyncIterator[BotLock]:
     """Hold the locks of a bot with these shards. Owns the task `store-bot-lock`.
 
     Raises `StoreError` if another process has one of them, or another total, for longer than `wait_s`; and
@@ -60,7 +62,7 @@ async def held_lock(
     lock = _HeldLock(options, place, shards, await _locked(options, place, shards, wait_s))
     task = asyncio.create_task(lock.keep(), name="store-bot-lock")
     try:
-        yield
+        yield lock
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -148,7 +150,7 @@ async def _try_to_lock(connection: psycopg.AsyncConnection[Any], shards: Shards,
 
 
 class _HeldLock:
-    """The locks, and the connection that has them: None while they are lost."""
+    """The locks, and the connection that has them: None while they are lost. Implements `BotLock`."""
 
     def __init__(
         self, options: Mapping[str, Any], place: str, shards: Shards, connection: psycopg.AsyncConnection[Any]
@@ -157,6 +159,7 @@ class _HeldLock:
         self._place = place
         self._shards = shards
         self._connection: psycopg.AsyncConnection[Any] | None = connection
+        self.has_rival = False
 
     async def keep(self) -> None:
         """Ask the connection now and then, and take the locks again if they were lost."""
@@ -164,7 +167,9 @@ class _HeldLock:
             await asyncio.sleep(CHECK_S)
             try:
                 await self._check()
+                self.has_rival = False
             except StoreError as error:
+                self.has_rival = True
                 log.error("second_bot_on_database", problem=error)  # noqa: TRY400 - a sentence, no traceback
             except (psycopg.Error, TimeoutError, OSError):
                 if self._connection is not None:

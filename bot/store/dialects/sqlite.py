@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sqlalchemy.pool import ConnectionPoolEntry
 
     from bot.shards import Shards
-    from bot.store.dialects.port import PlainConnection
+    from bot.store.dialects.port import BotLock, PlainConnection
 
 log = structlog.get_logger()
 
@@ -53,6 +53,12 @@ _PURGE_PAGES = 500
 # Each try waits for readers as long as a connection waits for a lock, so more tries would keep writers waiting.
 _WIPE_TRIES = 2
 _READ_SCHEMA = text("SELECT 1 FROM sqlite_master LIMIT 1")
+
+
+class SqliteBotLock:
+    """The lock of the data folder, which cannot be lost. Implements `bot.store.dialects.port.BotLock`."""
+
+    has_rival = False
 
 
 class SqliteWorkLock:
@@ -107,7 +113,7 @@ class SqliteDialect:
         """
         await connection.execute(_READ_SCHEMA)
 
-    def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[None]:
+    def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
         """Refuse a part of the servers: another machine cannot use the file. Raises `StoreError`.
 
         The lock of the data folder keeps a second bot away (`bot.folder_lock`).
@@ -120,7 +126,7 @@ class SqliteDialect:
                     path=self.place,
                 )
             )
-        return nullcontext()
+        return nullcontext(SqliteBotLock())
 
     def work_lock(self, work: str) -> SqliteWorkLock:
         return SqliteWorkLock()

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from bot.shards import Shards
+    from bot.store.dialects.port import BotLock
 
 pytestmark = pytest.mark.postgres
 EVENING = SessionId("evening")
@@ -350,7 +351,7 @@ async def test_one_process_does_some_work(postgres_place: SecretStr) -> None:
 @pytest.mark.asyncio
 async def test_a_lost_lock_is_taken_again(postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the server ends the connection that holds the lock, a task takes it again; if another bot was faster, the
-    log says so.
+    log says so, and who asks for the state of the bot is told.
     """
     monkeypatch.setattr("bot.store.dialects.postgresql_lock.CHECK_S", 0.02)
     monkeypatch.setattr(PostgresDialect, "held_by_bot", _held_at_once)
@@ -359,18 +360,20 @@ async def test_a_lost_lock_is_taken_again(postgres_place: SecretStr, monkeypatch
     async with (
         open_database(postgres_place) as first,
         open_database(postgres_place) as second,
-        first.held_by_bot(),
+        first.held_by_bot() as lock,
     ):
         run(postgres_place, _END_HOLDERS)
         await heard.event("bot_lock_held_again")
+        assert not lock.has_rival
         # The first one looks again so late that the second one is faster.
         monkeypatch.setattr("bot.store.dialects.postgresql_lock.CHECK_S", 1.0)
         run(postgres_place, _END_HOLDERS)
         async with second.held_by_bot():
             await heard.event("second_bot_on_database")
+            assert lock.has_rival
 
 
-def _held_at_once(dialect: PostgresDialect, shards: Shards) -> AbstractAsyncContextManager[None]:
+def _held_at_once(dialect: PostgresDialect, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
     """Hold the locks as `PostgresDialect.held_by_bot` does, without waiting for another process to end."""
     return held_lock(dialect._options, dialect.place, shards, wait_s=0.0)
 
