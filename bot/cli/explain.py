@@ -168,7 +168,7 @@ def _show_overview(overview: SessionReplies, fact: str | None, out: Console) -> 
             of = "" if record.max_input_tokens is None else f" of {record.max_input_tokens:,}"
             line = f"{turn}  {record.total_tokens:,}{of} tokens  summary {record.summary_revision}{evicted}"
             print_indented(out, line, by=_MOMENT_COLUMNS, mark=f"  {_moment(record.at, record.zone)}")
-    _show_summary("The summary now", _matching(overview.summary, fact), None, out)
+    _show_summary("The summary now", overview.summary, fact, None, out)
 
 
 def _show(explained: Explanation, fact: str | None, out: Console) -> None:
@@ -193,7 +193,7 @@ def _show(explained: Explanation, fact: str | None, out: Console) -> None:
         for part in rebuilt.payload:
             print_part(part, out)
         _show_calls(explained, out)
-    _show_summary("Where the summary comes from", _matching(explained.summary, fact), record.zone, out)
+    _show_summary("Where the summary comes from", explained.summary, fact, record.zone, out)
 
 
 def _show_verdict(explained: Explanation, out: Console) -> None:
@@ -231,8 +231,15 @@ def _show_calls(explained: Explanation, out: Console) -> None:
                 print_indented(out, text, by=_PART_INDENT, style="dim", mark=f"  {place}.")
 
 
-def _show_summary(head: str, traced: Sequence[TracedSentence], zone: tzinfo | None, out: Console) -> None:
+def _show_summary(
+    head: str, summary: Sequence[TracedSentence], fact: str | None, zone: tzinfo | None, out: Console
+) -> None:
+    traced = _matching(summary, fact)
     if not traced:
+        missing = (
+            "There is no summary yet." if not summary else f"No sentence of the summary has all words of “{fact}”."
+        )
+        out.print(f"\n{missing}", markup=False)
         return
     out.print(f"\n{head}:")
     for each in traced:

@@ -134,6 +134,8 @@ def test_a_session_is_explained_as_a_whole(
     assert sentence["segments"] == ["evening:0-10"]
     assert [turn["seq"] for turn in sentence["turns"]] == [0]
     assert "4411" in told(capsys, "explain", "evening", "--fact", "4411")
+    missing = told(capsys, "explain", "evening", "--fact", "gate hippopotamus")
+    assert "No sentence of the summary has all words of “gate hippopotamus”." in missing
 
 
 def test_speech_to_speech_is_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
