@@ -74,7 +74,7 @@ An environment variable overrides the file: `asr.language` is `ROOMTONE_ASR__LAN
 Variables may stand in a file `.env` beside `roomtone.toml`. Four have common names too: `DISCORD_TOKEN`,
 `DISCORD_CLIENT_SECRET`, `OPENAI_API_KEY` and `PUBLIC_URL`. A name that is nearly right (`DISCORD_BOT_TOKEN`,
 `OPENAI_KEY`) is pointed out. `ROOMTONE_DATABASE_URL`, with which memory is kept in
-[PostgreSQL](operations.md#postgresql), holds a password and is no setting of the file.
+[PostgreSQL](operations.md#postgresql), holds a password and cannot be set in the file.
 
 Roomtone reads its settings once: a change takes effect when it starts again (the other commands, such as
 `roomtone memory prune`, read them each time). It reports all mistakes at once.

@@ -83,7 +83,7 @@ WELL_KNOWN_VARIABLES: dict[str, Key] = {
     "DISCORD_CLIENT_SECRET": ("discord", "client_secret"),
     "OPENAI_API_KEY": ("llm", "api_key"),
     "PUBLIC_URL": ("web", "public_url"),
-    # It holds a password, so it is no setting of the file.
+    # It holds a password, so it cannot be set in the file.
     "ROOMTONE_DATABASE_URL": ("storage", "database_url"),
 }
 
