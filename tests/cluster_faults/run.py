@@ -59,7 +59,7 @@ ANSWER = "Yes, I do."
 _ANSWER_S, _ANSWER_HZ = 1.2, 24_000
 # A process is loaded again ten seconds after it was taken; loading takes as long, and longer when several load. A node
 # that may have no more of them has none that waits.
-LOADED_WITHIN_S = 90.0
+LOADED_WITHIN_S = 180.0
 # Discord keeps a bot that was killed in its channels for minutes; a busy machine takes most of one to start it again.
 MAIN_SESSION_S = 90.0
 FIRST_WORDS_S = 60.0
