@@ -40,7 +40,7 @@ _REFUSE_S = 2.0
 # The room's process waits a second longer (`bot.remote.hello.HELLO_S`).
 _ADMIT_S = 4.0
 # Seconds of silence after which the gateway process pings; the answer must come within half of that. A room tells
-# something every second, so one that is frozen, or whose machine is gone, is known after 4.5 to 5.5 s, and goes on
+# something every second, so one that is frozen, or whose machine is gone, is known after 3.5 to 4.5 s, and goes on
 # elsewhere within another; one that stalls for three seconds is not given up.
 ROOM_HEARTBEAT_S = 3.0
 # Links that are open or being opened. A bot with more rooms than that has more than one process with a token.

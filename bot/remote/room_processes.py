@@ -13,7 +13,7 @@ import structlog
 from bot.errors import SetupError
 from bot.remote.adoption import NOT_OURS
 from bot.remote.hello import is_machine_name
-from bot.remote.placement import THIS_MACHINE, process_for_room
+from bot.remote.placement import THIS_MACHINE, ProcessLoad, process_for_room
 from bot.remote.room_child import START_WITHIN_S
 from bot.remote.room_process import DistantProcess, LinkedChild
 from bot.remote.room_seat import RoomSeat
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from bot.remote.link import MessageLink
 
 log = structlog.get_logger()
+
+# How long a machine that has lost a room, or hands its rooms over, gets none if another one has a seat: its other
+# processes may be gone too, and their links tell it by then at the latest (4.5 s, `bot.remote.listener`). In the proof
+# a room of a node that hung was started in another process there, lost 0.2 s later, and then paused like a crash.
+DOUBT_S = 5.0
 
 
 class RoomProcesses:
@@ -48,9 +53,12 @@ class RoomProcesses:
         rooms_each: int = 1,
         adoptions: Adoptions | None = None,
     ) -> None:
+        self._clock = clock
         self._pool = SparePool(command, partial(LinkedChild, most_rooms=rooms_each), clock)
         # Those that others have started, by machine and run, oldest first.
         self._distant: dict[tuple[str, str], DistantProcess] = {}
+        # When each other machine last lost a room.
+        self._lost_at: dict[str, float] = {}
         # One room after the other, so that rooms which are lost together do not start a process each.
         self._choosing = asyncio.Lock()
         self._adoptions = adoptions
@@ -140,6 +148,7 @@ class RoomProcesses:
             try:
                 yield seat
             except BaseException:
+                self._lost_at[process.machine] = self._clock.monotonic()
                 await seat.kill_if_alone()
                 raise
             finally:
@@ -155,12 +164,17 @@ class RoomProcesses:
     def _chosen(self, guild_id: int) -> LinkedChild | DistantProcess | None:
         """Return the process in which the room gets a seat; None: one must be started here."""
         processes = [process for process in self._all() if guild_id not in process.seats.given_up]
-        index = process_for_room([process.load for process in processes])
+        index = process_for_room([self._load_of(process) for process in processes])
         if index is None:
             return None
         if processes[index] is self._pool.spare:
             self._pool.take()
         return processes[index]
+
+    def _load_of(self, process: LinkedChild | DistantProcess) -> ProcessLoad:
+        lost_at = self._lost_at.get(process.machine, float("-inf"))
+        is_here = process.machine == THIS_MACHINE
+        return replace(process.load, doubtful=not is_here and self._clock.monotonic() - lost_at < DOUBT_S)
 
     async def _retire(self, process: LinkedChild | DistantProcess) -> None:
         try:

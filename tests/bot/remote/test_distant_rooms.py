@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +15,8 @@ from bot.remote.hello import RoomIdentity, RoomRefusedError
 from bot.remote.listener import RemoteRoomListener
 from bot.remote.placement import THIS_MACHINE
 from bot.remote.room_process import LOST
-from bot.remote.room_processes import RoomProcesses
+from bot.remote.room_processes import DOUBT_S, RoomProcesses
+from bot.room.endings import ProcessLostError
 from tests.bot.remote.peers import TOKEN, until
 from tests.fakes.clock import FakeClock
 
@@ -59,6 +60,17 @@ async def opened() -> AsyncIterator[House]:
     house = House()
     async with house.here, house.elsewhere, house.processes, house.links:
         yield house
+
+
+async def lost(house: House, *, guild_id: int) -> str:
+    """Begin a room, lose it, and return on which machine that was."""
+    machine = ""
+    with suppress(ProcessLostError):
+        async with house.processes.taken(guild_id) as seat:
+            machine = seat.machine
+            await seat.give_up()
+            raise ProcessLostError(LOST)
+    return machine
 
 
 @pytest.mark.asyncio
@@ -148,6 +160,24 @@ async def test_all_rooms_of_a_lost_machine_are_lost_and_go_to_the_others() -> No
         again = [await rooms.enter_async_context(house.processes.taken(guild_id)) for guild_id in range(2)]
         assert [seat.machine for seat in again] == ["south", THIS_MACHINE]
         for seat in again:
+            await seat.give_up()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("waited_s", "machines"), [(0.0, ["south", THIS_MACHINE, "north"]), (DOUBT_S, ["north", "south", THIS_MACHINE])]
+)
+async def test_a_machine_that_has_lost_a_room_comes_last_for_a_moment(waited_s: float, machines: list[str]) -> None:
+    """It may be gone with all its processes, also those whose links do not tell it yet."""
+    async with opened() as house, AsyncExitStack() as rooms:
+        await house.load(0)
+        for machine, run_id in (("north", "a"), ("north", "b"), ("south", "c")):
+            await house.offer(machine, run_id)
+        assert await lost(house, guild_id=1) == "north"
+        house.clock.advance(waited_s)
+        taken = [await rooms.enter_async_context(house.processes.taken(guild_id)) for guild_id in (2, 3, 4)]
+        assert [seat.machine for seat in taken] == machines
+        for seat in taken:
             await seat.give_up()
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 NORTH, SOUTH = "north", "south"
 
 
-def _load(machine: str, rooms: int, free: int, *, loaded: bool = True) -> ProcessLoad:
-    return ProcessLoad(machine, rooms, free, loaded=loaded)
+def _load(machine: str, rooms: int, free: int, *, loaded: bool = True, doubtful: bool = False) -> ProcessLoad:
+    return ProcessLoad(machine, rooms, free, loaded=loaded, doubtful=doubtful)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,12 @@ def _load(machine: str, rooms: int, free: int, *, loaded: bool = True) -> Proces
         ([_load(THIS_MACHINE, 0, 4, loaded=False), _load(NORTH, 8, 1)], 1),
         ([_load(THIS_MACHINE, 1, 3, loaded=False)], 0),
         ([_load(THIS_MACHINE, 4, 0, loaded=False), _load(THIS_MACHINE, 1, 3, loaded=False)], 1),
+        # A machine that has just lost a room comes after all others, and before waiting for a process.
+        ([_load(NORTH, 0, 4, doubtful=True), _load(SOUTH, 3, 1)], 1),
+        ([_load(NORTH, 0, 4, doubtful=True), _load(THIS_MACHINE, 9, 1)], 1),
+        ([_load(NORTH, 0, 4, doubtful=True), _load(SOUTH, 4, 0)], 0),
+        ([_load(NORTH, 0, 4, doubtful=True), _load(THIS_MACHINE, 0, 4, loaded=False)], 0),
+        ([_load(NORTH, 0, 4, doubtful=True), _load(NORTH, 1, 3, doubtful=True)], 1),
     ],
 )
 def test_a_room_gets_the_seat_that_an_operator_expects(processes: list[ProcessLoad], chosen: int | None) -> None:
@@ -63,6 +69,7 @@ LOADS = st.lists(
         rooms=st.integers(0, 4),
         free=st.integers(0, 4),
         loaded=st.booleans(),
+        doubtful=st.booleans(),
     ),
     max_size=8,
 )
@@ -80,7 +87,7 @@ def test_a_room_is_placed_whenever_there_is_a_seat_and_nowhere_else(processes: l
 
 @given(LOADS)
 def test_no_other_loaded_machine_with_a_seat_has_fewer_rooms(processes: list[ProcessLoad]) -> None:
-    """Rooms of full processes and of those that are loading count too."""
+    """Rooms of full processes and of those that are loading count too. A doubtful machine is chosen last."""
     chosen = process_for_room(processes)
     if chosen is None or not processes[chosen].loaded:
         assert not any(each.loaded and each.free for each in processes)
@@ -88,8 +95,10 @@ def test_no_other_loaded_machine_with_a_seat_has_fewer_rooms(processes: list[Pro
     rooms = Counter[str]()
     for each in processes:
         rooms[each.machine] += each.rooms
-    machine = processes[chosen].machine
-    assert all(rooms[machine] <= rooms[each.machine] for each in processes if each.loaded and each.free)
+    found, seats = processes[chosen], [each for each in processes if each.loaded and each.free]
+    assert found.doubtful == all(each.doubtful for each in seats)
+    others = [each for each in seats if each.doubtful == found.doubtful]
+    assert all(rooms[found.machine] <= rooms[each.machine] for each in others)
 
 
 @given(LOADS, st.randoms(use_true_random=False))
