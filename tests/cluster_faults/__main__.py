@@ -77,7 +77,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rooms", type=int, default=12)
     parser.add_argument("--nodes", type=int, default=3, help="The first has the bot, the others `cluster rooms`.")
     parser.add_argument("--rooms-each", type=int, default=1, help="How many rooms share a process.")
-    parser.add_argument("--only", action="append", choices=FAULTS, help="Only this fault. May be repeated.")
+    parser.add_argument(
+        "--only", action="append", choices=FAULTS, help="Only this fault. May be repeated, in their order."
+    )
     parser.add_argument("--times", type=int, default=1, help="How often each fault is tried.")
     parser.add_argument("--away-seconds", type=float, default=60.0, help="How long PostgreSQL is away.")
     parser.add_argument("--at-once", type=int, default=3, help="Rooms in which somebody speaks at the same time.")

@@ -75,15 +75,23 @@ def changed(before: Sequence[StoredTurn], after: Sequence[StoredTurn]) -> int:
 
 
 def heard_spans(room_takes: Sequence[Take], turns: Iterable[StoredTurn]) -> list[HeardSpan]:
-    """Return when the speech of a room was sent of which the words are stored, in order. `turns`: of that room."""
+    """Return when the speech of a room was sent of which the words are stored, in order. `turns`: of that room.
+
+    What a busy machine sent late was sent so much later, at the most.
+    """
     by_number = {take.number: take for take in room_takes}
     spans = [
-        HeardSpan(by_number[part.take].at(part.from_s), by_number[part.take].at(part.to_s))
+        HeardSpan(_sent_at(by_number[part.take], part.from_s), _sent_at(by_number[part.take], part.to_s))
         for turn in turns
         for part in parts_in(turn.text)
         if part.take in by_number
     ]
     return sorted(spans, key=lambda span: span.from_at)
+
+
+def _sent_at(take: Take, seconds: float) -> float:
+    late_s = 0.0 if take.played is None else take.played.worst_late_s
+    return take.at(seconds) + (late_s if late_s > LATE_S else 0.0)
 
 
 def heard_again_s(spans: Iterable[HeardSpan], fault_at: float) -> float | None:

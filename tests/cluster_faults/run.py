@@ -120,9 +120,9 @@ async def run(options: RunOptions, folder: Path, say: Callable[[str], None]) -> 
         say(f"rooms: {spread}")
         say(f"set up in {time.monotonic() - started_at:.0f} s")
         outcomes: dict[str, list[Outcome]] = {}
-        for name, fault in faults(options).items():
-            if name not in options.faults:
-                continue
+        known = faults(options)
+        for name in options.faults:
+            fault = known[name]
             for number in range(options.times):
                 await _settled(cluster)
                 begun = time.monotonic()

@@ -1,4 +1,4 @@
-"""A small cluster loses a room and a node while people speak; `make endurance` runs all faults and more rooms.
+"""A small cluster loses a node and a room while people speak; `make endurance` runs all faults and more rooms.
 
 Nothing here is timed: how soon rooms hear again is in the report.
 """
@@ -25,7 +25,8 @@ def test_a_small_cluster_loses_no_turn(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.cluster_faults", "--rooms", "3", "--nodes", "2", "--at-once", "1"]
     # A process that has room for another one's rooms: loading one takes half a minute on a busy machine.
     command += ["--rooms-each", "3", "--quick"]
-    faults = ("room", "node")
+    # In this order: a room that is lost goes on on another machine, so the second node may have none afterwards.
+    faults = ("node", "room")
     only = [word for fault in faults for word in ("--only", fault)]
     ran = subprocess.run([*command, *only, "--json", str(file)], cwd=ROOT, check=False, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr

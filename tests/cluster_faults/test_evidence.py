@@ -121,6 +121,8 @@ def test_a_room_hears_again_with_the_first_speech_that_is_stored(samples: list[S
     take = played(takes.begin(0, 2001, samples[0]))
     spans = heard_spans([take], [turn(0, HeardPart(0, 1.0, 2.0)), turn(1, HeardPart(9, 0, 1))])
     assert spans == [HeardSpan(101.0, 102.0)]
+    late = [played(takes.begin(0, 2001, samples[0]), late_s=0.5)]
+    assert heard_spans(late, [turn(0, HeardPart(1, 1.0, 2.0))]) == [HeardSpan(101.5, 102.5)], "by how much is not known"
     assert heard_again_s(spans, 100.2) == pytest.approx(0.8)
     assert heard_again_s(spans, 101.5) == 0
     assert heard_again_s(spans, 102.5) is None

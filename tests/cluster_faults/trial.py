@@ -123,7 +123,7 @@ async def try_fault(cluster: Cluster, fault: Fault, url: str, pace: Pace) -> Out
     said = [take for take in takes.all[first:] if not take.question]
     checks = check_takes(said, turns)
     short = [check for check in checks if check.missing_s > EDGE_S]
-    outcomes = tuple(_of_room(room, checks, turns, fault_at) for room in concerned)
+    outcomes = tuple(_of_room(room, said, checks, turns, fault_at) for room in concerned)
     again = {outcome.room: outcome.heard_again_s for outcome in outcomes}
     voices = [(room, change) for room in cluster.rooms for change in room.voices if change.at >= fault_at - pace.lead_s]
     return Outcome(
@@ -166,13 +166,17 @@ def _told(check: TakeCheck, fault_at: float) -> str:
 
 
 def _of_room(
-    room: RoomUnderTest, checks: Sequence[TakeCheck], turns: Sequence[StoredTurn], fault_at: float
+    room: RoomUnderTest,
+    said: Sequence[Take],
+    checks: Sequence[TakeCheck],
+    turns: Sequence[StoredTurn],
+    fault_at: float,
 ) -> RoomOutcome:
     ours = [check for check in checks if check.take.room == room.number]
     begun_at = [change.at for change in room.voices if change.begins and change.at >= fault_at]
     return RoomOutcome(
         room.number,
-        _heard_again_s(room, [check.take for check in ours], turns, fault_at),
+        _heard_again_s(room, said, turns, fault_at),
         begun_at[0] - fault_at if begun_at else None,
         sum(check.missing_s for check in ours if check.missing_s > EDGE_S),
         len(begun_at),
