@@ -1,6 +1,6 @@
 """Refuses requests to the local servers that a web page may have caused. Pure, and the aiohttp middleware around it.
 
-The servers listen on 127.0.0.1 only, but a browser on this machine sends them what any page asks it to. Such a request
+The servers listen on 127.0.0.1, but a browser on this machine sends them what any page asks it to. Such a request
 has an Origin, or the name of a foreign host that was made to resolve to this machine.
 """
 
@@ -13,15 +13,18 @@ from aiohttp import web
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-_NAMES: Final = frozenset({"127.0.0.1", "localhost"})
+_LOOPBACK: Final = "127.0.0.1"
 
 
-def foreign_request(headers: Mapping[str, str]) -> str:
-    """Return why a request with these headers is refused, a plain sentence; empty if it is not."""
+def foreign_request(headers: Mapping[str, str], *, address: str = _LOOPBACK) -> str:
+    """Return why a request with these headers is refused, a plain sentence; empty if it is not.
+
+    `address`: the IP address at which it came in.
+    """
     host = headers.get("Host", "").casefold()
     name, _, port = host.partition(":")
-    if name not in _NAMES or not (port.isdigit() or host == name):
-        return "This server answers only to 127.0.0.1 and localhost. Use the address that was printed."
+    if name not in {address, "localhost"} or not (port.isdigit() or host == name):
+        return f"This server answers only to {address} and localhost. Use the address that was printed."
     if "Origin" in headers:
         return "This server answers no web pages. Send the request with another program, for example curl."
     return ""
@@ -32,6 +35,7 @@ async def refuse_foreign_requests(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
     """Answer a foreign request with status 403."""
-    if problem := foreign_request(request.headers):
+    address = _LOOPBACK if request.transport is None else request.transport.get_extra_info("sockname")[0]
+    if problem := foreign_request(request.headers, address=address):
         return web.json_response({"error": problem}, status=403)
     return await handler(request)

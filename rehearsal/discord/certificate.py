@@ -42,13 +42,13 @@ class Certificate:
         return context
 
 
-def write_certificate(directory: Path) -> Certificate:
-    """Make a new certificate for 127.0.0.1 and localhost in `directory`, which is created if missing.
+def write_certificate(directory: Path, address: str = "127.0.0.1") -> Certificate:
+    """Make a new certificate for an IP address and localhost in `directory`, which is created if missing.
 
     Raises `LocalDiscordError` when the files cannot be written.
     """
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = _self_signed(key)
+    certificate = _self_signed(key, address)
     written = Certificate(directory / "certificate.pem", directory / "key.pem")
     key_pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -67,7 +67,7 @@ def write_certificate(directory: Path) -> Certificate:
     return written
 
 
-def _self_signed(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+def _self_signed(key: ec.EllipticCurvePrivateKey, address: str) -> x509.Certificate:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "roomtone local discord")])
     now = datetime.datetime.now(datetime.UTC)
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
@@ -82,7 +82,7 @@ def _self_signed(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
         encipher_only=False,
         decipher_only=False,
     )
-    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")])
+    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName("localhost")])
     # Python 3.13 verifies strictly (VERIFY_X509_STRICT): the certificate needs key identifiers and key usages, and its
     # basic constraints must be marked critical.
     return (

@@ -88,6 +88,12 @@ class Forwarder(asyncio.DatagramProtocol):
         self._nats: dict[int, float] = {}
 
     @property
+    def host(self) -> str:
+        """The address of the UDP port in use."""
+        assert self._transport is not None, "the forwarder was not started"
+        return str(self._transport.get_extra_info("sockname")[0])
+
+    @property
     def port(self) -> int:
         """The UDP port in use."""
         assert self._transport is not None, "the forwarder was not started"

@@ -1,4 +1,4 @@
-"""The local Discord on 127.0.0.1: REST, gateway, voice gateway and media server, started and stopped together."""
+"""The local Discord: REST, gateway, voice gateway and media server, started and stopped together."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class LocalDiscord:
     """A Discord with one guild. Use it as an async context manager, which closes every connection at the end.
 
     `http_port` is for REST, the gateway and the control API, `voice_port` for the voice websocket (TLS), `media_port`
-    for UDP; 0 takes a free port. `network` may be changed at any time, and `seed` makes its effects repeatable.
+    for UDP; 0 takes a free port. `host`: its address. Whoever reaches it may use it, so another one than the loopback's
+    is for a network of its own. `network` may be changed at any time, and `seed` makes its effects repeatable.
     `response_timeout_s`: how long a bot may take to answer a command. `resume_window_s`: how long a voice session can
     be resumed after its websocket broke. `main_session_s`: how long a bot's main session, and with it the bot's voice
     state, lives on after its websocket broke. `beside`: another guild, which has started already; the two are one
@@ -61,6 +62,7 @@ class LocalDiscord:
         self,
         *,
         guild: GuildSpec | None = None,
+        host: str = HOST,
         http_port: int = 0,
         voice_port: int = 0,
         media_port: int = 0,
@@ -75,6 +77,7 @@ class LocalDiscord:
         self._beside = beside
         self.guild = guild or GuildSpec()
         self.network = network or NetworkConditions()
+        self._host: str = host if beside is None else beside._host
         self._ports = (http_port, voice_port, media_port)
         self._certificate_directory = certificate_directory
         self._certificate: Certificate | None = None
@@ -109,7 +112,7 @@ class LocalDiscord:
             else:
                 if directory is None:
                     directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="local-discord-")))
-                self._certificate = write_certificate(directory)
+                self._certificate = write_certificate(directory, self._host)
             assert self._certificate is not None, "the guild beside this one has started"
             await self._open(stack, self._certificate.server_context())
             self._stack = stack.pop_all()
@@ -125,22 +128,22 @@ class LocalDiscord:
     @property
     def api_base(self) -> str:
         """The base URL of the REST API, for `discord.http.Route.BASE`."""
-        return f"http://{HOST}:{self._http_port}{rest.PREFIX}"
+        return f"http://{self._host}:{self._http_port}{rest.PREFIX}"
 
     @property
     def control_base(self) -> str:
         """The base URL of the control API. It ends in a token, without which the API does nothing."""
-        return f"http://{HOST}:{self._http_port}{PREFIX}/{self._control_token}"
+        return f"http://{self._host}:{self._http_port}{PREFIX}/{self._control_token}"
 
     @property
     def gateway_url(self) -> str:
         """The URL of the gateway, for `discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY`."""
-        return f"ws://{HOST}:{self._http_port}{_GATEWAY_PATH}"
+        return f"ws://{self._host}:{self._http_port}{_GATEWAY_PATH}"
 
     @property
     def voice_endpoint(self) -> str:
         """The host and port of the voice websocket, as VOICE_SERVER_UPDATE names them."""
-        return f"{HOST}:{self._voice_ports[self._voice_port_in_use]}"
+        return f"{self._host}:{self._voice_ports[self._voice_port_in_use]}"
 
     @property
     def certificate_path(self) -> Path:
@@ -302,8 +305,8 @@ class LocalDiscord:
         http_port, voice_port, media_port = self._ports
         stack.push_async_callback(self._websockets.close_transports)
         loop = asyncio.get_running_loop()
-        with _port_errors("media_port", media_port):
-            await loop.create_datagram_endpoint(lambda: self._forwarder, (HOST, media_port))
+        with _port_errors(self._host, "media_port", media_port):
+            await loop.create_datagram_endpoint(lambda: self._forwarder, (self._host, media_port))
         stack.callback(self._forwarder.close)
         stack.callback(self._voice.close)
         stack.callback(self._gateway.close)
@@ -340,8 +343,8 @@ class LocalDiscord:
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=_SHUTDOWN_TIMEOUT_S)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
-        with _port_errors(name, port):
-            await web.TCPSite(runner, HOST, port, ssl_context=tls).start()
+        with _port_errors(self._host, name, port):
+            await web.TCPSite(runner, self._host, port, ssl_context=tls).start()
         return int(runner.addresses[0][1])
 
     async def _serve_gateway(self, request: web.Request) -> web.WebSocketResponse:
@@ -352,8 +355,8 @@ class LocalDiscord:
 
 
 @contextlib.contextmanager
-def _port_errors(name: str, port: int) -> Any:
+def _port_errors(host: str, name: str, port: int) -> Any:
     try:
         yield
     except OSError as error:
-        raise PortUnavailableError(f"{HOST}:{port}", error.strerror or str(error), setting=name) from error
+        raise PortUnavailableError(f"{host}:{port}", error.strerror or str(error), setting=name) from error

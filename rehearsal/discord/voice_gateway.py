@@ -194,7 +194,7 @@ class VoiceGateway:
             self.watch(user_id, leg.ssrc, begins=True)
         ready = {
             "ssrc": leg.ssrc,
-            "ip": "127.0.0.1",
+            "ip": self._forwarder.host,
             "port": self._forwarder.port,
             "modes": list(packet_encryption.MODES),
             # Discord sends this field and tells clients not to use it.

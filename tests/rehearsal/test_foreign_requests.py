@@ -25,3 +25,9 @@ from rehearsal.foreign_requests import foreign_request
 def test_a_request_names_this_machine_and_no_page(headers: dict[str, str], foreign: bool) -> None:
     """A request is refused unless its host is this machine, and if it comes from a page, even one of this machine."""
     assert bool(foreign_request(headers)) is foreign
+
+
+def test_a_server_at_another_address_answers_to_that_address() -> None:
+    """In a network of its own it has an address that other machines reach; the loopback's is a foreign one there."""
+    assert foreign_request({"Host": "10.77.0.1:8880"}, address="10.77.0.1") == ""
+    assert "10.77.0.1" in foreign_request({"Host": "127.0.0.1:8880"}, address="10.77.0.1")
