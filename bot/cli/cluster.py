@@ -24,6 +24,7 @@ from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from bot.cluster.node import NodeSettings
     from bot.cluster.place_folder import OfferedProcesses
@@ -266,7 +267,7 @@ async def _up(node: NodeSettings, wanted: Sequence[Sequence[str]]) -> int:
                 "This machine is in a cluster already. `roomtone cluster status` shows it; `roomtone cluster down` "
                 "ends this machine's part."
             ) from error
-        held.enter_context(stop_on_signals(stop))
+        held.enter_context(stop_on_signals(stop, end_at_once=partial(_end_at_once, node.folder)))
         say(f"Starting Ray on {node.ip} …")
         async with (
             running_node(node) as ended,
@@ -291,6 +292,15 @@ async def _up(node: NodeSettings, wanted: Sequence[Sequence[str]]) -> int:
             await hand_over_places(node.folder, clock)
             say(HANDED_OVER)
     return 0
+
+
+def _end_at_once(folder: Path, status: int) -> None:
+    """End this process at the second signal, and say what becomes of the rooms."""
+    from bot.cluster.left_behind import places_in_use
+
+    if places_in_use(folder):
+        say("Told twice: ended at once. The rooms on this machine go on: `roomtone cluster down` hands them over.")
+    os._exit(status)
 
 
 async def _run_command(words: Sequence[str]) -> int:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from typing import TYPE_CHECKING
+
 import pytest
 
-from bot.cli.cluster import pool_settings
+from bot.cli.cluster import _end_at_once, pool_settings
+from bot.cluster.place_folder import place_folder
 from bot.cluster.pool_settings import PoolSettings
+from bot.cluster.running_process import occupied
 from bot.errors import SetupError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -22,3 +30,20 @@ def test_anything_else_is_refused_with_an_example(words: str) -> None:
     """Whoever mistyped the number reads how it is written."""
     with pytest.raises(SetupError, match="MIN-MAX, for example 1-4"):
         pool_settings(words, cpus=1, gpus=0)
+
+
+@pytest.mark.parametrize("has_rooms", [True, False])
+def test_a_machine_that_is_told_twice_says_what_becomes_of_its_rooms(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, has_rooms: bool
+) -> None:
+    """`cluster up` ends at once, without a handover; a machine without places has nothing to say."""
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    place = place_folder(tmp_path, "place-1").path
+    if has_rooms:
+        with occupied(place):
+            _end_at_once(tmp_path, 130)
+    else:
+        _end_at_once(tmp_path, 130)
+    assert ended == [130]
+    assert ("The rooms on this machine go on: `roomtone cluster down`" in capsys.readouterr().out) is has_rooms
