@@ -8,6 +8,7 @@
 #   make docs    the documentation as a site in site/, with every link checked
 #   make setup   .venv, locked dependencies without developers' tools, models: what run does first
 #   make models  only the model files
+#   make cluster setup with Ray, for recognisers and rooms on several machines (docs/cluster.md)
 #   make clean   remove what setup made (not your data)
 
 PYTHON ?= python3
@@ -28,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
 QUICK := not (browser or database or discord or models or node or postgres or process or rehearsal or slow)
 
-.PHONY: run quick fast test fuzz endurance docs setup models lint types browser prometheus postgresql clean
+.PHONY: run quick fast test fuzz endurance docs setup models cluster lint types browser prometheus postgresql clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -81,6 +82,10 @@ setup: $(INSTALLED) models
 
 models: $(INSTALLED)
 	$(BIN)/roomtone models pull
+
+# Ray is 200 MB that one machine does not need. `setup` leaves it installed.
+cluster: setup
+	$(UV) sync --frozen --all-extras --no-dev --inexact --python $(PYTHON)
 
 # The page that shares a screen is tried in a real browser, which needs some font to write with; what drives it needs
 # libatomic on Linux, which a bare Debian has not.

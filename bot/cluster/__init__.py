@@ -1,4 +1,4 @@
-"""Roomtone on several machines, through Ray (the extra `roomtone[cluster]`).
+"""Roomtone on several machines, through Ray (the extra that installs it is called cluster).
 
     pool_settings ---- how many recognisers the cluster keeps, and what each may use
     room_offer ------- what a place for rooms offers, and what it reserves

@@ -37,7 +37,7 @@ TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 NAMESPACE = "roomtone"
 # Seconds until the cluster must have answered. A head on a busy machine takes ten.
 CONNECT_TIMEOUT_S = 60.0
-NOT_INSTALLED = "Ray is not installed. Run `pip install 'roomtone[cluster]'`."
+NOT_INSTALLED = "Ray is not installed. In the checkout, run `make cluster`, or `uv tool install '.[cluster,piper]'`."
 
 
 class ClusterError(SetupError):

@@ -41,8 +41,8 @@ OPEN_TURNS: Final = 8
 # How long the last spans may take to be sent when the bot ends.
 FLUSH_MS: Final = 3_000
 NOT_INSTALLED: Final = (
-    "OTEL_EXPORTER_OTLP_ENDPOINT is set, but the libraries for traces are not installed. Install roomtone[telemetry], "
-    "or remove the variable."
+    "OTEL_EXPORTER_OTLP_ENDPOINT is set, but the libraries for traces are not installed. In the checkout, run "
+    "`make setup`, or `uv tool install '.[piper,telemetry]'`; or remove the variable."
 )
 
 

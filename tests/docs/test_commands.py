@@ -125,7 +125,7 @@ HEAD_POD = '"$(kubectl get pod -l ray.io/node-type=head -o name)"'
 SHOWN = {
     "make setup",
     "cp .env.example .env",
-    "pip install 'roomtone[cluster]'",
+    "make cluster",
     "roomtone models pull whisper",
     "roomtone models pull voice-joe voice-kokoro",
 }

@@ -138,7 +138,8 @@ def test_running_needs_no_developers_tools() -> None:
         target: subprocess.run(
             ["make", "--dry-run", "--always-make", target], capture_output=True, text=True, check=True, cwd=REPOSITORY
         ).stdout
-        for target in ("setup", "lint")
+        for target in ("setup", "cluster", "lint")
     }
     assert "sync --frozen --all-extras --no-extra cluster --no-dev --inexact" in planned["setup"]
+    assert "sync --frozen --all-extras --no-dev --inexact" in planned["cluster"]
     assert "--no-dev" not in planned["lint"]

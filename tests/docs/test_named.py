@@ -101,6 +101,17 @@ def test_every_target_and_module_exists() -> None:
             assert importlib.util.find_spec(found[1]) is not None, (page.name, text)
 
 
+def test_nobody_is_told_to_install_it_from_an_index() -> None:
+    """Roomtone is in no package index, so what somebody puts there under its name is not Roomtone."""
+    sources = [path for each in FOLDERS for path in (REPOSITORY / each).rglob("*.py")]
+    told = [
+        path.name
+        for path in [*PAGES, *sources, *(REPOSITORY / "bot" / "texts").glob("*.toml")]
+        if re.search(r"[Ii]nstall [^.\n]*\broomtone\[", path.read_text("utf-8"))
+    ]
+    assert told == []
+
+
 @pytest.mark.parametrize("page", WITH_SETTINGS, ids=lambda page: page.name)
 def test_every_example_of_settings_loads(page: Path, tmp_path: Path) -> None:
     """A page's TOML is what `roomtone.toml` takes, and each variable on it is a setting."""

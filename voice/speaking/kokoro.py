@@ -1,7 +1,7 @@
 """A second embedded engine: Kokoro, a model of 82 million parameters that speaks with many voices.
 
 It needs several times the CPU of Piper (docs/models.md). One loaded model serves all of its voices. The phonemes come
-from espeak through piper-tts, so it needs the same optional part (`roomtone[piper]`).
+from espeak through piper-tts, so it needs the same optional part (the extra `piper`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The embedded voice: Piper, in its own worker thread.
 
-piper-tts is licensed under GPL-3 and is therefore an optional part (`roomtone[piper]`). The package is imported only
+piper-tts is licensed under GPL-3 and is therefore an optional part (the extra `piper`). The package is imported only
 here; other engines get its phonemes from here.
 """
 
@@ -31,7 +31,9 @@ SENTENCE_TIMEOUT_S = 15.0
 _SILENT_RMS = 65.0
 _LEAD_S = 0.01
 _STEP_S = 0.005
-_NOT_INSTALLED = "The embedded voice is not installed. Run `pip install 'roomtone[piper]'`."
+_NOT_INSTALLED = (
+    "The embedded voice is not installed. In the checkout, run `make setup`, or `uv tool install '.[piper]'`."
+)
 _MODEL_FILE = "voice.onnx"
 _CONFIG_FILE = "voice.onnx.json"
 

@@ -117,7 +117,7 @@ async def test_without_the_extra_it_is_a_plain_sentence(monkeypatch: pytest.Monk
     """An address without the libraries is refused at the start, with the remedy."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    with pytest.raises(SetupError, match=r"Install roomtone\[telemetry\], or remove the variable"):
+    with pytest.raises(SetupError, match=r"piper,telemetry\]'`; or remove the variable"):
         async with open_traces(FakeClock()):
             pass
 
