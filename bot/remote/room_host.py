@@ -44,7 +44,7 @@ from bot.texts.text import Text
 from compaction.errors import StaleOwnerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
     from weakref import WeakSet
 
     from bot.channel.port import Person, Place
@@ -142,7 +142,7 @@ class RoomHost:
         self._clock = clock
         self._participation: GuildParticipations | None = None
         self._place: HostedPlace | None = None
-        self._new_room: Callable[[OpenRoom], HostedRoom] | None = None
+        self._new_room: Callable[[OpenRoom], Awaitable[HostedRoom]] | None = None
         self._voices: LoadedVoices | None = None
         self._running: asyncio.Future[_Running] = asyncio.get_running_loop().create_future()
         # Whether the gateway process wants the room to end.
@@ -156,7 +156,7 @@ class RoomHost:
         self,
         participation: GuildParticipations,
         place: HostedPlace,
-        new_room: Callable[[OpenRoom], HostedRoom],
+        new_room: Callable[[OpenRoom], Awaitable[HostedRoom]],
         voices: LoadedVoices,
     ) -> None:
         """Be ready for a room. `new_room`: makes the room once its place is known."""
@@ -299,6 +299,7 @@ class RoomHost:
         guild.consented_in = told.participation.consented_in
         apply_participation(told.participation, guild)
         await self._place.begin(told.guild_id, told.channel_id)
+        room = await self._new_room(told)
         # From now on it does not offer itself any more.
         self._link.room = replace(
             self._link.room,
@@ -307,7 +308,7 @@ class RoomHost:
             opened_by=told.opened_by,
             listen=told.listen,
         )
-        self._running.set_result(_Running(told, self._new_room(told), guild))
+        self._running.set_result(_Running(told, room, guild))
 
     async def _report(self, _: ReportRoom) -> RoomReport:
         running = self._running.result() if self._running.done() else None

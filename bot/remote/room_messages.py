@@ -37,8 +37,8 @@ class OpenRoom(Request[None]):
     """Run this room, once. Answered when it begins; `RoomOver` comes when it has ended.
 
     `servers`: what the managers have chosen, as `bot.server_settings.to_json` writes it. `costs`: of the last hour,
-    each with its age in seconds. `claims_after`: the newest claim of the server now; None: the database did not say.
-    `opened_by`: see `RoomIdentity`.
+    each with its age in seconds. `claims_after`: the newest claim of the server now; None: the database did not say, so
+    the room's process asks. `opened_by`: see `RoomIdentity`.
     """
 
     guild_id: int

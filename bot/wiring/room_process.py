@@ -30,6 +30,7 @@ from bot.room.room import Room
 from bot.runtime_tuning import low_latency_interpreter
 from bot.screen.local_screens import LocalScreens
 from bot.server_settings import ServerSettingsBook
+from bot.store.claims import newest_claim
 from bot.texts.text import Text
 from bot.wiring.monitoring import PROCESS_TASKS
 from bot.wiring.process_parts import ProcessParts, open_stores
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from bot.remote.room_messages import OpenRoom
     from bot.screen.screens import Screens
     from bot.settings import StorageSettings
+    from bot.store.database import Database
+    from bot.store.sessions import Sessions
     from bot.wiring.recollection import LanguageModels
     from bot.wiring.services import RoomModels
     from bot.wiring.settings import BotSettings
@@ -142,6 +145,15 @@ class LoadedParts:
     in_cluster: bool
 
 
+async def claiming(sessions: Sessions, database: Database, guild_id: int, after: int | None) -> Sessions:
+    """Return the sessions for a room that was accepted now: if it is given up before its claim, it gets none any more.
+
+    `after`: the newest claim when it was decided who runs the room; None: the gateway process could not ask, so the
+    newest one of now counts. Raises `StoreError`.
+    """
+    return sessions.claiming_after(await newest_claim(database, guild_id) if after is None else after)
+
+
 @asynccontextmanager
 async def open_seat(parts: ProcessParts, loaded: LoadedParts, gateway: GatewayAddress) -> AsyncIterator[RoomHost]:
     """Yield what runs one room, with its link to the gateway process open. Raises `BotError`.
@@ -184,8 +196,8 @@ async def open_seat(parts: ProcessParts, loaded: LoadedParts, gateway: GatewayAd
         require_e2ee=settings.discord.require_e2ee,
     )
 
-    def new_room(told: OpenRoom) -> Room:
-        sessions = services.sessions.claiming_after(told.claims_after)
+    async def new_room(told: OpenRoom) -> Room:
+        sessions = await claiming(services.sessions, own.stores.database, told.guild_id, told.claims_after)
         return Room(place, replace(services, sessions=sessions), told.listen)
 
     host.prepare(participation, place, new_room, loaded.voices)

@@ -239,7 +239,7 @@ class House:
         """Count the call."""
         self.stays.append(True)
 
-    def _new_room(self, told: OpenRoom) -> DistantRoom:
+    async def _new_room(self, told: OpenRoom) -> DistantRoom:
         self.rooms.append(DistantRoom(self, told))
         return self.rooms[-1]
 
