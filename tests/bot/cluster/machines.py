@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,12 @@ ROOMTONE = [sys.executable, "-m", "bot"]
 FIRST_IP = "10.77.0.1"
 _BRIDGE = "machines"
 # The first process of a machine: it collects what others leave behind, as every first process must.
-_INIT = "mkdir -p /tmp/ray && mount -t tmpfs none /tmp/ray && echo ready && { sleep infinity & wait; }"
+_INIT = (
+    'echo "$0" >/proc/sys/kernel/hostname && mkdir -p /tmp/ray && mount -t tmpfs none /tmp/ray && echo ready && '
+    "{ sleep infinity & wait; }"
+)
+# What each machine has for itself, besides its temporary files.
+_OWN = ("--net", "--pid", "--mount", "--uts")
 _SEEN_EVERY_S = 0.2
 
 
@@ -44,13 +49,14 @@ class Machine:
 
     def __init__(self, number: int, folder: Path) -> None:
         self.ip = f"10.77.0.{number}"
+        self.name = f"machine{number}"
         self.folder = folder
         self._first = number == 1
         self._prefix: list[str] = []
         self._up: subprocess.Popen[bytes] | None = None
         self._machine: subprocess.Popen[bytes] | None = None
         if not self._first:
-            self._boot(f"machine{number}")
+            self._boot()
 
     def run(self, *words: str) -> str:
         """Run a command of Roomtone here, which must end well, and return what it printed."""
@@ -98,7 +104,10 @@ class Machine:
             self._up.wait(60)
 
     def kill(self) -> None:
-        """End every process of the machine at once. Does nothing to the first one, which is the test's own."""
+        """End every process of the machine at once. On the first one, which is the test's own, only `cluster up`."""
+        if self._first and self._up is not None and self._up.poll() is None:
+            self._up.kill()
+            self._up.wait()
         if self._machine is None or self._machine.poll() is not None:
             return
         os.kill(self._init, signal.SIGKILL)
@@ -106,24 +115,35 @@ class Machine:
         if self._up is not None:
             self._up.wait()
 
+    def processes(self, *words: str) -> list[int]:
+        """Return the machine's processes, by their numbers here, whose command line has all of these words."""
+        network = _network(os.getpid() if self._first else self._init)
+        if not network:
+            return []
+        return [
+            process
+            for process, command in _commands()
+            if all(word in command for word in words) and _network(process) == network
+        ]
+
     @property
     def _process_of_up(self) -> int:
         """Return the process of `cluster up`, below the one that entered the machine."""
         assert self._up is not None
         return self._up.pid if self._first else _only_child(self._up.pid)
 
-    def _boot(self, link: str) -> None:
+    def _boot(self) -> None:
         self._machine = subprocess.Popen(
-            ["unshare", "--net", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc", "sh", "-c", _INIT],
+            ["unshare", *_OWN, "--fork", "--kill-child", "--mount-proc", "sh", "-c", _INIT, self.name],
             stdout=subprocess.PIPE,
         )
         assert self._machine.stdout is not None
         with self._machine.stdout as output:
             assert output.readline() == b"ready\n"
         self._init = _only_child(self._machine.pid)
-        _ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", str(self._init))
-        _ip("link", "set", link, "master", _BRIDGE, "up")
-        self._prefix = ["nsenter", f"--target={self._init}", "--net", "--pid", "--mount", f"--wd={self.folder}"]
+        _ip("link", "add", self.name, "type", "veth", "peer", "name", "eth0", "netns", str(self._init))
+        _ip("link", "set", self.name, "master", _BRIDGE, "up")
+        self._prefix = ["nsenter", f"--target={self._init}", *_OWN, f"--wd={self.folder}"]
         for words in (("addr", "add", f"{self.ip}/24", "dev", "eth0"), ("link", "set", "eth0", "up")):
             subprocess.run([*self._prefix, "ip", *words], check=True)
         subprocess.run([*self._prefix, "ip", "link", "set", "lo", "up"], check=True)
@@ -149,6 +169,20 @@ def give_token(to: Machine, *, of: Machine) -> None:
     place = Path("data/cluster")
     (to.folder / place).mkdir(parents=True, mode=0o700)
     shutil.copy(of.folder / place / "token", to.folder / place / "token")
+
+
+def _commands() -> Iterator[tuple[int, str]]:
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with suppress(OSError):
+                yield int(folder.name), (folder / "cmdline").read_text("utf-8", "replace").replace("\0", " ")
+
+
+def _network(process: int) -> str:
+    """Return the network that a process is in; empty if it has ended."""
+    with suppress(OSError):
+        return str(Path(f"/proc/{process}/ns/net").readlink())
+    return ""
 
 
 def _only_child(process: int) -> int:
