@@ -1,8 +1,8 @@
 """Fits a payload into the token limit: leaves out the least important parts and adds one note about what is missing.
 
-Parts in order of importance, highest first (design page, 'What the model sees'): system prompts and the current turn;
-the newest turns; facts about the participants; the other turns of the window, newest first; the summary; live notes;
-recalled quotes; older conversations.
+Parts in order of importance, highest first (docs/budget.md, 'What is left out first'): system prompts and the current
+turn; the newest turns; facts about the participants; the other turns of the window, newest first; the summary; live
+notes; recalled quotes; older conversations.
 
 The window of turns is cut last. It is then cut to four fifths of its room at once, so that not every reply has to cut
 again. Parts that were left out before are taken back if there is room after that. In the rolling mode the window is cut

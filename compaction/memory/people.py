@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from compaction.model import Fact, Turn
     from compaction.summary.port import KnownFact
 
-# Design page, 'Participant memory': a few durable facts per batch.
+# A few durable facts of each batch (docs/tending.md, 'What people say of themselves').
 MAX_FACTS_PER_BATCH = 4
 HEAD = "What the people here have said of themselves at other times, in their own words:"
 

@@ -117,7 +117,7 @@ LEAST_FIRST = ["c0", "c1", "q1", "q0", "n0", "summary", "t0", "t1", "p0", "t2", 
 
 @pytest.mark.parametrize("missing", [1, 2, 3, 4, 5, 6, 9, 10, 11])
 def test_the_order_of_worth(missing: int) -> None:
-    """The parts left out are always the ones that the design page ranks lowest."""
+    """The parts left out are always the ones that docs/budget.md ranks lowest."""
     everything = ["prompt", "current", *LEAST_FIRST]
     limit = 10 * (len(everything) - missing) + NOTE_TOKENS
     kept = [each.content for each in fit_parts(EVERYTHING, max_input_tokens=limit, newest=2, describe=described)]

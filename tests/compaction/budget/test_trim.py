@@ -102,7 +102,7 @@ KINDS = {
 
 
 def test_the_order_of_worth() -> None:
-    """As the target shrinks, parts are removed in the order of the design page."""
+    """As the target shrinks, parts are removed in the order of docs/budget.md."""
     messages = [
         SYSTEM,
         *(KINDS[name] for name in ("continuity", "summary", "participants")),

@@ -156,7 +156,7 @@ def test_any_turn_keeps_its_limit(texts: list[str], limit: int) -> None:
 
 
 def test_quotes_then_notes_then_summary_go_before_the_window() -> None:
-    """Quotes are left out first, then notes, then the summary, then turns, as on the design page. One note lists what
+    """Quotes are left out first, then notes, then the summary, then turns, as in docs/budget.md. One note lists what
     is missing.
     """
     full = context(notes=(note("a"), note("b")))

@@ -392,7 +392,7 @@ def test_summariser_that_swallows_its_cancellation_is_ignored() -> None:
 
 
 def test_log_lines_have_exactly_their_fields() -> None:
-    """Each log line has exactly the fields of the design page and the fields that identify the session."""
+    """Each log line has exactly the fields of spec 1, our own, and those that identify the session."""
 
     async def main() -> None:
         model = MoodyModel(Mood.OUTAGE)

@@ -13,7 +13,7 @@ from rehearsal.scenarios.make_audio import HERE, SCENARIOS, read_lines
 from rehearsal.script.scenario import AFTER_REPLY, Scenario, WaitStep
 from rehearsal.script.scenario_file import load_scenario
 
-# See COMPACTION.md: the first batch is turns 0 to 9 and is folded at the 61st turn.
+# See docs/memory.md: the first batch is turns 0 to 9 and is folded at the 61st turn.
 FIRST_BATCH = 10
 FIRST_DUE_AT = 61
 FACT = "Lisbon"
