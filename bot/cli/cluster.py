@@ -18,7 +18,7 @@ import typer
 from bot.cli.environment import cluster_folder
 from bot.cli.output import say
 from bot.cli.signals import stop_on_signals, until_stopped
-from bot.cluster.room_offer import RoomOffer, places_count
+from bot.cluster.room_offer import RoomOffer, workers_count
 from bot.errors import SetupError
 from config.load import load
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.cluster.node import NodeSettings
-    from bot.cluster.place_folder import OfferedProcesses
     from bot.cluster.pool_settings import PoolSettings
     from bot.cluster.state import ClusterState
+    from bot.cluster.worker_folder import OfferedProcesses
     from config.schema import Settings
 
 HANDED_OVER = "All rooms are handed over."
@@ -56,13 +56,13 @@ def up(
     recognisers: Annotated[
         str, typer.Option(metavar="MIN-MAX", help="How many recognisers there are at least and at most.")
     ] = "1",
-    cpus: Annotated[float, typer.Option(help="CPUs that each recogniser, and each place for rooms, reserves.")] = 1.0,
+    cpus: Annotated[float, typer.Option(help="CPUs that each recogniser, and each room worker, reserves.")] = 1.0,
     gpus: Annotated[float, typer.Option(help="GPUs that each of them reserves; 0.25 lets four share one.")] = 0.0,
-    places: Annotated[
-        int, typer.Option(min=0, help="How many places for rooms there are, as in `roomtone cluster rooms`.")
+    workers: Annotated[
+        int, typer.Option(min=0, help="How many room workers there are, as in `roomtone cluster rooms`.")
     ] = 0,
     gateway: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="With --places: where the bot listens for rooms.")
+        str, typer.Option(metavar="HOST:PORT", help="With --workers: where the bot listens for rooms.")
     ] = "",
 ) -> None:
     """Make this machine a part of a cluster until Ctrl-C; on the first machine, start recognisers and rooms too."""
@@ -72,15 +72,15 @@ def up(
     check_own_addresses(ip, join)
     node = NodeSettings(cluster_folder(settings), ip=ip, join=join)
     pool_settings(recognisers, cpus=cpus, gpus=gpus)  # refused before anything is started
-    if bool(places) != bool(gateway):
-        raise SetupError("--places and --gateway belong together: how many places for rooms, and where the bot is.")
+    if bool(workers) != bool(gateway):
+        raise SetupError("--workers and --gateway belong together: how many room workers, and where the bot is.")
     reserved = ("--cpus", str(cpus), "--gpus", str(gpus))
     wanted: list[tuple[str, ...]] = []
-    if places:
+    if workers:
         if not join:
             make_token(node.folder)
         check_rooms(settings, gateway, socket.gethostname())
-        wanted.append(("rooms", "--gateway", gateway, "--places", str(places), *reserved))
+        wanted.append(("rooms", "--gateway", gateway, "--workers", str(workers), *reserved))
     if not join:
         wanted.append(("scale", recognisers, *reserved))
     raise typer.Exit(asyncio.run(_up(node, wanted)))
@@ -110,7 +110,7 @@ def scale(
 
 @app.command()
 def status() -> None:
-    """Show the cluster's machines, its recognisers, and its places for rooms."""
+    """Show the cluster's machines, its recognisers, and its room workers."""
     from bot.cluster.address import connected
     from bot.cluster.state import cluster_state
 
@@ -148,7 +148,7 @@ def drain(
 def down() -> None:
     """End this machine's part of the cluster. On the first machine this ends the cluster; bots hear by themselves."""
     from bot.clock import SystemClock
-    from bot.cluster.left_behind import hand_over_places, places_in_use
+    from bot.cluster.left_behind import hand_over_workers, workers_in_use
     from bot.cluster.running_process import running_process
 
     folder = cluster_folder(load())
@@ -156,11 +156,11 @@ def down() -> None:
         os.kill(process, signal.SIGTERM)
         say("Asked `roomtone cluster up` to end: recognisers finish what they have begun, rooms go on elsewhere.")
         return
-    if not places_in_use(folder):
+    if not workers_in_use(folder):
         say("This machine is in no cluster.")
         return
     say("This machine is in no cluster, but still runs rooms. Handing them over …")
-    asyncio.run(until_stopped(hand_over_places(folder, SystemClock())))
+    asyncio.run(until_stopped(hand_over_workers(folder, SystemClock())))
     say(HANDED_OVER)
 
 
@@ -180,27 +180,27 @@ def rooms(
     name: Annotated[
         str, typer.Option(help="What the bot's log calls this machine. Default: the machine's own name.")
     ] = "",
-    places: Annotated[
+    workers: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="Let the cluster do this in so many places, wherever it has room, and start each anew when it or its "
-            "machine fails. 0 ends them all. Without it, this machine alone does it.",
+            help="Let the cluster do this with so many workers, wherever it has room, and start each anew when it or "
+            "its machine fails. 0 ends them all. Without it, this machine alone does it.",
         ),
     ] = None,
-    cpus: Annotated[float, typer.Option(help="With --places: CPUs that each reserves.")] = 1.0,
-    gpus: Annotated[float, typer.Option(help="With --places: GPUs that each reserves.")] = 0.0,
-    place: Annotated[str, typer.Option(hidden=True, help="The place that this process is, as its actor says.")] = "",
+    cpus: Annotated[float, typer.Option(help="With --workers: CPUs that each reserves.")] = 1.0,
+    gpus: Annotated[float, typer.Option(help="With --workers: GPUs that each reserves.")] = 0.0,
+    worker: Annotated[str, typer.Option(hidden=True, help="The worker that this process is, as its actor says.")] = "",
 ) -> None:
-    """Run rooms of a bot on other machines: on this one until Ctrl-C, or on those of a cluster with --places."""
+    """Run rooms of a bot on other machines: on this one until Ctrl-C, or on those of a cluster with --workers."""
     settings, name = load(), name or socket.gethostname()
     check_rooms(settings, gateway, name)
-    if places is not None:
+    if workers is not None:
         offer = RoomOffer(gateway, most, rooms_each, cluster, cpus=cpus, gpus=gpus)
-        asyncio.run(until_stopped(_set_places(settings, offer, places_count(places))))
+        asyncio.run(until_stopped(_set_workers(settings, offer, workers_count(workers))))
         return
     offer = RoomOffer(gateway, most, rooms_each, cluster)
-    asyncio.run(_rooms(settings, offer, name, place))
+    asyncio.run(_rooms(settings, offer, name, worker))
 
 
 def check_rooms(settings: Settings, gateway: str, name: str) -> None:
@@ -253,7 +253,7 @@ async def _up(node: NodeSettings, wanted: Sequence[Sequence[str]]) -> int:
     """
     from bot.background_task import background_task
     from bot.clock import SystemClock
-    from bot.cluster.left_behind import end_left_behind, hand_over_places, places_in_use
+    from bot.cluster.left_behind import end_left_behind, hand_over_workers, workers_in_use
     from bot.cluster.node import running_node
     from bot.cluster.running_process import occupied
     from bot.folder_lock import FolderInUseError
@@ -283,22 +283,22 @@ async def _up(node: NodeSettings, wanted: Sequence[Sequence[str]]) -> int:
             await _until(stop, ended)
             if not stop.is_set():
                 say(f"Ray has ended by itself. {node.folder / 'ray.log'} has its last words.")
-                if places_in_use(node.folder):
+                if workers_in_use(node.folder):
                     say("The rooms on this machine go on. `roomtone cluster up` takes them back; `down` ends them.")
                 return 1
             say("Ending Ray …")
-        if places_in_use(node.folder):
+        if workers_in_use(node.folder):
             say("Handing rooms over …")
-            await hand_over_places(node.folder, clock)
+            await hand_over_workers(node.folder, clock)
             say(HANDED_OVER)
     return 0
 
 
 def _end_at_once(folder: Path, status: int) -> None:
     """End this process at the second signal, and say what becomes of the rooms."""
-    from bot.cluster.left_behind import places_in_use
+    from bot.cluster.left_behind import workers_in_use
 
-    if places_in_use(folder):
+    if workers_in_use(folder):
         say("Told twice: ended at once. The rooms on this machine go on: `roomtone cluster down` hands them over.")
     os._exit(status)
 
@@ -324,34 +324,34 @@ async def _until(stop: asyncio.Event, ended: asyncio.Task[int]) -> None:
         stopped.cancel()
 
 
-async def _set_places(settings: Settings, offer: RoomOffer, count: int) -> None:
-    """Have so many places for rooms in the cluster, and say how they are."""
+async def _set_workers(settings: Settings, offer: RoomOffer, count: int) -> None:
+    """Have so many room workers in the cluster, and say how they are."""
     from bot.cluster.address import connected
-    from bot.cluster.places import place_states, set_places
+    from bot.cluster.workers import set_workers, worker_states
 
     async with connected(cluster_folder(settings)):
-        await set_places(offer, count)
-        states = await place_states()
+        await set_workers(offer, count)
+        states = await worker_states()
     for state in states:
         say(state.line())
     waiting = sum(not state.node_id for state in states)
     if waiting:
-        say(f"A machine needs {offer.needs} free for one more place. Add one with `roomtone cluster up --join`.")
-    say(f"Places for rooms: {len(states) - waiting} of {count}.")
+        say(f"A machine needs {offer.needs} free for one more worker. Add one with `roomtone cluster up --join`.")
+    say(f"Room workers: {len(states) - waiting} of {count}.")
 
 
-async def _rooms(settings: Settings, offer: RoomOffer, name: str, place: str) -> None:
-    """Offer processes to the bot until a signal. `place`: the one in the cluster that this process is; or empty."""
+async def _rooms(settings: Settings, offer: RoomOffer, name: str, worker: str) -> None:
+    """Offer processes to the bot until a signal. `worker`: the one in the cluster that this process is; or empty."""
     from bot.cli.environment import logging_from_settings
     from bot.cli.room_start import room_command
     from bot.clock import SystemClock
-    from bot.cluster.place_folder import place_folder
+    from bot.cluster.worker_folder import worker_folder
     from bot.remote.address import RoomsAddress
     from bot.remote.room_machine import RoomMachine
 
     address = RoomsAddress.parsed(offer.gateway)
     stop = asyncio.Event()
-    folder = place_folder(cluster_folder(settings), place) if place else None
+    folder = worker_folder(cluster_folder(settings), worker) if worker else None
     with ExitStack() as held:
         held.enter_context(logging_from_settings(settings))
         held.enter_context(stop_on_signals(stop))

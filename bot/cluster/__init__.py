@@ -1,11 +1,11 @@
 """Roomtone on several machines, through Ray (the extra that installs it is called cluster).
 
     pool_settings ---- how many recognisers the cluster keeps, and what each may use
-    room_offer ------- what a place for rooms offers, and what it reserves
-    places ----------- how many places for rooms there are, and how they leave a machine
-    place_actor ------ one place, as Ray runs it
-    room_place ------- keeps the process of a place: pure of Ray
-    place_folder ----- where a place's process, its actor and `cluster up` find each other
+    room_offer ------- what a room worker offers, and what it reserves
+    workers ---------- how many room workers there are, and how they leave a machine
+    worker_actor ----- one worker, as Ray runs it
+    room_worker ------ keeps the process of a worker: pure of Ray
+    worker_folder ---- where a worker's process, its actor and `cluster up` find each other
     left_behind ------ ends what Ray has forgotten on a machine
     running_process -- which process has a folder
     scaling ---------- how many recognisers are wanted: a pure policy
@@ -18,6 +18,6 @@
     node ------------- Ray's processes on this machine, from `cluster up` to Ctrl-C
 
 Way in: `node.running_node` and `deployment.deploy` for `roomtone cluster up`; `address.pool_endpoint` for
-`roomtone run --cluster`; `places.set_places` for `roomtone cluster rooms --places`. A room never imports Ray: it asks
-the pool over HTTP (`voice.asr.remote`), and its process is only started by an actor (`room_place`).
+`roomtone run --cluster`; `workers.set_workers` for `roomtone cluster rooms --workers`. A room never imports Ray: it
+asks the pool over HTTP (`voice.asr.remote`), and its process is only started by an actor (`room_worker`).
 """

@@ -45,7 +45,7 @@ class ClusterError(SetupError):
 
 
 def quiet(environment: MutableMapping[str, str]) -> None:
-    """Set Ray's own variables: no report to its makers, and no copy of its workers' output on our screen."""
+    """Set Ray's own variables: no report to its makers, and no copy of its processes' output on our screen."""
     environment["RAY_USAGE_STATS_ENABLED"] = "0"
     environment["RAY_DEDUP_LOGS"] = "0"
     environment["RAY_SERVE_LOG_TO_STDERR"] = "0"

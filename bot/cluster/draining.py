@@ -1,7 +1,7 @@
 """Takes a machine out of the cluster while people speak.
 
-Ray places nothing more on a machine that is drained. Its places for rooms start elsewhere first, and then hand their
-rooms over (`places`). Ray Serve starts each of its recognisers anew elsewhere, and ends
+Ray places nothing more on a machine that is drained. Its room workers start elsewhere first, and then hand their
+rooms over (`workers`). Ray Serve starts each of its recognisers anew elsewhere, and ends
 the old one when it has finished what it has. Ray does not take a drained machine back: it leaves and joins again.
 """
 
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from bot.cluster.address import ClusterError
 from bot.cluster.deployment import DRAIN_S
-from bot.cluster.places import move_places
 from bot.cluster.state import CALL_TIMEOUT_S, cluster_state, recognisers_on
+from bot.cluster.workers import move_workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,19 +33,19 @@ _POLL_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """How a machine has left. `recognisers_gone`: they have ended. `places_found`: each of its places for rooms found
-    another machine; otherwise its rooms went where there was a process, and the place waits.
+    """How a machine has left. `recognisers_gone`: they have ended. `workers_found`: each of its room workers found
+    another machine; otherwise its rooms went where there was a process, and the worker waits.
     """
 
     recognisers_gone: bool
-    places_found: bool
+    workers_found: bool
 
     def lines(self, ip: str) -> list[str]:
         """Return it as sentences for the operator."""
         told = []
-        if not self.places_found:
+        if not self.workers_found:
             told.append(
-                "No other machine has as much free as a place for rooms reserves, so its rooms went to where a process "
+                "No other machine has as much free as a room worker reserves, so its rooms went to where a process "
                 "waited, or the bot started one beside itself. `roomtone cluster status` shows what waits."
             )
         if self.recognisers_gone:
@@ -85,8 +85,8 @@ async def drain(ip: str) -> Departure:
         refusal = await asyncio.to_thread(_ask_ray, node.id, deadline_s)
     if refusal is not None:
         raise ClusterError(f"Ray does not let {ip} leave: {refusal}")
-    moved, gone = await asyncio.gather(move_places(node.id), _recognisers_left(node.id, deadline_s + CALL_TIMEOUT_S))
-    return Departure(recognisers_gone=gone, places_found=moved)
+    moved, gone = await asyncio.gather(move_workers(node.id), _recognisers_left(node.id, deadline_s + CALL_TIMEOUT_S))
+    return Departure(recognisers_gone=gone, workers_found=moved)
 
 
 async def _recognisers_left(node_id: str, within_s: float) -> bool:

@@ -118,7 +118,7 @@ async def _start(settings: NodeSettings, output: IO[bytes]) -> asyncio.subproces
     environment["RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S"] = str(DRAIN_S)
     # Else a machine's own recogniser gets all requests made there until its queue is full, while those of others idle.
     environment["RAY_SERVE_PROXY_PREFER_LOCAL_NODE_ROUTING"] = "0"
-    # Ray gives its workers a low priority, which the processes of rooms would inherit (`replica` keeps it).
+    # Ray gives its own processes a low priority, which the processes of rooms would inherit (`replica` keeps it).
     environment["RAY_worker_niceness"] = "0"
     quiet(environment)
     # A session of its own: Ctrl-C reaches this process alone, which ends Ray after the recognisers are done.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bot.cluster.transcription import PooledUtterance
     from voice.asr.port import Recognition
 
-# As Ray gives its workers by itself, unless it is told otherwise (`node`).
+# As Ray gives its own processes by itself, unless it is told otherwise (`node`).
 NICENESS = 15
 # Seconds over which `busy_share` is measured.
 BUSY_WINDOW_S = 10.0

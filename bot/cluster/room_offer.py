@@ -1,4 +1,4 @@
-"""What a place for rooms offers to which bot, and what it reserves of its machine."""
+"""What a room worker offers to which bot, and what it reserves of its machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROCESS_BYTES: Final = 600_000_000
 # For each further room that shares a process, which has no models of its own. Generous, not measured.
 ROOM_BYTES: Final = 100_000_000
 # A mistyped number must not fill a cluster.
-MOST_PLACES: Final = 256
+MOST_WORKERS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class RoomOffer:
     """`gateway`: HOST:PORT where the bot listens. `processes`: how many there are at most, each for `rooms_each` rooms.
     `cluster`: as in `roomtone run`.
 
-    `cpus`, `gpus`: what a place reserves, whether or not it has rooms. Raises `SetupError` for less than nothing.
+    `cpus`, `gpus`: what a worker reserves, whether or not it has rooms. Raises `SetupError` for less than nothing.
     """
 
     gateway: str
@@ -33,28 +33,28 @@ class RoomOffer:
 
     def __post_init__(self) -> None:
         if self.cpus < 0 or self.gpus < 0:
-            raise SetupError("A place for rooms cannot reserve less than nothing: give --cpus and --gpus of 0 or more.")
+            raise SetupError("A room worker cannot reserve less than nothing: give --cpus and --gpus of 0 or more.")
 
     @property
     def memory_bytes(self) -> int:
-        """Return the memory that each place reserves."""
+        """Return the memory that each worker reserves."""
         return self.processes * (PROCESS_BYTES + (self.rooms_each - 1) * ROOM_BYTES)
 
     @property
     def needs(self) -> str:
-        """Return what a machine must have free for one more place."""
+        """Return what a machine must have free for one more worker."""
         gpus = f" and {self.gpus:g} GPUs" if self.gpus else ""
         return f"{self.cpus:g} CPUs, {self.memory_bytes / 1e9:.1f} GB{gpus}"
 
-    def command(self, place: str) -> list[str]:
-        """Return the command of a place's process."""
+    def command(self, worker: str) -> list[str]:
+        """Return the command of a worker's process."""
         words = ["--gateway", self.gateway, "--rooms", str(self.processes), "--rooms-each", str(self.rooms_each)]
         asks = [] if self.cluster is None else ["--cluster", self.cluster]
-        return [sys.executable, "-m", "bot", "cluster", "rooms", *words, *asks, "--place", place]
+        return [sys.executable, "-m", "bot", "cluster", "rooms", *words, *asks, "--worker", worker]
 
 
-def places_count(count: int) -> int:
-    """Return the number of places. Raises `SetupError` for too many."""
-    if not 0 <= count <= MOST_PLACES:
-        raise SetupError(f"A cluster has between 0 and {MOST_PLACES} places for rooms; {count} is none of them.")
+def workers_count(count: int) -> int:
+    """Return the number of workers. Raises `SetupError` for too many."""
+    if not 0 <= count <= MOST_WORKERS:
+        raise SetupError(f"A cluster has between 0 and {MOST_WORKERS} room workers; {count} is none of them.")
     return count

@@ -1,4 +1,4 @@
-"""The cluster's machines, its pool and its places for rooms, as Ray tells them, and as sentences for the operator."""
+"""The cluster's machines, its pool and its room workers, as Ray tells them, and as sentences for the operator."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bot.cluster.address import ClusterError
-from bot.cluster.places import place_states
+from bot.cluster.workers import worker_states
 
 if TYPE_CHECKING:
-    from bot.cluster.places import PlaceState
+    from bot.cluster.workers import WorkerState
 
 APP = "roomtone-recognisers"
 DEPLOYMENT = "recogniser"
@@ -62,15 +62,15 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """The cluster's machines, its pool if it has one, and its places for rooms."""
+    """The cluster's machines, its pool if it has one, and its room workers."""
 
     nodes: tuple[NodeState, ...]
     pool: PoolState | None
-    places: tuple[PlaceState, ...] = ()
+    workers: tuple[WorkerState, ...] = ()
 
     def lines(self) -> list[str]:
         """Return the state as sentences for the operator."""
-        return [*(node.line() for node in self.nodes), *self._pool_lines(), *(place.line() for place in self.places)]
+        return [*(node.line() for node in self.nodes), *self._pool_lines(), *(worker.line() for worker in self.workers)]
 
     def _pool_lines(self) -> list[str]:
         if self.pool is None:
@@ -93,7 +93,7 @@ async def cluster_state() -> ClusterState:
         raise ClusterError(_SILENT) from error
     found = (node_state(node, drained=node["NodeID"] in drained) for node in nodes)
     machines = tuple(sorted(found, key=lambda node: (not node.is_head, node.ip)))
-    return ClusterState(machines, await pool_state(), tuple(await place_states()))
+    return ClusterState(machines, await pool_state(), tuple(await worker_states()))
 
 
 def node_state(node: dict[str, Any], *, drained: bool) -> NodeState:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from bot.cluster.place_folder import OfferedProcesses
+from bot.cluster.worker_folder import OfferedProcesses
 from bot.remote.room_child import RoomChild
 from bot.remote.spare_pool import SparePool
 

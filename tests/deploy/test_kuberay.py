@@ -151,8 +151,8 @@ def test_the_bot_asks_the_pool_with_its_token(tmp_path: Path) -> None:
     assert str(bot["ports"][0]["containerPort"]) == runtime_environment()["ROOMTONE_WEB__PORT"]
 
 
-def test_places_for_rooms_fit_into_their_pods_and_find_the_bot() -> None:
-    """A place with the default offer goes to a pod for rooms, and to no recogniser's: Ray gives away 70 % of a pod's
+def test_room_workers_fit_into_their_pods_and_find_the_bot() -> None:
+    """A worker with the default offer goes to a pod for rooms, and to no recogniser's: Ray gives away 70 % of a pod's
     memory. The bot listens at the port of the service whose name the file tells.
     """
     offer = RoomOffer(f"roomtone-rooms:{ROOMS_PORT}", 4)
@@ -172,7 +172,7 @@ def test_places_for_rooms_fit_into_their_pods_and_find_the_bot() -> None:
     assert offer.gateway in (REPOSITORY / "docs" / "cluster.md").read_text("utf-8")
 
 
-def test_a_place_has_the_token_in_a_folder_that_it_can_write() -> None:
+def test_a_worker_has_the_token_in_a_folder_that_it_can_write() -> None:
     """Its process and its actor find each other there, and rooms have neither Discord's token nor a low priority."""
     for group in GROUPS:
         pod = group["template"]["spec"]

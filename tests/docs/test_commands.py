@@ -114,9 +114,9 @@ RUN_THERE = {
         "tests/bot/test_room_processes.py",
         '"cluster", "rooms", "--gateway", address',
     ),
-    "roomtone cluster rooms --gateway 10.0.0.1:8572 --places 3": (
+    "roomtone cluster rooms --gateway 10.0.0.1:8572 --workers 3": (
         "tests/bot/cli/test_cluster_rooms.py",
-        '"--places", "3"',
+        '"--workers", "3"',
     ),
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
 }
@@ -140,7 +140,7 @@ SERVICE = {
     'kubectl create secret generic roomtone-cluster --from-literal=auth_token="$(openssl rand -hex 32)"',
     "kubectl create secret generic roomtone-bot --from-env-file=.env",
     "kubectl create secret generic roomtone-rooms --from-env-file=rooms.env",
-    f"kubectl exec {HEAD_POD} -- roomtone cluster rooms --gateway roomtone-rooms:8572 --places 2",
+    f"kubectl exec {HEAD_POD} -- roomtone cluster rooms --gateway roomtone-rooms:8572 --workers 2",
     "kubectl apply -f deploy/kuberay.yaml",
     "docker compose -f compose.yaml -f compose.cuda.yaml up -d --build",
     "sudo make -C /opt/roomtone setup",

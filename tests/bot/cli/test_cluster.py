@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.cluster import _end_at_once, pool_settings
-from bot.cluster.place_folder import place_folder
 from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.running_process import occupied
+from bot.cluster.worker_folder import worker_folder
 from bot.errors import SetupError
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def test_anything_else_is_refused_with_an_example(words: str) -> None:
 def test_a_machine_that_is_told_twice_says_what_becomes_of_its_rooms(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, has_rooms: bool
 ) -> None:
-    """`cluster up` ends at once, without a handover; a machine without places has nothing to say."""
+    """`cluster up` ends at once, without a handover; a machine without workers has nothing to say."""
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
-    place = place_folder(tmp_path, "place-1").path
+    worker = worker_folder(tmp_path, "worker-1").path
     if has_rooms:
-        with occupied(place):
+        with occupied(worker):
             _end_at_once(tmp_path, 130)
     else:
         _end_at_once(tmp_path, 130)

@@ -96,27 +96,27 @@ def test_a_machine_without_what_rooms_need_says_so(
     assert "need PostgreSQL" in " ".join(capsys.readouterr().err.split())
 
 
-def test_places_are_asked_for_with_the_same_words(
+def test_workers_are_asked_for_with_the_same_words(
     data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With --places, the cluster is told what each place offers; nothing is offered on this machine."""
+    """With --workers, the cluster is told what each worker offers; nothing is offered on this machine."""
     asked: list[tuple[RoomOffer, int]] = []
 
-    async def set_places(settings: Settings, offer: RoomOffer, count: int) -> None:
+    async def set_workers(settings: Settings, offer: RoomOffer, count: int) -> None:
         assert settings.storage.data_dir == data
         asked.append((offer, count))
 
-    monkeypatch.setattr("bot.cli.cluster._set_places", set_places)
+    monkeypatch.setattr("bot.cli.cluster._set_workers", set_workers)
     (data / "cluster").mkdir(parents=True)
     (data / "cluster" / "token").write_text("a" * 64, "ascii")
     offering = ["cluster", "rooms", "--gateway", "10.0.0.1:8572"]
-    assert run_command_line([*offering, "--places", "3"]) == 0
-    assert run_command_line([*offering, "--places", "0", "--rooms", "2", "--rooms-each", "3", "--cpus", "0.5"]) == 0
+    assert run_command_line([*offering, "--workers", "3"]) == 0
+    assert run_command_line([*offering, "--workers", "0", "--rooms", "2", "--rooms-each", "3", "--cpus", "0.5"]) == 0
     assert asked == [(RoomOffer("10.0.0.1:8572", 4), 3), (RoomOffer("10.0.0.1:8572", 2, 3, cpus=0.5), 0)]
     for words, problem in (
-        ([*offering, "--places", "999"], "between 0 and 256 places"),
-        (["cluster", "up", "--gateway", "10.0.0.1:8572"], "--places and --gateway belong together"),
-        (["cluster", "up", "--places", "2"], "--places and --gateway belong together"),
+        ([*offering, "--workers", "999"], "between 0 and 256 room workers"),
+        (["cluster", "up", "--gateway", "10.0.0.1:8572"], "--workers and --gateway belong together"),
+        (["cluster", "up", "--workers", "2"], "--workers and --gateway belong together"),
     ):
         assert run_command_line(words) == 1
         assert problem in " ".join(capsys.readouterr().err.split())

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def test_rooms_are_spread_over_the_machines(cluster: Cluster) -> None:
-    """Each machine has a place and a room, and hears."""
-    assert {place[2] for place in (await cluster.places()).values()} == {machine.ip for machine in cluster.machines}
+    """Each machine has a worker and a room, and hears."""
+    assert {worker[2] for worker in (await cluster.workers()).values()} == {machine.ip for machine in cluster.machines}
     assert [len(cluster.rooms_on(machine)) for machine in cluster.machines] == [1, 1, 1]
     await everyone_is_heard(cluster.rooms)
 

@@ -14,7 +14,7 @@ import pytest
 from tests.bot.cluster.rooms_on_machines import (
     ACTOR,
     HEAD,
-    PLACE,
+    WORKER,
     Cluster,
     cluster,
     everyone_is_heard,
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def test_the_rooms_of_a_lost_machine_go_on_elsewhere(cluster: Cluster) -> None:
-    """All processes of a machine end at once. Its rooms go on where a process waits, and Ray moves its places."""
+    """All processes of a machine end at once. Its rooms go on where a process waits, and Ray moves its workers."""
     machine = cluster.machines[-1]
     lost = cluster.rooms_on(machine)
     assert lost
@@ -36,21 +36,21 @@ async def test_the_rooms_of_a_lost_machine_go_on_elsewhere(cluster: Cluster) -> 
     async with people_speak([room for room in cluster.rooms if room not in lost]), cluster.moved(lost):
         await asyncio.to_thread(machine.kill)
     await everyone_is_heard(lost)
-    places = await cluster.until_places(3)
-    assert machine.ip not in {place[2] for place in places.values()}
+    workers = await cluster.until_workers(3)
+    assert machine.ip not in {worker[2] for worker in workers.values()}
     assert f"{machine.ip}: lost" in await asyncio.to_thread(cluster.first.run, "cluster", "status")
 
 
 async def test_rooms_do_not_notice_that_their_actors_are_killed(cluster: Cluster) -> None:
-    """Every place has an actor again. The places' processes are those from before, and so are the rooms'."""
-    before, processes, actors = cluster.placed(), cluster.processes(PLACE), cluster.processes(ACTOR)
+    """Every worker has an actor again. The workers' processes are those from before, and so are the rooms'."""
+    before, processes, actors = cluster.placed(), cluster.processes(WORKER), cluster.processes(ACTOR)
     assert len(processes) == len(actors) == 3
     async with people_speak(cluster.rooms):
         for actor in actors:
             os.kill(actor, signal.SIGKILL)
         await until(lambda: len({*cluster.processes(ACTOR)} - {*actors}) == 3, "other actors")
-        await cluster.until_places(3)
-    assert {*processes} <= {*cluster.processes(PLACE)}
+        await cluster.until_workers(3)
+    assert {*processes} <= {*cluster.processes(WORKER)}
     assert cluster.placed() == before
 
 

@@ -1,4 +1,4 @@
-"""Three machines with three places for rooms, and three rooms in which Ada speaks, for tests in a network of their own.
+"""Three machines with three room workers, and three rooms in which Ada speaks, for tests in a network of their own.
 
 The test, the local Discord and the bot run on the first machine. The machines share this one's disk, so they reach
 PostgreSQL by its socket; all else goes over their networks.
@@ -58,10 +58,10 @@ SENTENCES = (
     ("both-ask/1-chloe.ogg", "museum"),
 )
 # How the processes that are looked for were started.
-PLACE, ACTOR, HEAD = "-m bot cluster rooms ", "ray::PlaceActor", "/gcs_server "
-# Those that a place has started know their machine's name, and the bot's own do not.
+WORKER, ACTOR, HEAD = "-m bot cluster rooms ", "ray::WorkerActor", "/gcs_server "
+# Those that a worker has started know their machine's name, and the bot's own do not.
 OFFERED_ROOM = "--machine "
-_RUNS = re.compile(r"(place-\d+): on (\S+) \((\S+)\), processes: (\d+) with rooms, (\d+) waiting")
+_RUNS = re.compile(r"(worker-\d+): on (\S+) \((\S+)\), processes: (\d+) with rooms, (\d+) waiting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +127,17 @@ class Cluster:
     def first(self) -> Machine:
         return self.machines[0]
 
-    async def places(self) -> dict[str, re.Match[str]]:
-        """Return the places whose process runs, as the operator reads them: name, address, machine, rooms, waiting."""
+    async def workers(self) -> dict[str, re.Match[str]]:
+        """Return the workers whose process runs, as the operator reads them: name, address, machine, rooms, waiting."""
         told = await asyncio.to_thread(self.first.run, "cluster", "status")
         return {match[1]: match for line in told.splitlines() if (match := _RUNS.match(line))}
 
-    async def until_places(self, count: int) -> dict[str, re.Match[str]]:
-        """Wait until so many places have a loaded process, and return the places."""
+    async def until_workers(self, count: int) -> dict[str, re.Match[str]]:
+        """Wait until so many workers have a loaded process, and return the workers."""
         due = time.monotonic() + PATIENCE_S
         while True:
-            found = await self.places()
-            if len(found) == count and all(int(place[4]) + int(place[5]) for place in found.values()):
+            found = await self.workers()
+            if len(found) == count and all(int(worker[4]) + int(worker[5]) for worker in found.values()):
                 return found
             assert time.monotonic() < due, found
 
@@ -226,7 +226,7 @@ def write_settings(folder: Path, whisper: Path, local: LocalDiscord) -> None:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def cluster(tmp_path_factory: pytest.TempPathFactory, whisper_model_dir: Path) -> AsyncIterator[Cluster]:
-    """Yield three machines of a cluster with three places, and three rooms, all of which hear."""
+    """Yield three machines of a cluster with three workers, and three rooms, all of which hear."""
     build_bridge()
     server = running_server()
     database = server.url(server.create())
@@ -266,7 +266,7 @@ async def cluster(tmp_path_factory: pytest.TempPathFactory, whisper_model_dir: P
             stack.callback(machine.kill)
         rooms = [Room(local, await stack.enter_async_context(ada_in(local)), database) for local in locals_]
         made = Cluster(machines, rooms, bot)
-        await asyncio.to_thread(first.run, *OFFER, "--places", "3")
+        await asyncio.to_thread(first.run, *OFFER, "--workers", "3")
         names, offered = {machine.name for machine in machines}, partial(logged, first.folder, "room_process_offered")
         await until(lambda: {line["machine"] for line in offered()} == names, "a process of each machine")
         for room in rooms:

@@ -23,13 +23,13 @@ def test_another_machine_may_leave() -> None:
 @pytest.mark.parametrize(
     ("departure", "said"),
     [
-        (Departure(recognisers_gone=True, places_found=True), ["no rooms and no recognisers any more"]),
-        (Departure(recognisers_gone=False, places_found=True), ["still has recognisers"]),
-        (Departure(recognisers_gone=True, places_found=False), ["No other machine", "no rooms and no recognisers"]),
+        (Departure(recognisers_gone=True, workers_found=True), ["no rooms and no recognisers any more"]),
+        (Departure(recognisers_gone=False, workers_found=True), ["still has recognisers"]),
+        (Departure(recognisers_gone=True, workers_found=False), ["No other machine", "no rooms and no recognisers"]),
     ],
 )
 def test_how_a_machine_left_reads_as_sentences(departure: Departure, said: list[str]) -> None:
-    """The operator reads what to do there, and that a place waits for a machine."""
+    """The operator reads what to do there, and that a worker waits for a machine."""
     for line, words in zip(departure.lines("10.0.0.2"), said, strict=True):
         assert words in line
 

@@ -1,4 +1,4 @@
-"""Places for rooms whose actor is gone: they serve on for a while, and then hand their rooms over."""
+"""Room workers whose actor is gone: they serve on for a while, and then hand their rooms over."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.cluster.left_behind import WANTED_WITHIN_S, end_left_behind, hand_over_places, places_in_use
-from bot.cluster.place_folder import PlaceFolder, place_folder
-from tests.bot.cluster.test_room_place import PATIENCE_S, PROGRAM, WatchedClock, until
+from bot.cluster.left_behind import WANTED_WITHIN_S, end_left_behind, hand_over_workers, workers_in_use
+from bot.cluster.worker_folder import WorkerFolder, worker_folder
+from tests.bot.cluster.test_room_worker import PATIENCE_S, PROGRAM, WatchedClock, until
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ pytestmark = pytest.mark.process
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Iterator[list[PlaceFolder]]:
-    """Two places with their processes."""
-    folders = [place_folder(tmp_path, name) for name in ("place-1", "place-2")]
+def workers(tmp_path: Path) -> Iterator[list[WorkerFolder]]:
+    """Two workers with their processes."""
+    folders = [worker_folder(tmp_path, name) for name in ("worker-1", "worker-2")]
     with ExitStack() as stack:
         for folder in folders:
             with folder.starting(PROGRAM) as lock:
@@ -44,16 +44,16 @@ async def looks(clock: FakeClock, seconds: float) -> None:
 
 
 @pytest.mark.asyncio
-async def test_only_a_place_that_is_left_behind_for_long_is_ended(tmp_path: Path, places: list[PlaceFolder]) -> None:
+async def test_only_a_worker_that_is_left_behind_for_long_is_ended(tmp_path: Path, workers: list[WorkerFolder]) -> None:
     """One with an actor stays, and so does one whose actor comes back in time."""
-    first, second = places
-    await until(lambda: places_in_use(tmp_path) == places)
+    first, second = workers
+    await until(lambda: workers_in_use(tmp_path) == workers)
     clock = FakeClock()
     ending = asyncio.create_task(end_left_behind(tmp_path, clock))
     try:
         with first.keeping():
             await looks(clock, WANTED_WITHIN_S - 5)
-            assert places_in_use(tmp_path) == places
+            assert workers_in_use(tmp_path) == workers
             await looks(clock, 15)
             await until(lambda: second.process is None)
             assert first.process is not None
@@ -68,16 +68,16 @@ async def test_only_a_place_that_is_left_behind_for_long_is_ended(tmp_path: Path
 
 
 @pytest.mark.asyncio
-async def test_a_machine_that_leaves_hands_all_its_places_over(tmp_path: Path, places: list[PlaceFolder]) -> None:
+async def test_a_machine_that_leaves_hands_all_its_workers_over(tmp_path: Path, workers: list[WorkerFolder]) -> None:
     """It returns when no process is left."""
-    await until(lambda: places_in_use(tmp_path) == places)
+    await until(lambda: workers_in_use(tmp_path) == workers)
     async with asyncio.timeout(PATIENCE_S):
-        await hand_over_places(tmp_path, WatchedClock())
-    assert places_in_use(tmp_path) == []
+        await hand_over_workers(tmp_path, WatchedClock())
+    assert workers_in_use(tmp_path) == []
 
 
 @pytest.mark.asyncio
-async def test_a_machine_without_places_has_nothing_to_hand_over(tmp_path: Path) -> None:
+async def test_a_machine_without_workers_has_nothing_to_hand_over(tmp_path: Path) -> None:
     """Nor has one that never was in a cluster."""
-    await hand_over_places(tmp_path / "cluster", FakeClock())
-    assert places_in_use(tmp_path / "cluster") == []
+    await hand_over_workers(tmp_path / "cluster", FakeClock())
+    assert workers_in_use(tmp_path / "cluster") == []

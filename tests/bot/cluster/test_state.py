@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.cluster.places import PlaceState
 from bot.cluster.state import ClusterState, NodeState, PoolState, node_state
+from bot.cluster.workers import WorkerState
 
 MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
 
@@ -30,11 +30,11 @@ MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
             ],
         ),
         (
-            ClusterState((MACHINE,), None, (PlaceState("place-1"),)),
+            ClusterState((MACHINE,), None, (WorkerState("worker-1"),)),
             [
                 "10.0.0.1: 4 CPUs, 1 GPUs",
                 "There are no recognisers. `roomtone cluster up` on the first machine starts them.",
-                "place-1: waits for a machine that has as much free as it reserves",
+                "worker-1: waits for a machine that has as much free as it reserves",
             ],
         ),
         (

@@ -1,6 +1,6 @@
-"""The cluster's places for rooms: how many there are, where Ray has put them, and how they leave a machine.
+"""The cluster's room workers: how many there are, where Ray has put them, and how they leave a machine.
 
-A place is a named, detached actor (`place_actor`). The next place is always there before an old one hands its rooms
+A worker is a named, detached actor (`worker_actor`). The next worker is always there before an old one hands its rooms
 over, if any machine has room for it.
 """
 
@@ -17,32 +17,32 @@ from bot.cluster.address import ClusterError
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from bot.cluster.place_actor import PlaceReport
     from bot.cluster.room_offer import RoomOffer
+    from bot.cluster.worker_actor import WorkerReport
 
 CALL_TIMEOUT_S: Final = 10.0
-# Seconds in which a place on another machine should have a loaded process.
+# Seconds in which a worker on another machine should have a loaded process.
 MOVE_S: Final = 60.0
-# One room takes a pause in speech, at most 20 s, and its end. A place has a few.
+# One room takes a pause in speech, at most 20 s, and its end. A worker has a few.
 HAND_OVER_S: Final = 600.0
-# One place after the other may start a worker on a busy machine.
-PLACE_S: Final = 60.0
+# One after the other may start a process of Ray's on a busy machine.
+WORKER_S: Final = 60.0
 _POLL_S: Final = 1.0
-_NAME: Final = re.compile(r"place-(\d+)")
+_NAME: Final = re.compile(r"worker-(\d+)")
 # Ray's word for an actor that runs, and for one that is gone for good.
 _ALIVE: Final = "ALIVE"
 _DEAD: Final = "DEAD"
-_SILENT: Final = "The cluster does not tell where its places for rooms are. Is its head running?"
+_SILENT: Final = "The cluster does not tell where its room workers are. Is its head running?"
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceState:
-    """One place. `node_id`: Ray's, of its machine; empty while it waits for one. `report`: None: no answer."""
+class WorkerState:
+    """One worker. `node_id`: Ray's, of its machine; empty while it waits for one. `report`: None: no answer."""
 
     name: str
     node_id: str = ""
     ip: str = ""
-    report: PlaceReport | None = None
+    report: WorkerReport | None = None
 
     @property
     def has_loaded(self) -> bool:
@@ -64,41 +64,43 @@ class PlaceState:
 
 
 def numbered(name: str) -> int:
-    """Return the number of a place; 0 if the name is no place's."""
+    """Return the number of a worker; 0 if the name is no worker's."""
     match = _NAME.fullmatch(name)
     return int(match[1]) if match else 0
 
 
 def names_to_add(there: Collection[str], count: int) -> list[str]:
-    """Return the names of the places that are missing: the lowest numbers that are free."""
+    """Return the names of the workers that are missing: the lowest numbers that are free."""
     names: list[str] = []
     number = 1
     while len(there) + len(names) < count:
-        if (name := f"place-{number}") not in there:
+        if (name := f"worker-{number}") not in there:
             names.append(name)
         number += 1
     return names
 
 
-def names_to_remove(there: Sequence[PlaceState], count: int) -> list[str]:
-    """Return which places are too many: first those that wait for a machine, then the last ones."""
-    by_worth = sorted(there, key=lambda place: (not place.node_id, numbered(place.name)))
-    return [place.name for place in by_worth[count:]]
+def names_to_remove(there: Sequence[WorkerState], count: int) -> list[str]:
+    """Return which workers are too many: first those that wait for a machine, then the last ones."""
+    by_worth = sorted(there, key=lambda worker: (not worker.node_id, numbered(worker.name)))
+    return [worker.name for worker in by_worth[count:]]
 
 
-async def set_places(offer: RoomOffer, count: int) -> None:
-    """Have `count` places with this offer. Places that are too many, or have another offer, hand their rooms over.
+async def set_workers(offer: RoomOffer, count: int) -> None:
+    """Have `count` workers with this offer. Workers that are too many, or have another offer, hand their rooms over.
 
-    Returns when Ray knows of every place, whether or not it has a machine yet. Raises `ClusterError`.
+    Returns when Ray knows of every worker, whether or not it has a machine yet. Raises `ClusterError`.
     """
-    there = await place_states()
+    there = await worker_states()
     surplus = names_to_remove(there, count)
-    kept = {place.name for place in there} - set(surplus)
+    kept = {worker.name for worker in there} - set(surplus)
     changed = {
-        place.name for place in there if place.name in kept and place.report is not None and place.report.offer != offer
+        worker.name
+        for worker in there
+        if worker.name in kept and worker.report is not None and worker.report.offer != offer
     }
     # Those without a machine do not tell their offer, and have no rooms.
-    changed |= {place.name for place in there if place.name in kept and not place.node_id}
+    changed |= {worker.name for worker in there if worker.name in kept and not worker.node_id}
     for name in (*surplus, *sorted(changed, key=numbered)):
         await _remove(name)
     for name in names_to_add(kept - changed, count):
@@ -106,8 +108,8 @@ async def set_places(offer: RoomOffer, count: int) -> None:
     await _settled()
 
 
-async def place_states() -> list[PlaceState]:
-    """Return the cluster's places, in order. Raises `ClusterError`."""
+async def worker_states() -> list[WorkerState]:
+    """Return the cluster's workers, in order. Raises `ClusterError`."""
     try:
         async with asyncio.timeout(CALL_TIMEOUT_S):
             told = await asyncio.to_thread(_actors)
@@ -116,34 +118,34 @@ async def place_states() -> list[PlaceState]:
     return list(await asyncio.gather(*(_state(name, node_id, ip) for name, node_id, ip in told)))
 
 
-async def move_places(node_id: str) -> bool:
-    """Move the places of a machine, to which Ray gives nothing any more, to others: for each, another one is started,
+async def move_workers(node_id: str) -> bool:
+    """Move the workers of a machine, to which Ray gives nothing any more, to others: for each, another one is started,
     and once that has a loaded process the old one hands its rooms over. Returns whether all found a machine.
 
     Raises `ClusterError`.
     """
     moved = True
-    for place in await place_states():
-        if place.node_id != node_id:
+    for worker in await worker_states():
+        if worker.node_id != node_id:
             continue
-        if place.report is not None:
-            there = {each.name for each in await place_states()}
+        if worker.report is not None:
+            there = {each.name for each in await worker_states()}
             [successor] = names_to_add(there, len(there) + 1)
-            await _create(successor, place.report.offer)
+            await _create(successor, worker.report.offer)
             moved = await _until_loaded(successor) and moved
-        await _remove(place.name)
+        await _remove(worker.name)
     return moved
 
 
 async def _until_loaded(name: str) -> bool:
-    """Wait until the place has a loaded process, and return whether it has found a machine at all."""
+    """Wait until the worker has a loaded process, and return whether it has found a machine at all."""
     placed = False
     try:
         async with asyncio.timeout(MOVE_S):
             while True:
-                place = next((place for place in await place_states() if place.name == name), PlaceState(name))
-                placed = bool(place.node_id)
-                if place.has_loaded:
+                worker = next((worker for worker in await worker_states() if worker.name == name), WorkerState(name))
+                placed = bool(worker.node_id)
+                if worker.has_loaded:
                     return True
                 await asyncio.sleep(_POLL_S)
     except TimeoutError:
@@ -151,17 +153,17 @@ async def _until_loaded(name: str) -> bool:
 
 
 async def _settled() -> None:
-    """Wait until each place runs on a machine, or none has room for it: Ray is asked for a few seconds."""
+    """Wait until each worker runs on a machine, or none has room for it: Ray is asked for a few seconds."""
     try:
         async with asyncio.timeout(CALL_TIMEOUT_S):
-            while any(place.report is None for place in await place_states()):  # noqa: ASYNC110 - as above
+            while any(worker.report is None for worker in await worker_states()):  # noqa: ASYNC110 - as above
                 await asyncio.sleep(_POLL_S)
     except TimeoutError:
         return
 
 
 def _actors() -> list[tuple[str, str, str]]:
-    """Return the name, the machine's id and its address of each place; the latter are empty without a machine."""
+    """Return the name, the machine's id and its address of each worker; the latter are empty without a machine."""
     from ray._private.state import state
 
     found = []
@@ -174,16 +176,16 @@ def _actors() -> list[tuple[str, str, str]]:
     return sorted(found, key=lambda each: numbered(each[0]))
 
 
-async def _state(name: str, node_id: str, ip: str) -> PlaceState:
+async def _state(name: str, node_id: str, ip: str) -> WorkerState:
     if not node_id:
-        return PlaceState(name)
+        return WorkerState(name)
     try:
         async with asyncio.timeout(CALL_TIMEOUT_S / 2):
-            report: PlaceReport = await _actor(name).report.remote()
+            report: WorkerReport = await _actor(name).report.remote()
     # Ray's errors for an actor that starts, is lost or has failed.
     except Exception:  # noqa: BLE001
-        return PlaceState(name, node_id, ip)
-    return PlaceState(name, node_id, ip, report)
+        return WorkerState(name, node_id, ip)
+    return WorkerState(name, node_id, ip, report)
 
 
 def _actor(name: str) -> Any:
@@ -195,9 +197,9 @@ def _actor(name: str) -> Any:
 async def _create(name: str, offer: RoomOffer) -> None:
     import ray
 
-    from bot.cluster.place_actor import PlaceActor
+    from bot.cluster.worker_actor import WorkerActor
 
-    made = ray.remote(PlaceActor).options(
+    made = ray.remote(WorkerActor).options(
         name=name,
         lifetime="detached",
         get_if_exists=True,
@@ -208,14 +210,14 @@ async def _create(name: str, offer: RoomOffer) -> None:
         memory=offer.memory_bytes,
     )
     try:
-        async with asyncio.timeout(PLACE_S):
+        async with asyncio.timeout(WORKER_S):
             await asyncio.to_thread(made.remote, name, offer)
     except Exception as error:
-        raise ClusterError(f"Ray did not take {name}, a place for rooms. Is its head running?") from error
+        raise ClusterError(f"Ray did not take {name}, a room worker. Is its head running?") from error
 
 
 async def _remove(name: str) -> None:
-    """Let a place hand its rooms over and end; return when Ray has forgotten it."""
+    """Let a worker hand its rooms over and end; return when Ray has forgotten it."""
     import ray
 
     try:
@@ -224,7 +226,7 @@ async def _remove(name: str) -> None:
         return
     try:
         async with asyncio.timeout(HAND_OVER_S):
-            if any(place.name == name and place.node_id for place in await place_states()):
+            if any(worker.name == name and worker.node_id for worker in await worker_states()):
                 # It ends itself with that, which is told as an error.
                 with suppress(ray.exceptions.RayActorError):
                     await actor.leave.remote()

@@ -1,7 +1,7 @@
-"""A place for rooms on this machine: a folder in which its process, its actor and `cluster up` find each other.
+"""A room worker on this machine: a folder in which its process, its actor and `cluster up` find each other.
 
-The process that offers rooms has the place from its first moment to its last. So there is never more than one of it on
-a machine, and it is seen by who did not start it. Its actor has the folder `keeper` below. A place whose process lives
+The process that offers rooms has the folder from its first moment to its last. So there is never more than one of it on
+a machine, and it is seen by who did not start it. Its actor has the folder `keeper` below. A worker whose process lives
 without a keeper is left behind: its actor was killed, or Ray is away.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Below the cluster's folder.
-PLACES: Final = "places"
+WORKERS: Final = "workers"
 KEEPER: Final = "keeper"
 OUTPUT_FILE: Final = "output.log"
 _ROOMS_FILE: Final = "rooms.json"
@@ -32,7 +32,7 @@ _COMMAND_FILE: Final = "command.json"
 
 @dataclass(frozen=True, slots=True)
 class OfferedProcesses:
-    """The room processes of a place. `busy`: they have rooms. `waiting`: loaded, without a room. `loading`: not yet."""
+    """The room processes of a worker. `busy`: with rooms. `waiting`: loaded, without a room. `loading`: not yet."""
 
     busy: int = 0
     waiting: int = 0
@@ -40,14 +40,14 @@ class OfferedProcesses:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceFolder:
-    """The folder of one place. `path`: its last part is the place's name."""
+class WorkerFolder:
+    """The folder of one worker. `path`: its last part is the worker's name."""
 
     path: Path
 
     @property
     def name(self) -> str:
-        """Return the place's name."""
+        """Return the worker's name."""
         return self.path.name
 
     @property
@@ -66,7 +66,7 @@ class PlaceFolder:
         return running_process(self.path / KEEPER) is not None
 
     def keeping(self) -> AbstractContextManager[None]:
-        """Be the place's actor during the block. Raises `FolderInUseError` if there is one, `SetupError`."""
+        """Be the worker's actor during the block. Raises `FolderInUseError` if there is one, `SetupError`."""
         return occupied(self.path / KEEPER)
 
     def hand_over(self) -> None:
@@ -106,7 +106,7 @@ class PlaceFolder:
         fresh.replace(self.path / _ROOMS_FILE)
 
     def read_processes(self) -> OfferedProcesses:
-        """Return the room processes, as the place's process has told them last."""
+        """Return the room processes, as the worker's process has told them last."""
         with suppress(OSError, ValueError, TypeError):
             return OfferedProcesses(**json.loads((self.path / _ROOMS_FILE).read_text("utf-8")))
         return OfferedProcesses()
@@ -119,13 +119,13 @@ class PlaceFolder:
         return ""
 
 
-def places_here(cluster_folder: Path) -> list[PlaceFolder]:
-    """Return the places of this machine that have, or had, a process."""
+def workers_here(cluster_folder: Path) -> list[WorkerFolder]:
+    """Return the workers of this machine that have, or had, a process."""
     with suppress(OSError):
-        return [PlaceFolder(path) for path in sorted((cluster_folder / PLACES).iterdir()) if path.is_dir()]
+        return [WorkerFolder(path) for path in sorted((cluster_folder / WORKERS).iterdir()) if path.is_dir()]
     return []
 
 
-def place_folder(cluster_folder: Path, name: str) -> PlaceFolder:
-    """Return the folder of a place on this machine."""
-    return PlaceFolder(cluster_folder / PLACES / name)
+def worker_folder(cluster_folder: Path, name: str) -> WorkerFolder:
+    """Return the folder of a worker on this machine."""
+    return WorkerFolder(cluster_folder / WORKERS / name)

@@ -1,6 +1,6 @@
-"""A process that has a place and offers nothing: what `roomtone cluster rooms --place` is to its actor.
+"""A process that is a room worker and offers nothing: what `roomtone cluster rooms --worker` is to its actor.
 
-Its words are the place's folder and, for one that fails, `fails`. SIGTERM ends it.
+Its words are the worker's folder and, for one that fails, `fails`. SIGTERM ends it.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import signal
 import sys
 from pathlib import Path
 
-from bot.cluster.place_folder import OfferedProcesses, PlaceFolder
+from bot.cluster.worker_folder import OfferedProcesses, WorkerFolder
 
 
 def main(path: str, *more: str) -> None:
-    """Have the place until a signal."""
-    folder = PlaceFolder(Path(path))
+    """Be the worker until a signal."""
+    folder = WorkerFolder(Path(path))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     if "fails" in more:
         sys.exit("There is no database.")

@@ -1,7 +1,7 @@
-"""Keeps the process of one place for rooms: starts it, starts it anew when it has ended, and lets it hand over.
+"""Keeps the process of one room worker: starts it, starts it anew when it has ended, and lets it hand over.
 
-The process is no child of this one: Ray ends its workers' children with them, and a room must outlive Ray. So it is
-known by its folder (`place_folder`), and one that lives already is kept and not started a second time.
+The process is no child of this one: Ray ends the children of its own processes with them, and a room must outlive
+Ray. So it is known by its folder (`worker_folder`), and one that lives already is kept and not started a second time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.clock import Clock
-    from bot.cluster.place_folder import PlaceFolder
+    from bot.cluster.worker_folder import WorkerFolder
 
 log = structlog.get_logger()
 
@@ -28,8 +28,8 @@ LOOK_EVERY_S: Final = 1.0
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 300.0
 STEADY_S: Final = 60.0
-# The shell leaves the process to the system, writes its number and ends. A worker of Ray is the first that the system
-# ends when memory is short, which a room must not inherit.
+# The shell leaves the process to the system, writes its number and ends. A process of Ray's is the first that the
+# system ends when memory is short, which a room must not inherit.
 _DETACHED: Final = """umask 077
 { echo 0 >/proc/self/oom_score_adj; } 2>/dev/null
 output=$1 number=$2
@@ -39,13 +39,13 @@ echo $! >"$number"
 """
 
 
-class RoomPlace:
-    """`command`: offers rooms. It has the place for as long as it runs.
+class RoomWorker:
+    """`command`: offers rooms. It is the worker's process for as long as it runs.
 
     *Ownership*: who runs `keep` owns its task. The process belongs to nobody and outlives this object.
     """
 
-    def __init__(self, folder: PlaceFolder, command: Sequence[str], clock: Clock) -> None:
+    def __init__(self, folder: WorkerFolder, command: Sequence[str], clock: Clock) -> None:
         self._folder = folder
         self._command = command
         self._clock = clock
@@ -56,16 +56,16 @@ class RoomPlace:
         while True:
             adopted = self._folder.process
             if adopted is not None and not self._folder.has_command(self._command):
-                log.info("place_changed", place=self._folder.name)
+                log.info("worker_changed", worker=self._folder.name)
                 await self.hand_over()
                 adopted = None
             since = self._clock.monotonic()
             if adopted is None:
                 await self._start()
             else:
-                log.info("place_process_kept", place=self._folder.name, pid=adopted)
+                log.info("worker_process_kept", worker=self._folder.name, pid=adopted)
             await self._until_gone()
-            log.warning("place_process_gone", place=self._folder.name, said=self._folder.last_words())
+            log.warning("worker_process_gone", worker=self._folder.name, said=self._folder.last_words())
             if self._clock.monotonic() - since >= STEADY_S:
                 pause_s = FIRST_PAUSE_S
             await self._clock.sleep(pause_s)
@@ -85,9 +85,9 @@ class RoomPlace:
             # In a thread, because a process whose start is cut off would be nobody's.
             await asyncio.to_thread(self._start_detached)
         except (OSError, SetupError, subprocess.CalledProcessError) as error:
-            log.warning("place_process_not_started", place=self._folder.name, problem=error)
+            log.warning("worker_process_not_started", worker=self._folder.name, problem=error)
         else:
-            log.info("place_process_started", place=self._folder.name, pid=self._folder.process)
+            log.info("worker_process_started", worker=self._folder.name, pid=self._folder.process)
 
     def _start_detached(self) -> None:
         files = (str(self._folder.output), str(self._folder.process_file))

@@ -1,4 +1,4 @@
-"""The process of a place for rooms: there is one, it comes back, and it is nobody's child."""
+"""The process of a room worker: there is one, it comes back, and it is nobody's child."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.cluster.place_folder import OfferedProcesses, place_folder, places_here
-from bot.cluster.room_place import FIRST_PAUSE_S, LONGEST_PAUSE_S, STEADY_S, RoomPlace
+from bot.cluster.room_worker import FIRST_PAUSE_S, LONGEST_PAUSE_S, STEADY_S, RoomWorker
+from bot.cluster.worker_folder import OfferedProcesses, worker_folder, workers_here
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from bot.cluster.place_folder import PlaceFolder
+    from bot.cluster.worker_folder import WorkerFolder
 
 pytestmark = pytest.mark.process
 
-PROGRAM = (sys.executable, "-m", "tests.bot.cluster.place_program")
+PROGRAM = (sys.executable, "-m", "tests.bot.cluster.worker_program")
 PATIENCE_S = 60.0
 
 
@@ -42,16 +42,16 @@ class WatchedClock(FakeClock):
 
 
 class Keeper:
-    """A place that is kept, and its folder."""
+    """A worker that is kept, and its folder."""
 
-    def __init__(self, folder: PlaceFolder, *more: str) -> None:
+    def __init__(self, folder: WorkerFolder, *more: str) -> None:
         self.folder = folder
         self.clock = WatchedClock()
-        self.place = RoomPlace(folder, [*PROGRAM, str(folder.path), *more], self.clock)
-        self.task = asyncio.create_task(self.place.keep())
+        self.worker = RoomWorker(folder, [*PROGRAM, str(folder.path), *more], self.clock)
+        self.task = asyncio.create_task(self.worker.keep())
 
     async def process(self, *, other_than: Sequence[int] = ()) -> int:
-        """Wait until the place has a process, and return it."""
+        """Wait until the worker has a process, and return it."""
         await until(lambda: self.folder.process not in (None, *other_than))
         process = self.folder.process
         assert process is not None
@@ -84,9 +84,9 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def kept(tmp_path: Path, *more: str, name: str = "place-1") -> AsyncIterator[Keeper]:
-    """Keep a place, and end its process."""
-    keeper = Keeper(place_folder(tmp_path, name), *more)
+async def kept(tmp_path: Path, *more: str, name: str = "worker-1") -> AsyncIterator[Keeper]:
+    """Keep a worker, and end its process."""
+    keeper = Keeper(worker_folder(tmp_path, name), *more)
     try:
         yield keeper
     finally:
@@ -97,13 +97,13 @@ async def kept(tmp_path: Path, *more: str, name: str = "place-1") -> AsyncIterat
 
 @pytest.mark.asyncio
 async def test_a_process_that_is_killed_comes_back(tmp_path: Path) -> None:
-    """The place has another one, and tells what that offers."""
+    """The worker has another one, and tells what that offers."""
     async with kept(tmp_path) as keeper:
         first = await keeper.process()
         await until(lambda: keeper.folder.read_processes() == OfferedProcesses(busy=1, waiting=1))
         os.kill(first, signal.SIGKILL)
         assert await keeper.process(other_than=[first])
-        assert places_here(tmp_path) == [keeper.folder]
+        assert workers_here(tmp_path) == [keeper.folder]
 
 
 @pytest.mark.asyncio
@@ -122,7 +122,7 @@ async def test_the_process_outlives_its_keeper_and_is_taken_over(tmp_path: Path)
 
 @pytest.mark.asyncio
 async def test_a_process_with_other_words_hands_over_first(tmp_path: Path) -> None:
-    """A place that serves another bot, or another number of rooms, gets a new process."""
+    """A worker that serves another bot, or another number of rooms, gets a new process."""
     async with kept(tmp_path) as first:
         process = await first.process()
         await first.stop()
@@ -133,7 +133,7 @@ async def test_a_process_with_other_words_hands_over_first(tmp_path: Path) -> No
 
 @pytest.mark.asyncio
 async def test_a_process_that_cannot_run_is_tried_after_growing_pauses(tmp_path: Path) -> None:
-    """The place says what the process said."""
+    """The worker says what the process said."""
     async with kept(tmp_path, "fails") as keeper:
         await until(lambda: [pause for pause in keeper.clock.pauses if pause > FIRST_PAUSE_S][:3] == [2, 4, 8])
         assert keeper.folder.last_words() == "There is no database."
@@ -157,11 +157,11 @@ async def test_after_a_process_that_lasted_the_pauses_begin_anew(tmp_path: Path)
 
 
 @pytest.mark.asyncio
-async def test_a_place_that_leaves_returns_when_the_process_has_ended(tmp_path: Path) -> None:
+async def test_a_worker_that_leaves_returns_when_the_process_has_ended(tmp_path: Path) -> None:
     """Its actor can end then."""
     async with kept(tmp_path) as keeper:
         process = await keeper.process()
         await keeper.stop()
-        await keeper.place.hand_over()
+        await keeper.worker.hand_over()
         assert keeper.folder.process is None
         await until(lambda: not is_alive(process))

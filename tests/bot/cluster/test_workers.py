@@ -1,0 +1,89 @@
+"""How many room workers there are, which are added and which go, and how they read."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.cluster.room_offer import MOST_WORKERS, RoomOffer, workers_count
+from bot.cluster.worker_actor import WorkerReport
+from bot.cluster.worker_folder import OfferedProcesses
+from bot.cluster.workers import WorkerState, names_to_add, names_to_remove
+from bot.errors import SetupError
+
+OFFER = RoomOffer("10.0.0.1:8572", 4)
+
+
+def report(process: int | None, offered: OfferedProcesses, problem: str = "") -> WorkerReport:
+    """Return what a worker on the machine `north` tells."""
+    return WorkerReport("north", OFFER, process, offered, problem)
+
+
+@pytest.mark.parametrize(
+    ("there", "count", "names"),
+    [
+        ([], 2, ["worker-1", "worker-2"]),
+        (["worker-1"], 3, ["worker-2", "worker-3"]),
+        (["worker-2"], 2, ["worker-1"]),
+        (["worker-1", "worker-3"], 3, ["worker-2"]),
+        (["worker-1"], 1, []),
+    ],
+)
+def test_the_lowest_free_numbers_are_added(there: list[str], count: int, names: list[str]) -> None:
+    """A worker that has left makes its number free."""
+    assert names_to_add(there, count) == names
+
+
+def test_workers_without_a_machine_go_first_and_then_the_last_ones() -> None:
+    """So as few rooms as can be have to move; ten comes after nine."""
+    there = [WorkerState("worker-1"), *(WorkerState(f"worker-{number}", "a", "10.0.0.1") for number in (2, 9, 10))]
+    assert names_to_remove(there, 3) == ["worker-1"]
+    assert names_to_remove(there, 1) == ["worker-9", "worker-10", "worker-1"]
+    assert names_to_remove(there, 4) == []
+
+
+@pytest.mark.parametrize(
+    ("worker", "line"),
+    [
+        (
+            WorkerState("worker-1"),
+            "worker-1: waits for a machine that has as much free as it reserves",
+        ),
+        (WorkerState("worker-1", "a", "10.0.0.2"), "worker-1: on 10.0.0.2, starts"),
+        (
+            WorkerState("worker-1", "a", "10.0.0.2", report(7, OfferedProcesses(2, 1, 1))),
+            "worker-1: on 10.0.0.2 (north), processes: 2 with rooms, 1 waiting, 1 being loaded",
+        ),
+        (
+            WorkerState("worker-1", "a", "10.0.0.2", report(None, OfferedProcesses(), "There is no database.")),
+            "worker-1: on 10.0.0.2 (north), starts. It said: There is no database.",
+        ),
+    ],
+)
+def test_a_worker_reads_as_a_sentence(worker: WorkerState, line: str) -> None:
+    """The operator reads where it is, how many rooms it has, and what is wrong."""
+    assert worker.line() == line
+
+
+def test_a_worker_has_loaded_once_a_room_could_come() -> None:
+    """A worker whose every process has a room has loaded too."""
+    assert not WorkerState("worker-1", "a", "10.0.0.2").has_loaded
+    assert not WorkerState("worker-1", "a", "10.0.0.2", report(7, OfferedProcesses(loading=1))).has_loaded
+    assert WorkerState("worker-1", "a", "10.0.0.2", report(7, OfferedProcesses(waiting=1))).has_loaded
+    assert WorkerState("worker-1", "a", "10.0.0.2", report(7, OfferedProcesses(busy=4))).has_loaded
+
+
+def test_an_offer_tells_what_it_needs_and_what_runs() -> None:
+    """Memory for each process, and the command that a person types."""
+    assert OFFER.needs == "1 CPUs, 2.4 GB"
+    words = OFFER.command("worker-3")
+    assert words[1:5] == ["-m", "bot", "cluster", "rooms"]
+    assert words[-2:] == ["--worker", "worker-3"]
+
+
+def test_a_mistyped_number_fills_no_cluster() -> None:
+    """It is refused with the bounds."""
+    assert workers_count(0) == 0
+    with pytest.raises(SetupError, match=str(MOST_WORKERS)):
+        workers_count(MOST_WORKERS + 1)
+    with pytest.raises(SetupError, match="less than nothing"):
+        RoomOffer("10.0.0.1:8572", 1, cpus=-1)
