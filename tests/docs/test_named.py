@@ -101,6 +101,15 @@ def test_every_target_and_module_exists() -> None:
             assert importlib.util.find_spec(found[1]) is not None, (page.name, text)
 
 
+def test_the_guide_has_each_choice_of_a_server() -> None:
+    """The guide's table of /settings has every command of /settings, with what it chooses."""
+    commands = (REPOSITORY / "docs" / "commands.md").read_text("utf-8")
+    choices = set(re.findall(r"^\| `/settings ([a-z-]+)`", commands, re.MULTILINE)) - {"show"}
+    guide = (REPOSITORY / "docs" / "guide.md").read_text("utf-8").partition("| `/settings …` |")[2].partition("\n\n")[0]
+    assert len(choices) > 10
+    assert choices - set(re.findall(r"`([a-z-]+)`", guide)) == set()
+
+
 def test_nobody_is_told_to_install_it_from_an_index() -> None:
     """Roomtone is in no package index, so what somebody puts there under its name is not Roomtone."""
     sources = [path for each in FOLDERS for path in (REPOSITORY / each).rglob("*.py")]
