@@ -88,6 +88,7 @@ class RemotePlace:
         self._require_e2ee = require_e2ee
         self._told: PlaceFacts | None = None
         self._known = asyncio.Event()
+        self._people: frozenset[int] = frozenset()
         self._bots: frozenset[int] = frozenset()
         self._gateway = RemoteMainGateway(link, facts=lambda: self._facts.voice)
         self._ids: tuple[int, int] | None = None
@@ -119,6 +120,7 @@ class RemotePlace:
     def _take(self, facts: PlaceFacts) -> None:
         self._told = facts
         self._bots = frozenset(person.id for person in facts.members if person.is_bot)
+        self._people = frozenset(person.id for person in facts.members) - self._bots
         self._known.set()
 
     @property
@@ -227,6 +229,12 @@ class RemotePlace:
 
     # -- the voice connection -------------------------------------------------------------------------------
 
+    def _is_unheard(self, user_id: int) -> bool:
+        """Return whether somebody is another bot. Who came while the gateway process is away may be one, and cannot be
+        told that the bot listens. Asked by the connection's thread: `_take` replaces whole sets.
+        """
+        return user_id in self._bots or (user_id not in self._people and not self._link.is_open)
+
     @asynccontextmanager
     async def connect(
         self,
@@ -249,8 +257,7 @@ class RemotePlace:
                 self._gateway,
                 sound,
                 sound.hear,
-                # Asked by the connection's thread; `_take` replaces the whole set.
-                is_excluded=lambda user_id: excludes(user_id) or user_id in self._bots,
+                is_excluded=lambda user_id: excludes(user_id) or self._is_unheard(user_id),
                 on_change=on_change,
                 paced_sender=self._paced_sender,
                 require_e2ee=self._require_e2ee,

@@ -275,6 +275,20 @@ async def test_without_a_link_it_is_as_if_discord_refused() -> None:
 
 
 @pytest.mark.asyncio
+async def test_who_comes_while_the_gateway_process_is_away_is_not_heard_yet() -> None:
+    """It may be another bot, and nobody could tell it that the bot listens. Those who were there are heard on."""
+    fake = FakePlace(people=[ADA, OTHER_BOT])
+    async with served(fake) as wire:
+        place = wire.remote
+        assert [place._is_unheard(each.id) for each in (ADA, BO, OTHER_BOT)] == [False, False, True]
+        wire.ends.gateway.close()
+        await until(lambda: not place._link.is_open)
+        assert [place._is_unheard(each.id) for each in (ADA, BO, OTHER_BOT)] == [False, True, True]
+        fake.people.append(BO)
+        await until(lambda: place._link.is_open and not place._is_unheard(BO.id))
+
+
+@pytest.mark.asyncio
 async def test_a_thread_outlives_the_gateway_process() -> None:
     """One that does not know the thread opens another, and what was to be written is in it."""
     async with served(FakePlace()) as wire:
