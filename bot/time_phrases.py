@@ -134,17 +134,17 @@ def spell_number(value: int) -> str:
 
 
 def format_time_range(since: float, until: float, *, now: float, zone: tzinfo | None) -> str:
-    """Return a time range of epoch seconds as 'Earlier this evening, between 19:02 and 19:08'.
+    """Return a time range of epoch seconds as 'Earlier this evening, between 19:02 and 19:08' or 'Yesterday, at 21:00'.
 
     `zone` None means the machine's own.
     """
     start, end, today = (datetime.fromtimestamp(at, zone) for at in (since, until, now))
-    day = _part_of_day(start) if start.date() == today.date() else "yesterday"
+    day = f"Earlier {_part_of_day(start)}" if start.date() == today.date() else "Yesterday"
     if (today.date() - start.date()).days > 1:
-        day = f"on {start.day} {start:%B}"
+        day = f"On {start.day} {start:%B}"
     if start.strftime("%H:%M") == end.strftime("%H:%M"):
-        return f"Earlier {day}, at {start:%H:%M}"
-    return f"Earlier {day}, between {start:%H:%M} and {end:%H:%M}"
+        return f"{day}, at {start:%H:%M}"
+    return f"{day}, between {start:%H:%M} and {end:%H:%M}"
 
 
 def _part_of_day(moment: datetime) -> str:

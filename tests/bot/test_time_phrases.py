@@ -99,8 +99,8 @@ def utc(day: int, hour: int, minute: int) -> float:
         (utc(20, 19, 2), utc(20, 19, 8), "Earlier this evening, between 19:02 and 19:08"),
         (utc(20, 14, 2), utc(20, 14, 2), "Earlier this afternoon, at 14:02"),
         (utc(20, 9, 0), utc(20, 9, 30), "Earlier this morning, between 09:00 and 09:30"),
-        (utc(19, 23, 50), utc(20, 0, 10), "Earlier yesterday, between 23:50 and 00:10"),
-        (utc(11, 9, 0), utc(11, 9, 30), "Earlier on 11 November, between 09:00 and 09:30"),
+        (utc(19, 23, 50), utc(20, 0, 10), "Yesterday, between 23:50 and 00:10"),
+        (utc(11, 9, 0), utc(11, 9, 30), "On 11 November, between 09:00 and 09:30"),
     ],
 )
 def test_a_time_range(since: float, until: float, words: str) -> None:
