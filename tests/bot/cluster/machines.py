@@ -30,6 +30,8 @@ _INIT = (
 # What each machine has for itself, besides its temporary files.
 _OWN = ("--net", "--pid", "--mount", "--uts")
 _SEEN_EVERY_S = 0.2
+# Ray takes up to half a minute, and then each room waits for a pause in speech.
+_LEAVES_WITHIN_S = 180.0
 
 
 def environment() -> dict[str, str]:
@@ -101,7 +103,14 @@ class Machine:
         assert self._up is not None
         if self._up.poll() is None:
             os.kill(self._process_of_up, signal.SIGTERM)
-            self._up.wait(60)
+            self._up.wait(_LEAVES_WITHIN_S)
+
+    def leave(self) -> str:
+        """Let the machine leave as its operator does, wait for the end of `cluster up`, and return what both said."""
+        told = self.run("cluster", "down")
+        assert self._up is not None
+        self._up.wait(_LEAVES_WITHIN_S)
+        return told + self.told
 
     def kill(self) -> None:
         """End every process of the machine at once. On the first one, which is the test's own, only `cluster up`."""

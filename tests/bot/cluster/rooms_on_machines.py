@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import os
 import re
+import signal
 import sys
 import time
 from collections import Counter
@@ -104,6 +105,15 @@ class Room:
         await until(lambda: {*self.stored()} == {*self.said}, f"{self.said[-1]!r} in {self.id}")
         assert sorted(self.stored()) == sorted(self.said)
 
+    def turns(self) -> list[tuple[str, int]]:
+        """Return session and number of every stored turn."""
+        with psycopg.connect(self.database.get_secret_value()) as database:
+            return database.execute(
+                "SELECT session_id, seq FROM turns JOIN sessions ON sessions.id = session_id "
+                "WHERE guild_id = %s ORDER BY session_id, seq",
+                [self.id],
+            ).fetchall()
+
     def stored(self) -> list[str]:
         """Return the word of each sentence that is stored, as often as it is."""
         with psycopg.connect(self.database.get_secret_value()) as database:
@@ -176,6 +186,23 @@ class Cluster:
     async def until_opened(self, times: Mapping[int, int]) -> None:
         """Wait until rooms were opened at least so often, by their voice channels."""
         await until(lambda: all(self.opened()[channel] >= least for channel, least in times.items()), "an open room")
+
+
+async def hand_over(machine: Machine) -> None:
+    """Let a machine leave as its operator does. It has handed its rooms over then, and says so."""
+    assert "All rooms are handed over." in await asyncio.to_thread(machine.leave)
+    assert machine.processes(WORKER) == machine.processes(OFFERED_ROOM) == []
+
+
+async def nothing_is_lost_or_doubled(cluster: Cluster) -> None:
+    """End the bot. Each server has one session, with every number of a turn once, and each sentence once."""
+    status, err = await cluster.bot.ends(signal.SIGTERM)
+    assert (status, err.count("Traceback")) == (0, 0)
+    for room in cluster.rooms:
+        assert sorted(room.stored()) == sorted(room.said)
+        turns = room.turns()
+        assert len({session for session, _ in turns}) == 1
+        assert [number for _, number in turns] == list(range(len(turns)))
 
 
 async def until(holds: Callable[[], bool], what: str) -> None:
