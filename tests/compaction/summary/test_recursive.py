@@ -162,7 +162,7 @@ def test_no_second_call_without_time_for_it() -> None:
         ("Error: the conversation is too long to summarize.", "error text"),
         ("I'm sorry, but I can't summarise this.", "refused"),
         ("Sure, take the left door. Let me know if you need more!", "replied to the conversation"),
-        ('{"gist": "a"}', "no prose"),
+        ('{"gist": "a"}', "not prose"),
         ("?!", "no summary"),
         (PREVIOUS, "copied the previous summary"),
         ("[10] 21:04 Ada: Hello. [11] 21:04 Bob: We rent the cabin.", "copied its input"),
