@@ -71,12 +71,7 @@ def kept_results(folder: Path = RESULTS) -> dict[str, dict[str, Json]]:
 def _voice_goals(results: Mapping[str, Mapping[str, Json]]) -> Iterator[str]:
     """Yield the table of what hearing and answering should reach, if any of it was kept."""
     rows = [
-        (
-            *(_cell(target.get(each)) for each in ("name", "goal", "value")),
-            _met(target.get("met")),
-            _cell(target.get("sample", "")),
-            f"`{file.removesuffix('.json')}`",
-        )
+        (*_target(target), _cell(target.get("sample", "")), f"`{file.removesuffix('.json')}`")
         for file, target in voice_goals(results)
     ]
     if rows:
@@ -102,14 +97,7 @@ def _result(name: str, report: Mapping[str, Json]) -> Iterator[str]:
     samples = any(each.get("sample") for each in rows)
     yield from _table(
         ("target", "goal", "measured", "", *(("of",) if samples else ())),
-        (
-            (
-                *(_cell(each[name]) for name in ("name", "goal", "value")),
-                _met(each["met"]),
-                *((_cell(each.get("sample", "")),) if samples else ()),
-            )
-            for each in rows
-        ),
+        ((*_target(each), *((_cell(each.get("sample", "")),) if samples else ())) for each in rows),
     )
     yield from _comparisons({**_entry(report, "ours"), **_entry(report, "peers")})
     yield from _people({**_entry(report, "ours"), **_entry(report, "peers")})
@@ -119,6 +107,10 @@ def _result(name: str, report: Mapping[str, Json]) -> Iterator[str]:
     if isinstance(remarks, list) and remarks:
         yield from (f"- {_cell(remark)}" for remark in remarks)
         yield ""
+
+
+def _target(target: Mapping[str, Json]) -> tuple[str, ...]:
+    return (*(_cell(target[each]) for each in ("name", "goal", "value")), _met(target["met"]))
 
 
 def _comparisons(entries: Mapping[str, Json]) -> Iterator[str]:

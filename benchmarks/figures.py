@@ -16,3 +16,15 @@ def number_at(figures: Json | Mapping[str, Json], *path: str) -> float | None:
     for name in path:
         at = at.get(name) if isinstance(at, dict) else None
     return float(at) if isinstance(at, int | float) and not isinstance(at, bool) else None
+
+
+def sample_at(figures: Json | Mapping[str, Json], what: str, *path: str) -> str:
+    """Return how many were counted at `path`, for example '30,500 frames'; empty if nothing was. `what`: the unit."""
+    count = number_at(figures, *path)
+    return "" if count is None else f"{count:,.0f} {what}"
+
+
+def cut_sample(figures: Json | Mapping[str, Json], *path: str) -> str:
+    """Return how many of the pauses at `path` were cut, for example '10 of 146 pauses'; empty if none were counted."""
+    cut, inside = number_at(figures, *path, "cut"), number_at(figures, *path, "pauses_inside")
+    return "" if cut is None or inside is None else f"{cut:.0f} of {inside:.0f} pauses"

@@ -22,7 +22,7 @@ from benchmarks.endpoint.curve import (
 )
 from benchmarks.endpoint.free_talk import TalkSet, make_free_talk
 from benchmarks.endpoint.observed_pauses import PauseObserver, observe_all
-from benchmarks.figures import number_at
+from benchmarks.figures import cut_sample, number_at
 from benchmarks.measuring import Measuring
 from benchmarks.reply.recordings import load_recordings
 from benchmarks.report import BenchmarkReport, Target, at_most
@@ -112,8 +112,7 @@ def endpoint_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
     found: list[Target] = []
     for name in JUDGED:
         share, p50 = _of_policy(ours, name, "cut_share"), _of_policy(ours, name, "end_known_after_ms", "p50")
-        cut, inside = _of_policy(ours, name, "cut"), _of_policy(ours, name, "pauses_inside")
-        sample = "" if inside is None or cut is None else f"{cut:.0f} of {inside:.0f} pauses"
+        sample = cut_sample(ours, name, "policy")
         found.append(at_most(f"pauses inside {name} that are cut", "<= 6 %", share, CUT_SHARE, sample))
         found.append(at_most(f"end of {name} known after, P50 ms", "<= 600 ms", p50, KNOWN_P50_MS))
     return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.figures import number_at
+from benchmarks.figures import number_at, sample_at
 from benchmarks.report import Target, at_most
 
 if TYPE_CHECKING:
@@ -22,12 +22,19 @@ def receive_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
     lag_p99_ms = number_at(ours, *bot, "loop_lag", "p99_ms")
     return (
         at_most("receiving 100 speakers, share of a core", "<= 20 %", number_at(ours, *link, "core"), _CORE_OF_100),
-        at_most("frames lost of 100 speakers", "0", number_at(ours, *link, "lost"), 0, _sent(ours, *link)),
+        at_most(
+            "frames lost of 100 speakers",
+            "0",
+            number_at(ours, *link, "lost"),
+            0,
+            sample_at(ours, "frames", *link, "sent"),
+        ),
         at_most("whole bot, 100 speakers: loop lag P99, ms", "<= 20 ms", lag_p99_ms, _LAG_P99_MS),
-        at_most("whole bot, 100 speakers: frames lost", "0", number_at(ours, *bot, "lost"), 0, _sent(ours, *bot)),
+        at_most(
+            "whole bot, 100 speakers: frames lost",
+            "0",
+            number_at(ours, *bot, "lost"),
+            0,
+            sample_at(ours, "frames", *bot, "sent"),
+        ),
     )
-
-
-def _sent(ours: Mapping[str, Json], *path: str) -> str:
-    sent = number_at(ours, *path, "sent")
-    return "" if sent is None else f"{sent:,.0f} frames"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.figures import number_at
+from benchmarks.figures import cut_sample, number_at, sample_at
 from benchmarks.report import Target, at_least, at_most
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def reply_targets(ours: Mapping[str, Json], peers: Mapping[str, Json] | None = N
     """
     total = ("answers", "besides_the_model_server_ms")
     deciding = ("deciding", HELD_OUT)
-    said = _count(ours, "recordings", "answers", "recordings")
+    said = sample_at(ours, "recordings", "answers", "recordings")
     return (
         at_most("end of speech to first voiced sound, P50 ms", "<= 500 ms", number_at(ours, *total, "p50"), 500, said),
         at_most("end of speech to first voiced sound, P95 ms", "<= 1 s", number_at(ours, *total, "p95"), 1000, said),
@@ -29,14 +29,18 @@ def reply_targets(ours: Mapping[str, Json], peers: Mapping[str, Json] | None = N
             "answers whose text was recognised ahead", ">= 95 %", number_at(ours, "answers", "recognised_ahead"), 0.95
         ),
         at_most(
-            "pauses inside speech that are cut", "<= 6 %", number_at(ours, "pauses", "cut_share"), 0.06, _cut(ours)
+            "pauses inside speech that are cut",
+            "<= 6 %",
+            number_at(ours, "pauses", "cut_share"),
+            0.06,
+            cut_sample(ours, "pauses"),
         ),
         at_most(
             "end of speech known after, P50 ms",
             "<= 600 ms",
             number_at(ours, "pauses", "end_known_after_ms", "p50"),
             600,
-            _count(ours, "ends", "pauses", "end_known_after_ms", "count"),
+            sample_at(ours, "ends", "pauses", "end_known_after_ms", "count"),
         ),
         at_most(
             "final text after the end was sure, four speakers, P95 ms",
@@ -49,7 +53,7 @@ def reply_targets(ours: Mapping[str, Json], peers: Mapping[str, Json] | None = N
             "<= 1 s",
             number_at(ours, "four speakers", "end_of_speech_to_text_ms", "p95"),
             1000,
-            _count(ours, "utterances", "four speakers", "utterances"),
+            sample_at(ours, "utterances", "four speakers", "utterances"),
         ),
         at_most(
             "silent after the overlap qualified, P95 ms",
@@ -77,7 +81,7 @@ def reply_targets(ours: Mapping[str, Json], peers: Mapping[str, Json] | None = N
 
 def _beside(name: str, ours: Mapping[str, Json], peers: Mapping[str, Json]) -> tuple[Target, ...]:
     """Return the targets of the comparison with a peer: no slower, and no more pauses cut or answers missing."""
-    sample = _count(ours, "recordings each", "answers", "recordings")
+    sample = sample_at(ours, "recordings each", "answers", "recordings")
 
     def target(words: str, *path: str) -> Target:
         theirs, own = number_at(peers, name, *path), number_at(ours, "answers", *path)
@@ -91,16 +95,6 @@ def _beside(name: str, ours: Mapping[str, Json], peers: Mapping[str, Json]) -> t
         target("answers missing", "unanswered"),
         target("CPU seconds an answer", "cpu_s_an_answer"),
     )
-
-
-def _count(ours: Mapping[str, Json], what: str, *path: str) -> str:
-    count = number_at(ours, *path)
-    return "" if count is None else f"{count:.0f} {what}"
-
-
-def _cut(ours: Mapping[str, Json]) -> str:
-    cut, inside = number_at(ours, "pauses", "cut"), number_at(ours, "pauses", "pauses_inside")
-    return "" if cut is None or inside is None else f"{cut:.0f} of {inside:.0f} pauses"
 
 
 def _pacing(ours: Mapping[str, Json]) -> Target:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.figures import number_at
+from benchmarks.figures import cut_sample, number_at, sample_at
 
 if TYPE_CHECKING:
     from benchmarks.report import Json
@@ -28,3 +28,11 @@ FIGURES: dict[str, Json] = {"answers": {"total_ms": {"p50": 480}, "who": "Ada", 
 )
 def test_a_number_or_none(path: tuple[str, ...], number: float | None) -> None:
     assert number_at(FIGURES, *path) == number
+
+
+def test_a_sample_says_what_was_counted() -> None:
+    """What was not counted has no sample."""
+    counted: dict[str, Json] = {"link": {"sent": 30_500}, "pauses": {"cut": 10, "pauses_inside": 146}}
+    assert sample_at(counted, "frames", "link", "sent") == "30,500 frames"
+    assert cut_sample(counted, "pauses") == "10 of 146 pauses"
+    assert sample_at(counted, "frames", "link", "lost") == cut_sample(counted, "link") == ""
