@@ -33,7 +33,7 @@ class PersonFactsEverywhere:
     async def forget(self, guild_id: int | None, person_id: str) -> int:
         """See `PersonFacts.forget`. Returns once no open room uses them any more."""
         count = await self._people.forget(guild_id, person_id)
-        await asyncio.gather(*(upkeep.refresh() for upkeep in list(self._upkeeps)))
+        await _read_memory_again(self._upkeeps)
         return count
 
 
@@ -65,6 +65,11 @@ class ForgettingRooms:
     async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
         """See `OpenRooms.after_forgetting`. Raises `StoreError`."""
         await self._servers.take_over()
-        await asyncio.gather(*(upkeep.refresh() for upkeep in list(self._upkeeps)))
+        await _read_memory_again(self._upkeeps)
         await self._participation.on_forgotten(sessions)
         self._on_forgotten()
+
+
+async def _read_memory_again(upkeeps: WeakSet[MemoryUpkeep]) -> None:
+    """Let all open rooms read their memory again, at the same time: a room in another process may be slow."""
+    await asyncio.gather(*(upkeep.refresh() for upkeep in list(upkeeps)))
