@@ -673,6 +673,7 @@ async def test_without_a_thread_it_does_not_listen(tmp_path: Path) -> None:
 async def test_one_message_shows_how_the_session_goes(tmp_path: Path) -> None:
     """It is written once and edited at most every 15 s, only when something has changed, and a last time at the end."""
     async with a_house(tmp_path) as house, living(house) as (room, task):
+        await settle(lambda: bool(house.place.cards))
         assert [edits for edits, _ in house.place.cards] == [None]
         await house.pass_time(14)
         await house.say(ADA.id, "We meet on Saturday.")
