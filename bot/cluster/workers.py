@@ -1,18 +1,20 @@
-"""The cluster's room workers: how many there are, where Ray has put them, and how they leave a machine.
+"""The cluster's room workers: how many there are, where they are, and how they leave a machine.
 
-A worker is a named, detached actor (`worker_actor`). The next worker is always there before an old one hands its rooms
-over, if any machine has room for it.
+A worker is a named, detached actor (`worker_actor`) on a machine that `worker_placement` has chosen. The next worker is
+always there before an old one hands its rooms over, if any machine has room for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bot.cluster.address import ClusterError
+from bot.cluster.worker_placement import FreeMachine, machines_for
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -103,8 +105,7 @@ async def set_workers(offer: RoomOffer, count: int) -> None:
     changed |= {worker.name for worker in there if worker.name in kept and not worker.node_id}
     for name in (*surplus, *sorted(changed, key=numbered)):
         await _remove(name)
-    for name in names_to_add(kept - changed, count):
-        await _create(name, offer)
+    await _add(names_to_add(kept - changed, count), offer)
     await _settled()
 
 
@@ -131,7 +132,7 @@ async def move_workers(node_id: str) -> bool:
         if worker.report is not None:
             there = {each.name for each in await worker_states()}
             [successor] = names_to_add(there, len(there) + 1)
-            await _create(successor, worker.report.offer)
+            await _add([successor], worker.report.offer)
             moved = await _until_loaded(successor) and moved
         await _remove(worker.name)
     return moved
@@ -194,17 +195,45 @@ def _actor(name: str) -> Any:
     return ray.get_actor(name)
 
 
-async def _create(name: str, offer: RoomOffer) -> None:
+async def _add(names: Sequence[str], offer: RoomOffer) -> None:
+    """Start workers of these names, each on the machine that suits it, or wherever Ray has room for it later."""
+    try:
+        async with asyncio.timeout(CALL_TIMEOUT_S):
+            machines = await asyncio.to_thread(_free_machines)
+    except Exception as error:
+        raise ClusterError(_SILENT) from error
+    for name, node_id in zip(names, machines_for(len(names), machines, offer), strict=True):
+        await _create(name, offer, node_id)
+
+
+def _free_machines() -> list[FreeMachine]:
+    """Return the machines to which Ray gives something, and what they have free."""
+    from ray._private.state import state
+
+    leaving = state.get_draining_nodes()
+    workers = Counter(node_id for _, node_id, _ in _actors())
+    return [
+        FreeMachine(node_id, has.get("CPU", 0.0), has.get("GPU", 0.0), has.get("memory", 0.0), workers[node_id])
+        for node_id, has in state.available_resources_per_node().items()  # type: ignore[no-untyped-call]
+        if node_id not in leaving
+    ]
+
+
+async def _create(name: str, offer: RoomOffer, node_id: str | None) -> None:
     import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     from bot.cluster.worker_actor import WorkerActor
+
+    # Elsewhere only if the machine is lost, leaves, or what the worker reserves is no longer free there.
+    here = node_id and NodeAffinitySchedulingStrategy(node_id, soft=True, _spill_on_unavailable=True)
 
     made = ray.remote(WorkerActor).options(
         name=name,
         lifetime="detached",
         get_if_exists=True,
         max_restarts=-1,
-        scheduling_strategy="SPREAD",
+        scheduling_strategy=here or "SPREAD",
         num_cpus=offer.cpus,
         num_gpus=offer.gpus,
         memory=offer.memory_bytes,

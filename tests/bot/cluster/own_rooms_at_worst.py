@@ -1,4 +1,4 @@
-"""The tests of rooms on three machines that lose a machine, all actors and Ray's head, one after the other, in speech.
+"""The tests of rooms on three machines that lose all actors, a machine and Ray's head, one after the other, in speech.
 
 `python -m tests.bot.cluster own_rooms_at_worst.py` starts them in a network of their own (`make endurance`).
 """
@@ -27,31 +27,35 @@ __all__ = ["cluster"]
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
+async def test_rooms_do_not_notice_that_their_actors_are_killed(cluster: Cluster) -> None:
+    """Every worker has an actor again, on its machine. The workers' processes are those from before, and so are the
+    rooms'.
+    """
+    before, processes, actors = cluster.placed(), cluster.processes(WORKER), cluster.processes(ACTOR)
+    where = {name: worker[2] for name, worker in (await cluster.workers()).items()}
+    assert len(processes) == len(actors) == 3
+    await everyone_is_heard(cluster.rooms)
+    async with people_speak(cluster.rooms):
+        for actor in actors:
+            os.kill(actor, signal.SIGKILL)
+        await until(lambda: len({*cluster.processes(ACTOR)} - {*actors}) == 3, "other actors")
+        workers = await cluster.until_workers(3)
+    assert {name: worker[2] for name, worker in workers.items()} == where
+    assert {*cluster.processes(WORKER)} == {*processes}
+    assert cluster.placed() == before
+
+
 async def test_the_rooms_of_a_lost_machine_go_on_elsewhere(cluster: Cluster) -> None:
     """All processes of a machine end at once. Its rooms go on where a process waits, and Ray moves its workers."""
     machine = cluster.machines[-1]
     lost = cluster.rooms_on(machine)
     assert lost
-    await everyone_is_heard(cluster.rooms)
     async with people_speak([room for room in cluster.rooms if room not in lost]), cluster.moved(lost):
         await asyncio.to_thread(machine.kill)
     await everyone_is_heard(lost)
     workers = await cluster.until_workers(3)
     assert machine.ip not in {worker[2] for worker in workers.values()}
     assert f"{machine.ip}: lost" in await asyncio.to_thread(cluster.first.run, "cluster", "status")
-
-
-async def test_rooms_do_not_notice_that_their_actors_are_killed(cluster: Cluster) -> None:
-    """Every worker has an actor again. The workers' processes are those from before, and so are the rooms'."""
-    before, processes, actors = cluster.placed(), cluster.processes(WORKER), cluster.processes(ACTOR)
-    assert len(processes) == len(actors) == 3
-    async with people_speak(cluster.rooms):
-        for actor in actors:
-            os.kill(actor, signal.SIGKILL)
-        await until(lambda: len({*cluster.processes(ACTOR)} - {*actors}) == 3, "other actors")
-        await cluster.until_workers(3)
-    assert {*processes} <= {*cluster.processes(WORKER)}
-    assert cluster.placed() == before
 
 
 async def test_rooms_go_on_when_the_head_is_lost(cluster: Cluster) -> None:

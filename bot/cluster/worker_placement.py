@@ -1,0 +1,59 @@
+"""On which machine each new room worker comes. Pure.
+
+Ray could spread the workers itself (its `SPREAD`), but an actor whose process was killed then comes back on any
+machine, while the worker's process goes on where it was. So a machine is chosen here, the one with the fewest workers,
+and Ray keeps the actor there as long as the machine lives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.cluster.room_offer import RoomOffer
+
+
+@dataclass(frozen=True, slots=True)
+class FreeMachine:
+    """What a machine still has to give, as Ray tells it. `node_id`: Ray's. `workers`: how many room workers it has."""
+
+    node_id: str
+    cpus: float
+    gpus: float
+    memory_bytes: float
+    workers: int = 0
+
+    def fits(self, offer: RoomOffer) -> bool:
+        """Return whether it has as much free as a worker reserves."""
+        return self.cpus >= offer.cpus and self.gpus >= offer.gpus and self.memory_bytes >= offer.memory_bytes
+
+    def with_worker(self, offer: RoomOffer) -> FreeMachine:
+        """Return the machine as it is once it has one worker more."""
+        return replace(
+            self,
+            cpus=self.cpus - offer.cpus,
+            gpus=self.gpus - offer.gpus,
+            memory_bytes=self.memory_bytes - offer.memory_bytes,
+            workers=self.workers + 1,
+        )
+
+
+def machines_for(count: int, machines: Sequence[FreeMachine], offer: RoomOffer) -> list[str | None]:
+    """Return the node ids of the machines for `count` new workers; None where no machine has enough free.
+
+    Each gets the machine with the fewest workers; among equals the one with the most free memory, then the first id.
+    """
+    free = {machine.node_id: machine for machine in machines}
+    chosen: list[str | None] = []
+    for _ in range(count):
+        fitting = [machine for machine in free.values() if machine.fits(offer)]
+        if not fitting:
+            chosen.append(None)
+            continue
+        best = min(fitting, key=lambda machine: (machine.workers, -machine.memory_bytes, machine.node_id))
+        free[best.node_id] = best.with_worker(offer)
+        chosen.append(best.node_id)
+    return chosen
