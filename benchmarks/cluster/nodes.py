@@ -55,7 +55,8 @@ class Node:
 @dataclass(slots=True)
 class Nodes:
     """The nodes, by `names`. `environment`: the settings of all. `words`: added to every command. `rooms_a_node`: how
-    many processes each node but the first may have. `rooms_each`: how many rooms share a process.
+    many processes each node but the first may have. `rooms_each`: how many rooms share a process. `waiting`: how many
+    loaded processes wait for a room on each node but the first, which has one.
 
     *Ownership*: an async context manager; every process has ended afterwards.
     """
@@ -66,6 +67,7 @@ class Nodes:
     names: Sequence[str]
     rooms_a_node: int
     rooms_each: int = 1
+    waiting: int = 1
     words: tuple[str, ...] = ()
     all: list[Node] = field(default_factory=list)
     # Rooms that have lost their gateway process, with when they were started: a number may be given to others.
@@ -78,7 +80,8 @@ class Nodes:
 
     async def __aenter__(self) -> Self:
         gateway = f"127.0.0.1:{free_port()}"
-        offering = ("cluster", "rooms", "--gateway", gateway, "--rooms", str(self.rooms_a_node), "--name")
+        most = ("--rooms", str(self.rooms_a_node), "--waiting", str(self.waiting))
+        offering = ("cluster", "rooms", "--gateway", gateway, *most, "--name")
         for number, name in enumerate(self.names):
             words = (*offering, name) if number else ("run", "--rooms", "processes", "--rooms-listen", gateway)
             each = ("--rooms-each", str(self.rooms_each))
@@ -152,8 +155,11 @@ class Nodes:
         await _ended(process)
 
     def has_waiting(self, node: Node) -> bool:
-        """Return whether a loaded process waits for a room on a node: it has links, and no voice connection."""
-        return {"tcp"} in networks_of(node.pids[1:]).values()
+        """Return whether as many loaded processes as should wait for a room on a node: they have links, and no voice
+        connection.
+        """
+        waiting = sum(networks == {"tcp"} for networks in networks_of(node.pids[1:]).values())
+        return waiting >= (1 if node is self.first else self.waiting)
 
     def _give_token(self, node: Node) -> None:
         (node.folder / _TOKEN_PLACE).parent.mkdir(parents=True, mode=0o700)

@@ -171,8 +171,14 @@ def rooms(
         typer.Option(metavar="HOST:PORT", help="Where the bot listens: --rooms-listen of its `roomtone run`."),
     ],
     most: Annotated[
-        int, typer.Option("--rooms", min=1, help="How many processes there are at most; one of them waits for a room.")
+        int, typer.Option("--rooms", min=1, help="How many processes there are at most, those that wait included.")
     ] = 4,
+    waiting: Annotated[
+        int,
+        typer.Option(
+            min=1, help="How many loaded processes wait, so that as many rooms that lost their machine go on at once."
+        ),
+    ] = 1,
     rooms_each: Annotated[
         int, typer.Option(min=1, help="How many rooms share one process and its loaded models, as in `roomtone run`.")
     ] = 1,
@@ -196,10 +202,10 @@ def rooms(
     settings, name = load(), name or socket.gethostname()
     check_rooms(settings, gateway, name)
     if workers is not None:
-        offer = RoomOffer(gateway, most, rooms_each, cluster, cpus=cpus, gpus=gpus)
+        offer = RoomOffer(gateway, most, rooms_each, cluster, waiting=waiting, cpus=cpus, gpus=gpus)
         asyncio.run(until_stopped(_set_workers(settings, offer, workers_count(workers))))
         return
-    offer = RoomOffer(gateway, most, rooms_each, cluster)
+    offer = RoomOffer(gateway, most, rooms_each, cluster, waiting=waiting)
     asyncio.run(_rooms(settings, offer, name, worker))
 
 
@@ -361,7 +367,8 @@ async def _rooms(settings: Settings, offer: RoomOffer, name: str, worker: str) -
             room_command, offer.cluster, address.url(), machine=name, rooms_each=offer.rooms_each, elsewhere=True
         )
         tell = _nobody_asks if folder is None else folder.write_processes
-        await RoomMachine(command, SystemClock(), most=offer.processes, tell=tell).run(stop)
+        machine = RoomMachine(command, SystemClock(), most=offer.processes, waiting=offer.waiting, tell=tell)
+        await machine.run(stop)
         say(HANDED_OVER)
 
 

@@ -18,22 +18,29 @@ MOST_WORKERS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class RoomOffer:
-    """`gateway`: HOST:PORT where the bot listens. `processes`: how many there are at most, each for `rooms_each` rooms.
-    `cluster`: as in `roomtone run`.
+    """`gateway`: HOST:PORT where the bot listens. `processes`: how many there are at most, each for `rooms_each` rooms;
+    `waiting` of them are loaded and wait for the next rooms. `cluster`: as in `roomtone run`.
 
-    `cpus`, `gpus`: what a worker reserves, whether or not it has rooms. Raises `SetupError` for less than nothing.
+    `cpus`, `gpus`: what a worker reserves, whether or not it has rooms. Raises `SetupError` for less than nothing, and
+    if more should wait than there are.
     """
 
     gateway: str
     processes: int
     rooms_each: int = 1
     cluster: str | None = None
+    waiting: int = 1
     cpus: float = 1.0
     gpus: float = 0.0
 
     def __post_init__(self) -> None:
         if self.cpus < 0 or self.gpus < 0:
             raise SetupError("A room worker cannot reserve less than nothing: give --cpus and --gpus of 0 or more.")
+
+        if self.waiting > self.processes:
+            raise SetupError(
+                f"Of {self.processes} processes (--rooms), {self.waiting} cannot wait (--waiting). Give more --rooms."
+            )
 
     @property
     def memory_bytes(self) -> int:
@@ -49,6 +56,7 @@ class RoomOffer:
     def command(self, worker: str) -> list[str]:
         """Return the command of a worker's process."""
         words = ["--gateway", self.gateway, "--rooms", str(self.processes), "--rooms-each", str(self.rooms_each)]
+        words += ["--waiting", str(self.waiting)]
         asks = [] if self.cluster is None else ["--cluster", self.cluster]
         return [sys.executable, "-m", "bot", "cluster", "rooms", *words, *asks, "--worker", worker]
 

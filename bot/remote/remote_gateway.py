@@ -38,7 +38,17 @@ ASK_S = 5.0
 # Discord is likely to keep the former main session for so long after the gateway process was started again. At a pause
 # in speech nobody misses anything; later on Discord would take the bot out of the channel.
 RENEW_WITHIN_S = 8.0
-_LOOK_S = 0.1
+# Longer than the pauses within a sentence.
+QUIET_S = 0.8
+_LOOK_S = 0.05
+
+
+def pause_needed_s(waited_s: float) -> float:
+    """Return the seconds without speech that are enough to renew the voice session after `waited_s`.
+
+    It becomes evenly less: where people hardly pause, the end of a sentence is better than the middle of the next one.
+    """
+    return QUIET_S * max(0.0, 1 - waited_s / RENEW_WITHIN_S)
 
 
 class RemoteMainGateway:
@@ -53,7 +63,7 @@ class RemoteMainGateway:
         self._guild_id = self._channel_id = 0
         self._session: aiohttp.ClientSession | None = None
         self._is_owner: Callable[[], Awaitable[bool]] | None = None
-        self._is_quiet: Callable[[], bool] = lambda: False
+        self._quiet_s: Callable[[], float] = lambda: 0.0
         self._claim = 0
         self._updates: VoiceUpdates | None = None
         # The process whose answers are known, and the number of the last one.
@@ -87,13 +97,13 @@ class RemoteMainGateway:
         *,
         claim: int,
         is_owner: Callable[[], Awaitable[bool]] | None,
-        is_quiet: Callable[[], bool] = lambda: False,
+        quiet_s: Callable[[], float] = lambda: 0.0,
     ) -> AsyncIterator[Self]:
-        """Serve one voice connection. `is_quiet`: returns whether nobody speaks in it.
+        """Serve one voice connection. `quiet_s`: returns for how many seconds nobody has spoken in it.
 
         *Ownership*: tasks that pass Discord's answers on, or renew the voice session, end with the block.
         """
-        self._session, self._claim, self._is_owner, self._is_quiet = session, claim, is_owner, is_quiet
+        self._session, self._claim, self._is_owner, self._quiet_s = session, claim, is_owner, quiet_s
         # A gateway process that is started again asks for it before anything else.
         self._link.room = replace(self._link.room, claim=claim)
         try:
@@ -236,14 +246,17 @@ class RemoteMainGateway:
         """Have the voice session belong to the main session of the gateway process that is there now, at the next pause
         in speech. `former`: the voice session that Discord ends with the main session before.
         """
-        give_up_at = time.monotonic() + RENEW_WITHIN_S
-        while not (quiet := self._is_quiet()) and time.monotonic() < give_up_at:  # noqa: ASYNC110 - other threads set it
+        begun_at = time.monotonic()
+        while (quiet_s := self._quiet_s()) < pause_needed_s(time.monotonic() - begun_at):  # noqa: ASYNC110 - threads
             await asyncio.sleep(_LOOK_S)
         state = self._known.get("state")
         if self._updates is None or state is None or state.data.get("session_id") != former:
             # Discord was quicker, or the connection is being made anew for another reason.
             return
-        log.info("voice_session_renewed", guild_id=self._guild_id, at_a_pause=quiet)
+        waited_s = time.monotonic() - begun_at
+        log.info(
+            "voice_session_renewed", guild_id=self._guild_id, pause_s=round(quiet_s, 2), waited_s=round(waited_s, 1)
+        )
         try:
             await self.request(self._channel_id)
         except LinkError as error:

@@ -266,7 +266,7 @@ class RemotePlace:
         async with AsyncExitStack() as stack:
             session = await stack.enter_async_context(aiohttp.ClientSession(connector=self._connector()))
             await stack.enter_async_context(
-                self._gateway.serving(session, claim=claim, is_owner=is_owner, is_quiet=sound.is_quiet)
+                self._gateway.serving(session, claim=claim, is_owner=is_owner, quiet_s=sound.quiet_s)
             )
             try:
                 link = await stack.enter_async_context(connection())

@@ -31,8 +31,8 @@ HAND_OVER_WITHIN_S = 60.0
 
 
 class RoomMachine:
-    """Keeps one process waiting, and at most `most` of them. `command`: starts one; the number of its run is added.
-    `tell`: gets how many processes there are whenever that changes.
+    """Keeps `waiting` processes loaded for the next rooms, and has at most `most` of them. `command`: starts one; the
+    number of its run is added. `tell`: gets how many processes there are whenever that changes.
     """
 
     def __init__(
@@ -41,9 +41,12 @@ class RoomMachine:
         clock: Clock,
         *,
         most: int,
+        waiting: int = 1,
         tell: Callable[[OfferedProcesses], None] = lambda _: None,
     ) -> None:
-        self._pool = SparePool(command, self._watched, clock, most=most, stream=asyncio.subprocess.PIPE)
+        self._pool = SparePool(
+            command, self._watched, clock, most=most, waiting=waiting, stream=asyncio.subprocess.PIPE
+        )
         self._tell = tell
         self._watching: set[asyncio.Task[None]] = set()
 
@@ -68,21 +71,18 @@ class RoomMachine:
             await asyncio.gather(keeping, *self._watching, return_exceptions=True)
 
     async def _hand_over(self) -> None:
-        """End the process that waits, so that no room comes back here, and then each room's."""
-        processes = self._pool.known
-        if (spare := self._pool.spare) is not None:
-            processes.remove(spare)
-            processes.insert(0, spare)
-        for process in processes:
+        """End the processes that wait, so that no room comes back here, and then each room's."""
+        spares = self._pool.spares
+        for process in [*spares, *(process for process in self._pool.known if process not in spares)]:
             if process.is_alive:
-                log.info("room_process_hands_over", run_id=process.run_id, waits=process is spare)
+                log.info("room_process_hands_over", run_id=process.run_id, waits=process in spares)
                 process.hand_over()
                 await process.end(HAND_OVER_WITHIN_S)
 
     def _tell_processes(self) -> None:
-        spare, known = self._pool.spare, [process for process in self._pool.known if process.is_alive]
+        spares, known = self._pool.spares, [process for process in self._pool.known if process.is_alive]
         loaded = [process for process in known if process.is_loaded]
-        waiting = sum(process is spare for process in loaded)
+        waiting = sum(process in spares for process in loaded)
         self._tell(OfferedProcesses(len(loaded) - waiting, waiting, len(known) - len(loaded)))
 
     def _watched(self, run_id: str, process: Process) -> RoomChild:
@@ -110,7 +110,6 @@ class RoomMachine:
             if said == LOADED:
                 child.on_loaded()
                 self._tell_processes()
-            elif said == HAS_ROOM and self._pool.spare is child:
+            elif said == HAS_ROOM and self._pool.take(child.run_id):
                 log.info("room_process_has_room", run_id=child.run_id)
-                self._pool.take()
                 self._tell_processes()

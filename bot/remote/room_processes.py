@@ -167,8 +167,7 @@ class RoomProcesses:
         index = process_for_room([self._load_of(process) for process in processes])
         if index is None:
             return None
-        if processes[index] is self._pool.spare:
-            self._pool.take()
+        self._pool.take(processes[index].run_id)
         return processes[index]
 
     def _load_of(self, process: LinkedChild | DistantProcess) -> ProcessLoad:

@@ -1,4 +1,7 @@
-"""Knows whether anybody speaks in a voice connection, the bot included. It is between the connection and the room."""
+"""Knows how long nobody has spoken in a voice connection, the bot included.
+
+It is between the connection and the room.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,6 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
-
-# Longer than the pauses within a sentence.
-QUIET_S = 0.8
 
 
 class SoundWatch:
@@ -33,9 +33,9 @@ class SoundWatch:
         self._monotonic = monotonic
         self._sounded_at = monotonic()
 
-    def is_quiet(self) -> bool:
-        """Return whether nobody has spoken for a moment."""
-        return self._monotonic() - self._sounded_at >= QUIET_S
+    def quiet_s(self) -> float:
+        """Return for how many seconds nobody has spoken."""
+        return self._monotonic() - self._sounded_at
 
     def next_frame(self) -> Pcm | None:
         """See `FrameSource`."""

@@ -1,7 +1,7 @@
-"""The processes that this machine has started for rooms, one of them loaded and waiting.
+"""The processes that this machine has started for rooms, some of them loaded and waiting.
 
-Loading the models takes seconds. A room that is wanted, or has lost its process, gets the one that waits; the next one
-is loaded once the room has had time to begin, because loading takes the processor from it.
+Loading the models takes seconds. A room that is wanted, or has lost its process, gets one that waits; the next one is
+loaded once the room has had time to begin, because loading takes the processor from it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ ChildT = TypeVar("ChildT", bound=RoomChild)
 
 class SparePool(Generic[ChildT]):
     """`command`: starts a process; the number of its run is added. `make`: returns what a started process is here.
-    `most`: how many there are at once; None: any number. `stream`: what standard input and output of a process are.
+    `most`: how many there are at once; None: any number. `waiting`: how many of them wait for a room. `stream`: what
+    standard input and output of a process are.
 
     *Ownership*: who runs `keep` owns its task; `kill_all` ends every process.
     """
@@ -48,16 +49,20 @@ class SparePool(Generic[ChildT]):
         clock: Clock,
         *,
         most: int | None = None,
+        waiting: int = 1,
         stream: int | None = None,
     ) -> None:
         self._command = command
         self._make = make
         self._clock = clock
         self._most = most
+        self._waiting = waiting
         self._stream = stream
         self._known: dict[str, ChildT] = {}
-        self._spare: ChildT | None = None
-        self._taken = asyncio.Event()
+        # Those that no room has taken, by run; each is set when a room takes it.
+        self._spares: dict[str, asyncio.Event] = {}
+        # One after the other: processes that load together delay each other, and those with rooms.
+        self._loading = asyncio.Lock()
         self._forgotten = asyncio.Event()
 
     @property
@@ -66,19 +71,20 @@ class SparePool(Generic[ChildT]):
         return list(self._known.values())
 
     @property
-    def spare(self) -> ChildT | None:
-        """Return the process that waits, or is being loaded; None if there is none, or it has died."""
-        return self._spare if self._spare is not None and self._spare.is_alive else None
+    def spares(self) -> list[ChildT]:
+        """Return the processes that wait for a room, or are being loaded, oldest first."""
+        return [process for process in self.known if process.run_id in self._spares and process.is_alive]
 
     def find(self, run_id: str) -> ChildT | None:
         """Return the process of a run."""
         return self._known.get(run_id)
 
-    def take(self) -> ChildT | None:
-        """Return the spare process, which is none any more; None if there is none."""
-        spare, self._spare = self.spare, None
-        self._taken.set()
-        return spare
+    def take(self, run_id: str) -> bool:
+        """Return whether the process of this run waited; a room has it from now on."""
+        taken = self._spares.pop(run_id, None)
+        if taken is not None:
+            taken.set()
+        return taken is not None
 
     async def start(self) -> ChildT:
         """Start one more process. Raises `SetupError`."""
@@ -106,24 +112,30 @@ class SparePool(Generic[ChildT]):
         await asyncio.gather(*(process.kill() for process in self.known))
 
     async def keep(self) -> None:
-        """Have one process loaded and waiting, until this is cancelled."""
+        """Have `waiting` processes loaded and waiting, until this is cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(self._waiting):
+                tasks.create_task(self._keep_one(), name=f"spare-room-{number + 1}")
+
+    async def _keep_one(self) -> None:
         pause_s = FIRST_PAUSE_S
         while True:
-            await self._until_there_is_room()
-            self._taken.clear()
+            taken = asyncio.Event()
             spare: ChildT | None = None
             try:
-                spare = self._spare = await self.start()
-                await spare.loaded(LOAD_WITHIN_S)
+                async with self._loading:
+                    await self._until_there_is_room()
+                    spare = await self.start()
+                    self._spares[spare.run_id] = taken
+                    await spare.loaded(LOAD_WITHIN_S)
                 pause_s = FIRST_PAUSE_S
-                await self._until_taken(spare)
+                await self._until_taken(spare, taken)
                 wait_s = SPARE_AFTER_S
             except BotError as error:
                 log.warning("no_spare_room_process", problem=error, retry_s=pause_s)
                 wait_s, pause_s = pause_s, min(2 * pause_s, LONGEST_PAUSE_S)
-            if spare is not None and self._spare is spare:
+            if spare is not None and self._spares.pop(spare.run_id, None) is not None:
                 # Nobody has taken it, and it is of no use any more.
-                self._spare = None
                 await spare.kill()
                 self.forget(spare)
             await self._clock.sleep(wait_s)
@@ -133,12 +145,12 @@ class SparePool(Generic[ChildT]):
             self._forgotten.clear()
             await self._forgotten.wait()
 
-    async def _until_taken(self, spare: ChildT) -> None:
+    async def _until_taken(self, spare: ChildT, taken: asyncio.Event) -> None:
         """Return once a room has taken the process that waits, or it is lost."""
-        taken = asyncio.create_task(self._taken.wait(), name="spare-room-taken")
+        taking = asyncio.create_task(taken.wait(), name="spare-room-taken")
         lost = asyncio.create_task(spare.lost(), name="spare-room-lost")
         try:
-            await asyncio.wait({taken, lost}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({taking, lost}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            taken.cancel()
+            taking.cancel()
             lost.cancel()

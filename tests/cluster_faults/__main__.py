@@ -40,6 +40,7 @@ def main(arguments: Sequence[str]) -> int:
         rooms=chosen.rooms,
         nodes=chosen.nodes,
         each=chosen.rooms_each,
+        waiting=chosen.waiting,
         away_s=chosen.away_seconds,
         times=chosen.times,
         at_once=chosen.at_once,
@@ -77,6 +78,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rooms", type=int, default=12)
     parser.add_argument("--nodes", type=int, default=3, help="The first has the bot, the others `cluster rooms`.")
     parser.add_argument("--rooms-each", type=int, default=1, help="How many rooms share a process.")
+    parser.add_argument(
+        "--waiting", type=int, default=1, help="How many loaded processes wait on each node but the first."
+    )
     parser.add_argument(
         "--only", action="append", choices=FAULTS, help="Only this fault. May be repeated, in their order."
     )

@@ -48,6 +48,7 @@ def faults_report(seen: Seen, options: RunOptions) -> BenchmarkReport:
                 "rooms": options.rooms,
                 "nodes": options.nodes,
                 "rooms_that_share_a_process": options.each,
+                "processes_that_wait": 1 + (options.nodes - 1) * options.waiting,
                 "rooms_by_node": dict(seen.spread),
                 "memory_mb_of_room_processes": [round(each.resident_mb) for each in seen.processes],
                 "own_memory_mb_of_room_processes": [round(each.own_mb) for each in seen.processes],

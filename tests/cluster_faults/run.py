@@ -67,14 +67,15 @@ FIRST_WORDS_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """`each`: how many rooms share a process. `away_s`: how long PostgreSQL is away. `times`: how often each fault is
-    tried. `at_once`: rooms in which somebody speaks at the same time, besides those that a fault concerns. `pace`: how
-    long people speak before and after each.
+    """`each`: how many rooms share a process. `waiting`: how many processes wait on each node but the first. `away_s`:
+    how long PostgreSQL is away. `times`: how often each fault is tried. `at_once`: rooms in which somebody speaks at
+    the same time, besides those that a fault concerns. `pace`: how long people speak before and after each.
     """
 
     rooms: int
     nodes: int
     each: int
+    waiting: int
     away_s: float
     times: int
     at_once: int
@@ -184,6 +185,7 @@ async def running_cluster(
             names,
             rooms_a_node=options.rooms,
             rooms_each=options.each,
+            waiting=options.waiting,
             words=() if pool is None else ("--cluster", pool.address),
         )
         await stack.enter_async_context(nodes)

@@ -111,10 +111,16 @@ def test_workers_are_asked_for_with_the_same_words(
     (data / "cluster" / "token").write_text("a" * 64, "ascii")
     offering = ["cluster", "rooms", "--gateway", "10.0.0.1:8572"]
     assert run_command_line([*offering, "--workers", "3"]) == 0
-    assert run_command_line([*offering, "--workers", "0", "--rooms", "2", "--rooms-each", "3", "--cpus", "0.5"]) == 0
-    assert asked == [(RoomOffer("10.0.0.1:8572", 4), 3), (RoomOffer("10.0.0.1:8572", 2, 3, cpus=0.5), 0)]
+    assert (
+        run_command_line(
+            [*offering, "--workers", "0", "--rooms", "2", "--waiting", "2", "--rooms-each", "3", "--cpus", "0.5"]
+        )
+        == 0
+    )
+    assert asked == [(RoomOffer("10.0.0.1:8572", 4), 3), (RoomOffer("10.0.0.1:8572", 2, 3, waiting=2, cpus=0.5), 0)]
     for words, problem in (
         ([*offering, "--workers", "999"], "between 0 and 256 room workers"),
+        ([*offering, "--workers", "2", "--waiting", "5"], "Of 4 processes (--rooms), 5 cannot wait"),
         (["cluster", "up", "--gateway", "10.0.0.1:8572"], "--workers and --gateway belong together"),
         (["cluster", "up", "--workers", "2"], "--workers and --gateway belong together"),
     ):

@@ -108,11 +108,10 @@ async def test_a_process_that_is_loaded_elsewhere_comes_before_one_that_loads_he
 async def test_a_process_that_is_loaded_for_a_room_is_given_to_no_other_one() -> None:
     """The link has come, and the room that waits for it has not been told yet."""
     async with opened() as house, AsyncExitStack() as rooms:
-        await until(lambda: house.processes._pool.spare)
+        await until(lambda: house.processes._pool.spares)
+        [spare] = house.processes._pool.spares
         first = asyncio.create_task(rooms.enter_async_context(house.processes.taken(1)))
-        spare = house.processes._pool.spare
-        await until(lambda: house.processes._pool.spare is None)
-        assert spare is not None
+        await until(lambda: not house.processes._pool.spares)
         others: list[object] = []
         on_loaded = spare.on_loaded
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.cluster.worker_folder import OfferedProcesses
 from bot.remote.room_machine import RoomMachine
 from bot.remote.spare_pool import SPARE_AFTER_S
 from tests.bot.remote.peers import until
@@ -47,11 +48,18 @@ while True:
 class Machine:
     """The machine, and what its processes have written."""
 
-    def __init__(self, notes: Path, most: int) -> None:
+    def __init__(self, notes: Path, most: int, waiting: int) -> None:
         self.clock = FakeClock()
         self.stop = asyncio.Event()
         self._notes = notes
-        rooms = RoomMachine(lambda run_id: (sys.executable, "-c", PROGRAM, str(notes), run_id), self.clock, most=most)
+        self.told: list[OfferedProcesses] = []
+        rooms = RoomMachine(
+            lambda run_id: (sys.executable, "-c", PROGRAM, str(notes), run_id),
+            self.clock,
+            most=most,
+            waiting=waiting,
+            tell=self.told.append,
+        )
         self.running = asyncio.create_task(rooms.run(self.stop))
 
     def noted(self, what: str) -> list[int]:
@@ -74,9 +82,9 @@ class Machine:
 
 
 @asynccontextmanager
-async def opened(folder: Path, *, most: int = 4) -> AsyncIterator[Machine]:
+async def opened(folder: Path, *, most: int = 4, waiting: int = 1) -> AsyncIterator[Machine]:
     """Run a machine, and end it."""
-    machine = Machine(folder / "notes", most)
+    machine = Machine(folder / "notes", most, waiting)
     try:
         yield machine
     finally:
@@ -106,6 +114,28 @@ async def test_one_process_waits_and_the_limit_counts_all(tmp_path: Path) -> Non
         os.kill(first, signal.SIGKILL)
         await machine.loaded(3)
         assert is_there(second)
+
+
+@pytest.mark.asyncio
+async def test_several_processes_wait_for_the_rooms_of_a_lost_machine(tmp_path: Path) -> None:
+    """Three are loaded, one after the other. Two get a room at once; two more are loaded later, within the limit."""
+    async with opened(tmp_path, most=4, waiting=3) as machine:
+        await machine.loaded(3)
+        assert OfferedProcesses(0, 1, 1) in machine.told
+        assert OfferedProcesses(0, 0, 2) not in machine.told, "two load at once"
+        first, second, third = machine.noted("loaded")
+        os.kill(first, signal.SIGUSR1)
+        os.kill(second, signal.SIGUSR1)
+        await until(lambda: machine.told[-1] == OfferedProcesses(2, 1, 0))
+        await until(lambda: machine.clock.sleeping == 2)
+        machine.clock.advance(SPARE_AFTER_S)
+        await machine.loaded(4)
+        await until(lambda: machine.told[-1] == OfferedProcesses(2, 2, 0))
+        os.kill(first, signal.SIGKILL)
+        await machine.loaded(5)
+        await until(lambda: machine.told[-1] == OfferedProcesses(1, 3, 0))
+        assert is_there(second)
+        assert is_there(third)
 
 
 @pytest.mark.asyncio

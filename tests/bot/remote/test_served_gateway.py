@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bot.remote.remote_gateway import QUIET_S, RENEW_WITHIN_S, pause_needed_s
 from bot.remote.remote_place import RemotePlace
 from bot.remote.served_place import ServedPlaces
 from bot.texts.text import in_language, sentence_of
@@ -76,7 +77,7 @@ class Room:
 
 
 @asynccontextmanager
-async def room(*processes: Process, claim: int, is_quiet: bool = False) -> AsyncIterator[Room]:
+async def room(*processes: Process, claim: int, quiet_s: float = 0.0) -> AsyncIterator[Room]:
     """Yield a room's process whose voice connection is served: by the first process, and by the next one whenever its
     link is opened again, if there is one.
     """
@@ -94,7 +95,7 @@ async def room(*processes: Process, claim: int, is_quiet: bool = False) -> Async
     async with linked(gateway=serve, room=lambda link: made.append(RemotePlace(link))) as ends:
         (place,) = made
         await place.begin(10, 20)
-        async with place._gateway.serving(SESSION, claim=claim, is_owner=None, is_quiet=lambda: is_quiet):
+        async with place._gateway.serving(SESSION, claim=claim, is_owner=None, quiet_s=lambda: quiet_s):
             yield Room(ends, place)
 
 
@@ -382,13 +383,21 @@ async def test_a_voice_session_that_the_room_has_asked_for_anew_belongs_to_the_n
 async def test_the_voice_session_is_renewed_at_a_pause_in_speech() -> None:
     """Then Discord has nothing to end with the main session of the killed process."""
     process, again = Process(), Process()
-    async with room(process, again, claim=1, is_quiet=True) as here:
+    async with room(process, again, claim=1, quiet_s=QUIET_S) as here:
         await joined(process, here)
         await here.ends.drop()
         await until(lambda: again.discord.asked == [20])
         await again.answers("state", {**STATE, "session_id": "t"})
         await until(lambda: len(here.connection.told) > 2)
         assert here.connection.told[2:] == [("state", {**STATE, "session_id": "t"})]
+
+
+@pytest.mark.parametrize(
+    ("waited_s", "needed_s"), [(0.0, QUIET_S), (RENEW_WITHIN_S / 2, QUIET_S / 2), (RENEW_WITHIN_S, 0.0), (99.0, 0.0)]
+)
+def test_the_longer_it_waits_the_shorter_the_pause_that_is_enough(waited_s: float, needed_s: float) -> None:
+    """So people who hardly pause lose the beginning of a sentence rather than the middle of one."""
+    assert pause_needed_s(waited_s) == pytest.approx(needed_s)
 
 
 @pytest.mark.asyncio

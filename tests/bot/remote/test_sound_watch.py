@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bot.remote.sound_watch import QUIET_S, SoundWatch
+from bot.remote.sound_watch import SoundWatch
 from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
@@ -30,21 +30,21 @@ class Player:
         return self.frame
 
 
-def test_it_is_quiet_a_moment_after_the_last_sound_of_anybody() -> None:
+def test_it_is_quiet_since_the_last_sound_of_anybody() -> None:
     """The end of a talkspurt is no sound. Everything is passed on."""
     now, player = [0.0], Player()
     heard: list[Sequence[AudioEvent]] = []
     watch = SoundWatch(player, heard.append, monotonic=lambda: now[0])
-    assert not watch.is_quiet()
-    now[0] += QUIET_S
-    assert watch.is_quiet()
+    assert watch.quiet_s() == 0
+    now[0] += 0.5
+    assert watch.quiet_s() == 0.5
     watch.hear([END, SPEECH])
-    assert not watch.is_quiet()
-    now[0] += QUIET_S
+    assert watch.quiet_s() == 0
+    now[0] += 0.25
     watch.hear([END])
     assert watch.next_frame() is None
-    assert watch.is_quiet()
+    assert watch.quiet_s() == 0.25
     player.frame = FRAME
     assert watch.next_frame() is FRAME
-    assert not watch.is_quiet()
+    assert watch.quiet_s() == 0
     assert heard == [[END, SPEECH], [END]]

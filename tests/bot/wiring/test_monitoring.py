@@ -24,7 +24,7 @@ async def test_the_tasks_without_which_rooms_find_no_process_are_watched() -> No
     processes = RoomProcesses(lambda _: SLEEPS, FakeClock())
     at = RoomsAddress(LOOPBACK, 0)
     async with processes, RemoteRoomListener(processes.on_offer, "3b" * 32, at=at) as listener:
-        await until(lambda: processes._pool.spare)
+        await until(lambda: processes._pool.spares)
         _, writer = await asyncio.open_connection(LOOPBACK, listener._at.port)
         await until(lambda: any(task.get_name() == "rooms-port-open" for task in asyncio.all_tasks()))
         names = [task.get_name() for task in asyncio.all_tasks()]
