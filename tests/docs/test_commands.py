@@ -79,9 +79,9 @@ RUN_THERE = {
         "tests/endurance/test_endurance.py",
         '"--only", "kills", "--kills"',
     ),
-    "python -m tests.cluster_faults --json docs/benchmarks/cluster-faults.json": (
+    "python -m tests.cluster_faults --waiting 3 --json docs/benchmarks/cluster-faults.json": (
         "Makefile",
-        "python -m tests.cluster_faults --json docs/benchmarks/cluster-faults.json",
+        "python -m tests.cluster_faults --waiting 3 --json docs/benchmarks/cluster-faults.json",
     ),
     "python -m tests.cluster_faults --rooms 3 --nodes 2 --only room": (
         "tests/cluster_faults/test_cluster_faults.py",
