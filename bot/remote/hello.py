@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.remote.link import Socket
 
 # Raised whenever the messages change: two processes of different versions do not talk to each other.
-PROTOCOL_VERSION: Final = 4
+PROTOCOL_VERSION: Final = 5
 # The path of the websocket, and where its token is.
 ROOM_PATH: Final = "/room"
 AUTHORIZATION: Final = "Authorization"
@@ -60,8 +60,9 @@ class RoomIdentity:
     """Which room a process runs. `claim`: the number of its claim; 0: it has none yet.
 
     `run_id`: what whoever started the process gave it, so that two processes of one room are told apart. `machine`: the
-    name of its machine, if it is not the gateway process's. A guild of 0: it waits for a room. `opened_by`: the mark of
-    the gateway process that opened the room, of its version and settings. `listen`: the bot only writes down there.
+    name of its machine, if it is not the gateway process's. A guild of 0: it waits for a room; `emergency`: for one
+    that has lost its process. `opened_by`: the mark of the gateway process that opened the room, of its version and
+    settings. `listen`: the bot only writes down there.
     """
 
     guild_id: int
@@ -69,6 +70,7 @@ class RoomIdentity:
     claim: int = 0
     run_id: str = ""
     machine: str = ""
+    emergency: bool = False
     opened_by: str = ""
     listen: ListenRequest | None = None
 

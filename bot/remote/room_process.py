@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-ONE_LINK = Text("A process opens one link for each of its rooms.")
+ONE_LINK = Text("A process opens one link for each of its rooms, and one for an emergency.")
 LOST = Text("The process that ran this room is not there any more.")
 # A process that is killed loses its links first.
 REAPED_WITHIN_S = 0.2
@@ -46,18 +46,23 @@ class LinkedChild(RoomChild):
     def load(self) -> ProcessLoad:
         """Return how many rooms it has and can take."""
         free = self._most_rooms - self.seats.rooms if self.is_loading else self.seats.free
-        takes = self.is_alive and not self._is_retired
-        return ProcessLoad(self.machine, self.seats.rooms, free if takes else 0, loaded=not self.is_loading)
+        if not self.is_alive or self._is_retired:
+            return ProcessLoad(self.machine, self.seats.rooms, 0, loaded=not self.is_loading)
+        emergency = self.seats.emergency
+        return ProcessLoad(self.machine, self.seats.rooms, free, loaded=not self.is_loading, emergency=emergency)
 
-    def on_link(self, link: MessageLink) -> None:
-        """Take a link that waits for a room. Raises `SetupError` for one too many."""
+    def on_link(self, link: MessageLink, *, emergency: bool = False) -> None:
+        """Take a link that waits for a room; `emergency`: for one that has lost its process. Raises `SetupError` for
+        one too many.
+        """
         if self._is_retired:
             raise SetupError(NOT_OURS)
-        if self.seats.opened >= self._most_rooms:
+        if self.seats.opened > self._most_rooms:
             raise SetupError(ONE_LINK)
-        self.seats.add(link)
+        self.seats.add(link, emergency=emergency)
         link.on_closed(self._on_closed)
-        self.on_loaded()
+        if not emergency:
+            self.on_loaded()
 
     def _on_closed(self) -> None:
         if not self.seats.opened:
@@ -97,13 +102,17 @@ class DistantProcess:
     @property
     def load(self) -> ProcessLoad:
         """Return how many rooms it has and can take."""
-        return ProcessLoad(self.machine, self.seats.rooms, 0 if self._is_retired else self.seats.free)
+        if self._is_retired:
+            return ProcessLoad(self.machine, self.seats.rooms, 0)
+        return ProcessLoad(self.machine, self.seats.rooms, self.seats.free, emergency=self.seats.emergency)
 
-    def on_link(self, link: MessageLink) -> None:
-        """Take a link that waits for a room. Raises `SetupError` if it gets no room any more."""
+    def on_link(self, link: MessageLink, *, emergency: bool = False) -> None:
+        """Take a link that waits for a room; `emergency`: for one that has lost its process. Raises `SetupError` if it
+        gets no room any more.
+        """
         if self._is_retired:
             raise SetupError(NOT_OURS)
-        self.seats.add(link)
+        self.seats.add(link, emergency=emergency)
 
     async def loaded(self, within_s: float) -> None:
         """Return: a process of another machine comes when it is loaded."""

@@ -34,6 +34,8 @@ log = structlog.get_logger()
 # processes may be gone too, and their links tell it by then at the latest (4.5 s, `bot.remote.listener`). In the proof
 # a room of a node that hung was started in another process there, lost 0.2 s later, and then paused like a crash.
 DOUBT_S = 5.0
+# A room that loses its process twice within this time may be what ends it, and shall not end that of another room.
+ALONE_S = 300.0
 
 
 class RoomProcesses:
@@ -59,6 +61,9 @@ class RoomProcesses:
         self._distant: dict[tuple[str, str], DistantProcess] = {}
         # When each other machine last lost a room.
         self._lost_at: dict[str, float] = {}
+        # When the room of each server last lost its process, and those that have had no other one since.
+        self._room_lost_at: dict[int, float] = {}
+        self._urgent: set[int] = set()
         # One room after the other, so that rooms which are lost together do not start a process each.
         self._choosing = asyncio.Lock()
         self._adoptions = adoptions
@@ -96,7 +101,7 @@ class RoomProcesses:
             return self._came_back(replace(room, machine=THIS_MACHINE), link)
         if room.guild_id:
             raise SetupError(NOT_OURS)
-        process.on_link(link)
+        process.on_link(link, emergency=room.emergency)
         return None
 
     def on_offer(self, room: RoomIdentity, link: MessageLink) -> Awaitable[None] | None:
@@ -109,7 +114,7 @@ class RoomProcesses:
         if room.guild_id:
             return self._came_back(room, link)
         process = self._distant_process(room)
-        process.on_link(link)
+        process.on_link(link, emergency=room.emergency)
         log.info("room_process_offered", machine=process.machine, run_id=process.run_id, seats=process.seats.free)
         link.on_closed(lambda: self._forget_if_gone(process))
         return None
@@ -138,7 +143,7 @@ class RoomProcesses:
                 process: LinkedChild | DistantProcess = self._distant_process(adopted.room)
             else:
                 process = self._chosen(guild_id) or await self._pool.start()
-            process.seats.reserve()
+            process.seats.reserve(emergency=adopted is None and process.load.free <= 0)
         try:
             if adopted is None:
                 link = await process.seats.take(process.loaded(START_WITHIN_S))
@@ -148,7 +153,7 @@ class RoomProcesses:
             try:
                 yield seat
             except BaseException:
-                self._lost_at[process.machine] = self._clock.monotonic()
+                self._note_loss(process.machine, guild_id)
                 await seat.kill_if_alone()
                 raise
             finally:
@@ -158,13 +163,22 @@ class RoomProcesses:
             if not process.seats.rooms:
                 await self._retire(process)
 
+    def _note_loss(self, machine: str, guild_id: int) -> None:
+        now = self._lost_at[machine] = self._clock.monotonic()
+        recent = {guild_id: at for guild_id, at in self._room_lost_at.items() if now - at < ALONE_S}
+        if guild_id not in recent:
+            self._urgent.add(guild_id)
+        self._room_lost_at = {**recent, guild_id: now}
+
     def _all(self) -> list[LinkedChild | DistantProcess]:
         return [*self._distant.values(), *self._pool.known]
 
     def _chosen(self, guild_id: int) -> LinkedChild | DistantProcess | None:
         """Return the process in which the room gets a seat; None: one must be started here."""
         processes = [process for process in self._all() if guild_id not in process.seats.given_up]
-        index = process_for_room([self._load_of(process) for process in processes])
+        urgent = guild_id in self._urgent
+        self._urgent.discard(guild_id)
+        index = process_for_room([self._load_of(process) for process in processes], urgent=urgent)
         if index is None:
             return None
         self._pool.take(processes[index].run_id)

@@ -1,7 +1,8 @@
 """The seats of a process that runs rooms, as the gateway process has them. A seat is a link that waits for one room.
 
-A process opens one link for each room that it can run. A room takes one of them, and when it has ended the process
-opens another one for the next room. So rooms in one process share what is loaded, and nothing of the way to the gateway
+A process opens one link for each room that it can run, and an emergency seat more: for a room that has lost its process
+while none waits, because loading one takes seconds. A room takes one of them, and when it has ended the process opens
+another one for the next room. So rooms in one process share what is loaded, and nothing of the way to the gateway
 process: one of them can be given up while the others go on.
 """
 
@@ -38,6 +39,7 @@ class Seats:
         # Of the rooms that were given up here, which may still end: their next process is another one.
         self.given_up: set[int] = set()
         self._waiting: list[MessageLink] = []
+        self._emergency: list[MessageLink] = []
         self._open: set[MessageLink] = set()
         # Rooms that have chosen the process and have no link yet.
         self._wanted = 0
@@ -53,17 +55,27 @@ class Seats:
         """Return how many rooms the process can take now."""
         return len(self._waiting) - self._wanted
 
-    def add(self, link: MessageLink) -> None:
-        """Take a link that waits for a room."""
+    @property
+    def emergency(self) -> int:
+        """Return how many rooms it can take besides that have lost their process."""
+        return len(self._emergency)
+
+    def add(self, link: MessageLink, *, emergency: bool = False) -> None:
+        """Take a link that waits for a room. `emergency`: for one that has lost its process."""
         self._open.add(link)
-        self._waiting.append(link)
+        (self._emergency if emergency else self._waiting).append(link)
         link.on_closed(lambda: self._remove(link))
         self._came.set()
 
-    def reserve(self) -> None:
-        """Count a room, before it has its link by `take` or `taken_back`: no other one gets its seat meanwhile."""
+    def reserve(self, *, emergency: bool = False) -> None:
+        """Count a room, before it has its link by `take` or `taken_back`: no other one gets its seat meanwhile.
+
+        `emergency`: it takes an emergency seat, of which there must be one.
+        """
         self.rooms += 1
         self._wanted += 1
+        if emergency:
+            self._waiting.append(self._emergency.pop(0))
 
     def taken_back(self, link: MessageLink) -> MessageLink:
         """Take a link that has its room already, and return it."""
@@ -74,8 +86,9 @@ class Seats:
 
     def _remove(self, link: MessageLink) -> None:
         self._open.discard(link)
-        if link in self._waiting:
-            self._waiting.remove(link)
+        for waiting in (self._waiting, self._emergency):
+            if link in waiting:
+                waiting.remove(link)
 
     async def take(self, loaded: Awaitable[None]) -> MessageLink:
         """Return a link for a room, once the process is `loaded`. Raises `SetupError` if none comes, and what that
@@ -95,7 +108,7 @@ class Seats:
 
     def dismiss(self) -> None:
         """Tell the seats that wait that the process gets no room any more."""
-        for link in self._waiting:
+        for link in (*self._waiting, *self._emergency):
             link.tell(NoMoreRooms())
 
 

@@ -24,13 +24,13 @@ log = structlog.get_logger()
 
 
 class RoomSeats:
-    """Runs up to `count` rooms at once. `open_seat`: yields what runs one, with its link open. `on_room`: is called
-    whenever there is a room.
+    """Runs up to `count` rooms at once, and one more that has lost its process. `open_seat`: yields what runs one, with
+    its link open; is told whether the seat is the one for an emergency. `on_room`: is called whenever there is a room.
     """
 
     def __init__(
         self,
-        open_seat: Callable[[], AbstractAsyncContextManager[RoomHost]],
+        open_seat: Callable[[bool], AbstractAsyncContextManager[RoomHost]],
         count: int,
         *,
         health: Health,
@@ -54,21 +54,22 @@ class RoomSeats:
         try:
             async with asyncio.TaskGroup() as tasks:
                 serving = [
-                    tasks.create_task(self._serve(stop), name=f"room-seat-{number}") for number in range(self._count)
+                    tasks.create_task(self._serve(stop, emergency=number == self._count), name=f"room-seat-{number}")
+                    for number in range(self._count + 1)
                 ]
         except ExceptionGroup as errors:
             raise first_cause(errors) from errors
         return next((reason for task in serving if (reason := task.result()) != NOT_WANTED), NOT_WANTED)
 
-    async def _serve(self, stop: asyncio.Event) -> str:
+    async def _serve(self, stop: asyncio.Event, *, emergency: bool) -> str:
         """Run one room after the other in one seat, and return why the last one has ended."""
-        async with self._open_seat() as host:
+        async with self._open_seat(emergency) as host:
             self._seat_opened()
             last = await self._host(host, stop)
         # Without another room this process has had its last one.
         while self._rooms and not stop.is_set() and not self._health.dead_tasks():
             try:
-                async with self._open_seat() as host:
+                async with self._open_seat(emergency) as host:
                     reason = await self._host(host, stop)
             except BotError as error:
                 log.warning("room_seat_not_opened", problem=error)
@@ -94,5 +95,5 @@ class RoomSeats:
 
     def _seat_opened(self) -> None:
         self._opened += 1
-        if self._opened == self._count:
+        if self._opened == self._count + 1:
             self._on_loaded()

@@ -155,13 +155,19 @@ async def claiming(sessions: Sessions, database: Database, guild_id: int, after:
 
 
 @asynccontextmanager
-async def open_seat(parts: ProcessParts, loaded: LoadedParts, gateway: GatewayAddress) -> AsyncIterator[RoomHost]:
-    """Yield what runs one room, with its link to the gateway process open. Raises `BotError`.
+async def open_seat(
+    parts: ProcessParts,
+    loaded: LoadedParts,
+    gateway: GatewayAddress,
+    emergency: bool,
+) -> AsyncIterator[RoomHost]:
+    """Yield what runs one room, with its link to the gateway process open. `emergency`: for a room that has lost its
+    process. Raises `BotError`.
 
     All that is about a server is made for this room alone, so nothing of a room that was given up is in its successor.
     """
     settings, clock, health = parts.settings, parts.clock, parts.metrics.health
-    identity = RoomIdentity(0, 0, run_id=gateway.run_id, machine=gateway.machine)
+    identity = RoomIdentity(0, 0, run_id=gateway.run_id, machine=gateway.machine, emergency=emergency)
     link = GatewayLink(gateway.url, gateway.token, identity, find_again=gateway.find_again)
     choices, opt_outs, told_servers = ToldChoices(link), ToldOptOuts(), ToldServerSettings(link)
     servers = ServerSettingsBook(told_servers)

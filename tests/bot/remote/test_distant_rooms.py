@@ -48,9 +48,11 @@ class House:
         link = GatewayLink(self.here.url, TOKEN, RoomIdentity(0, 0, run_id=self.started[number]))
         return await self.links.enter_async_context(link)
 
-    async def offer(self, machine: str, run_id: str = "a", *, guild_id: int = 0) -> GatewayLink:
+    async def offer(
+        self, machine: str, run_id: str = "a", *, guild_id: int = 0, emergency: bool = False
+    ) -> GatewayLink:
         """Let a process of another machine offer itself."""
-        room = RoomIdentity(guild_id, 0, run_id=run_id, machine=machine)
+        room = RoomIdentity(guild_id, 0, run_id=run_id, machine=machine, emergency=emergency)
         return await self.links.enter_async_context(GatewayLink(self.elsewhere.url, CLUSTER_TOKEN, room))
 
 
@@ -101,6 +103,47 @@ async def test_a_process_that_is_loaded_elsewhere_comes_before_one_that_loads_he
         await house.offer("north")
         async with house.processes.taken(1) as seat:
             assert seat.machine == "north"
+            await seat.give_up()
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_has_lost_its_process_shares_another_one_until_one_is_loaded() -> None:
+    """A room that begins waits for one that loads: people have not spoken yet."""
+    async with opened() as house, AsyncExitStack() as rooms:
+        await house.offer("north", "a")
+        await house.offer("north", "a", emergency=True)
+        await house.offer("south", "b")
+        first = await rooms.enter_async_context(house.processes.taken(1))
+        assert await lost(house, guild_id=2) == "south"
+        begins = asyncio.create_task(rooms.enter_async_context(house.processes.taken(3)))
+        second = await rooms.enter_async_context(house.processes.taken(2))
+        assert (second.run_id, second.link is first.link) == (first.run_id, False)
+        assert house.processes.distant_rooms == 2
+        await house.load(0)
+        third = await begins
+        assert third.machine == THIS_MACHINE
+        for seat in (first, second, third):
+            await seat.give_up()
+    assert house.processes.distant_rooms == 0
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_loses_its_process_again_waits_for_one_of_its_own() -> None:
+    """It may be what ended both, and the other room shall not be the third."""
+    async with opened() as house, AsyncExitStack() as rooms:
+        await house.offer("north", "a")
+        await house.offer("north", "a", emergency=True)
+        await house.offer("south", "b")
+        await house.offer("south", "c")
+        first = await rooms.enter_async_context(house.processes.taken(1))
+        assert await lost(house, guild_id=2) == "south"
+        house.clock.advance(DOUBT_S)
+        assert await lost(house, guild_id=2) == "south"
+        again = asyncio.create_task(rooms.enter_async_context(house.processes.taken(2)))
+        await house.load(0)
+        second = await again
+        assert second.machine == THIS_MACHINE
+        for seat in (first, second):
             await seat.give_up()
 
 

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 NORTH, SOUTH = "north", "south"
 
 
-def _load(machine: str, rooms: int, free: int, *, loaded: bool = True, doubtful: bool = False) -> ProcessLoad:
-    return ProcessLoad(machine, rooms, free, loaded=loaded, doubtful=doubtful)
+def _load(
+    machine: str, rooms: int, free: int, *, loaded: bool = True, doubtful: bool = False, emergency: int = 0
+) -> ProcessLoad:
+    return ProcessLoad(machine, rooms, free, loaded=loaded, doubtful=doubtful, emergency=emergency)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,31 @@ def test_a_room_gets_the_seat_that_an_operator_expects(processes: list[ProcessLo
     assert process_for_room(processes) == chosen
 
 
+@pytest.mark.parametrize(
+    ("processes", "chosen"),
+    [
+        # A process that waits, on any machine that is surely there.
+        ([_load(NORTH, 1, 0, emergency=1), _load(SOUTH, 0, 1, emergency=1)], 1),
+        ([_load(NORTH, 1, 0, emergency=1), _load(THIS_MACHINE, 0, 1)], 1),
+        # None waits: beside the fewest other rooms.
+        ([_load(NORTH, 1, 0, emergency=1)], 0),
+        ([_load(NORTH, 2, 0), _load(SOUTH, 1, 0, emergency=1)], 1),
+        ([_load(NORTH, 4, 0, emergency=1), _load(SOUTH, 1, 0, emergency=1)], 1),
+        ([_load(THIS_MACHINE, 0, 1, loaded=False), _load(NORTH, 1, 0, emergency=1)], 1),
+        ([_load(NORTH, 0, 1, doubtful=True), _load(SOUTH, 1, 0, emergency=1)], 1),
+        # Nor that.
+        ([_load(THIS_MACHINE, 0, 1, loaded=False), _load(NORTH, 1, 0)], 0),
+        ([_load(NORTH, 0, 1, doubtful=True), _load(SOUTH, 1, 0)], 0),
+        ([_load(NORTH, 1, 0)], None),
+    ],
+)
+def test_a_room_that_has_lost_its_process_need_not_wait_for_another(
+    processes: list[ProcessLoad], chosen: int | None
+) -> None:
+    """Loading takes seconds, in which nobody is heard. A room that begins waits for them."""
+    assert process_for_room(processes, urgent=True) == chosen
+
+
 LOADS = st.lists(
     st.builds(
         ProcessLoad,
@@ -70,6 +97,7 @@ LOADS = st.lists(
         free=st.integers(0, 4),
         loaded=st.booleans(),
         doubtful=st.booleans(),
+        emergency=st.integers(0, 1),
     ),
     max_size=8,
 )
@@ -109,8 +137,18 @@ def test_the_order_of_the_processes_does_not_matter_but_among_equals(
     shuffled = list(processes)
     random.shuffle(shuffled)
     chosen, again = process_for_room(processes), process_for_room(shuffled)
-    found = None if chosen is None else replace(processes[chosen], free=0)
-    assert found == (None if again is None else replace(shuffled[again], free=0))
+    found = None if chosen is None else replace(processes[chosen], free=0, emergency=0)
+    assert found == (None if again is None else replace(shuffled[again], free=0, emergency=0))
+
+
+@given(LOADS)
+def test_a_room_that_has_lost_its_process_is_placed_as_any_other_where_a_loaded_one_waits(
+    processes: list[ProcessLoad],
+) -> None:
+    """The emergency seats count only where no process waits on a machine that is surely there."""
+    chosen = process_for_room(processes)
+    if chosen is not None and processes[chosen].loaded and not processes[chosen].doubtful:
+        assert process_for_room(processes, urgent=True) == chosen
 
 
 @given(st.integers(1, 5), st.integers(0, 40))

@@ -58,9 +58,10 @@ class House:
         await until(lambda: len(self.started) > number)
         return [await self.seat(number) for _ in range(seats)]
 
-    async def seat(self, number: int) -> GatewayLink:
+    async def seat(self, number: int, *, emergency: bool = False) -> GatewayLink:
         """Let the process of that number open one more link."""
-        link = GatewayLink(self.listener.url, TOKEN, RoomIdentity(0, 0, run_id=self.started[number]))
+        room = RoomIdentity(0, 0, run_id=self.started[number], emergency=emergency)
+        link = GatewayLink(self.listener.url, TOKEN, room)
         return await self.links[number].enter_async_context(link)
 
     async def kill(self, number: int) -> None:
@@ -265,9 +266,12 @@ async def test_a_process_that_dies_loses_all_its_rooms() -> None:
 
 @pytest.mark.asyncio
 async def test_a_process_ends_with_its_last_room() -> None:
-    """Its seats that wait are told so, and no other one is let in; it has one link for each room at most."""
+    """Its seats that wait are told so, and no other one is let in; it has one link for each room at most, and one more
+    for an emergency.
+    """
     async with opened(rooms_each=2) as house:
-        _, waiting = await house.load(0, seats=2)
+        await house.load(0, seats=2)
+        waiting = await house.seat(0, emergency=True)
         dismissed = asyncio.Event()
         waiting.handlers.hear(NoMoreRooms, lambda _: dismissed.set())
         with pytest.raises(RoomRefusedError, match="one link for each"):

@@ -49,10 +49,13 @@ class Host:
 
 
 class Process:
-    """A process with seats. `hosts`: all that were opened; `told`: what whoever started it is told."""
+    """A process with seats. `hosts`: all that were opened, without those for an emergency; `told`: what whoever started
+    it is told.
+    """
 
     def __init__(self, count: int) -> None:
         self.hosts: list[Host] = []
+        self.emergency: list[Host] = []
         self.told: list[str] = []
         self.stop = asyncio.Event()
         self.refuses = False
@@ -66,11 +69,11 @@ class Process:
         )
 
     @asynccontextmanager
-    async def _open(self) -> AsyncIterator[RoomHost]:
+    async def _open(self, emergency: bool) -> AsyncIterator[RoomHost]:
         if self.refuses:
             raise SetupError("This process was given up.")
-        self.hosts.append(Host())
-        host = self.hosts[-1]
+        host = Host()
+        (self.emergency if emergency else self.hosts).append(host)
         yield cast("Any", host)
         host.closed = True
 
@@ -78,8 +81,12 @@ class Process:
         """Start it, and wait until it is loaded."""
         task = asyncio.create_task(self.seats.run(self.stop))
         await until(lambda: self.told == ["loaded"])
-        assert len(self.hosts) == seats
+        assert (len(self.hosts), len(self.emergency)) == (seats, 1)
         return task
+
+    def dismiss(self) -> None:
+        """Tell the emergency seat that waits that the process has had its last room."""
+        self.emergency[-1].ends.set_result(NOT_WANTED)
 
 
 @pytest.mark.asyncio
@@ -89,6 +96,8 @@ async def test_one_seat_has_one_room() -> None:
     running = await process.running(1)
     await process.hosts[0].begin(process)
     process.hosts[0].ends.set_result("left")
+    await until(lambda: process.hosts[0].closed)
+    process.dismiss()
     assert await running == "left"
     assert (process.told, len(process.hosts)) == (["loaded", "room"], 1)
 
@@ -110,8 +119,28 @@ async def test_a_seat_is_opened_again_while_another_room_runs() -> None:
     await until(lambda: len(process.hosts) == 4)
     process.hosts[3].ends.set_result(NOT_WANTED)
     third.ends.set_result("empty")
+    await until(lambda: third.closed)
+    process.dismiss()
     assert await running in {"empty", "crashed"}
     assert len(process.hosts) == 4
+
+
+@pytest.mark.asyncio
+async def test_the_emergency_seat_is_opened_again_while_another_room_runs() -> None:
+    """It has one room more than the process is for, and then waits for the next one that has lost its process."""
+    process = Process(1)
+    running = await process.running(1)
+    await process.hosts[0].begin(process)
+    [first] = process.emergency
+    await first.begin(process)
+    first.ends.set_result("left")
+    await until(lambda: len(process.emergency) == 2)
+    assert first.closed
+    process.hosts[0].ends.set_result("empty")
+    await until(lambda: process.hosts[0].closed)
+    process.dismiss()
+    assert await running in {"left", "empty"}
+    assert len(process.hosts) == 1
 
 
 @pytest.mark.asyncio
@@ -143,6 +172,7 @@ async def test_a_broken_process_takes_no_other_room() -> None:
     process.hosts[0].ends.set_result("crashed")
     await until(lambda: process.hosts[0].closed)
     process.hosts[1].ends.set_result("crashed")
+    process.dismiss()
     assert await running == "crashed"
     assert len(process.hosts) == 2
 
@@ -159,6 +189,8 @@ async def test_a_seat_that_is_refused_leaves_the_other_rooms_alone() -> None:
     await until(lambda: process.hosts[0].closed)
     assert not running.done()
     process.hosts[1].ends.set_result("empty")
+    await until(lambda: process.hosts[1].closed)
+    process.dismiss()
     assert await running in {"left", "empty"}
     refused = Process(2)
     refused.refuses = True
