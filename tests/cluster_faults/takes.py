@@ -43,6 +43,10 @@ _BLOCK = RATE_HZ // 10
 _UNHEARD_BLOCKS = 2
 # Less sound than this beside a part that was found is its own edge.
 _LEAST_REST_S = 0.4
+# So much of a recording, found block by block, is no accident, however little of the whole it is.
+_SURE_PART_S = 0.4
+# A sound has some recordings in it, or parts of them.
+_MOST_PLACES = 8
 _MARK = re.compile(r"take (\d+) tenths (\d+) to (\d+)")
 _SENTENCE = "the garden gate stood open while the light came slowly over the wall and two people spoke of the weather"
 _WORDS = tuple(_SENTENCE.split())
@@ -162,24 +166,23 @@ class Takes:
 
 def find_parts(sound: NDArray[np.float64], recordings: Sequence[NDArray[np.float64]]) -> list[tuple[int, float, float]]:
     """Return which parts of which recordings are in a sound, in its order: the number, and from when to when."""
-    found: list[tuple[int, int, float, float]] = []
-    waiting = dict(enumerate(recordings))
+    found: list[tuple[float, int, float, float]] = []
     rest = sound.copy()
-    while len(rest) and waiting:
-        index, lag, likeness = max(
-            ((index, *_place(rest, recording)) for index, recording in waiting.items()), key=lambda each: each[2]
-        )
-        if likeness < LEAST_LIKENESS:
-            break
-        recording = waiting.pop(index)
-        begin, end = max(0, -lag), min(len(rest), len(recording) - lag)
-        found += [
-            (begin, index, from_s, to_s)
-            for from_s, to_s in _heard(rest[begin:end], recording[begin + lag : end + lag], begin + lag)
-        ]
-        rest[begin:end] = 0
+    # A recording is looked for again: where a connection was made anew within it, its end comes sooner than it should.
+    for _ in range(_MOST_PLACES):
         if np.count_nonzero(np.abs(rest) > 60) < _LEAST_REST_S * RATE_HZ:
             break
+        index, lag, likeness = max(
+            ((index, *_place(rest, recording)) for index, recording in enumerate(recordings)), key=lambda each: each[2]
+        )
+        recording = recordings[index]
+        begin, end = max(0, -lag), min(len(rest), len(recording) - lag)
+        spans = _heard(rest[begin:end], recording[begin + lag : end + lag], begin + lag)
+        if not spans or (likeness < LEAST_LIKENESS and sum(to_s - from_s for from_s, to_s in spans) < _SURE_PART_S):
+            break
+        for from_s, to_s in spans:
+            found.append((from_s - lag / RATE_HZ, index, from_s, to_s))
+            rest[max(0, round(from_s * RATE_HZ) - lag) : max(0, round(to_s * RATE_HZ) - lag)] = 0
     return [(index, from_s, to_s) for _, index, from_s, to_s in sorted(found)]
 
 

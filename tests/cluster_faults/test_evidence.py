@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,20 @@ def test_silence_within_a_recording_is_not_heard(samples: list[Sample]) -> None:
     assert begin_s == pytest.approx(0.5, abs=0.3)
     assert hole_s == pytest.approx(third / RATE_HZ, abs=0.3)
     assert back_s == pytest.approx(third / RATE_HZ + 0.5, abs=0.3)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_both_sides_of_a_connection_that_was_made_anew_are_heard(samples: list[Sample], share: float) -> None:
+    """What was sent meanwhile is missing, and the rest comes sooner than it should: only that is not heard."""
+    sample = max(samples, key=lambda each: len(each.sound))
+    begin, end = (round(RATE_HZ * place_s) for place_s in sample.voiced)
+    cut = begin + round(share * (end - begin))
+    sound = np.concatenate([sample.sound[:cut], sample.sound[cut + RATE_HZ // 4 :]])
+    parts = find_parts(sound, [each.sound for each in samples])
+    assert {samples[index] is sample for index, _, _ in parts} == {True}
+    heard_s = sum(to_s - from_s for _, from_s, to_s in parts)
+    assert heard_s == pytest.approx(sample.voiced[1] - sample.voiced[0] - 0.25, abs=0.45)
+    assert all(later[1] >= earlier[2] - 0.15 for earlier, later in itertools.pairwise(parts)), "nothing twice"
 
 
 def test_what_nobody_said_is_not_found(samples: list[Sample]) -> None:
