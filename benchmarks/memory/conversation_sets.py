@@ -85,7 +85,7 @@ class ConversationSets:
                 )
                 for number in range(count)
             ]
-            for templates in made
+            for templates in (made if count else ())
         }
         written = {"written": list(map(read_written, NAMES)), "written, long": [read_written(LONG)]}
         if longest < folds_possible(written["written, long"][0]):

@@ -73,7 +73,8 @@ def memory(
     model_folds: Annotated[int, typer.Option(min=1, max=1000, help="Folds for contenders with a language model.")] = 20,
     evenings: Annotated[int, typer.Option(min=1, max=100, help="Generated evenings for each template set.")] = 4,
     model_evenings: Annotated[
-        int, typer.Option(min=1, max=100, help="The same, for contenders with a language model.")
+        int,
+        typer.Option(min=0, max=100, help="The same, for contenders with a language model; 0: only written ones."),
     ] = 1,
     model_tuning: Annotated[
         bool, typer.Option("--model-tuning", help="Run contenders with a language model on the tuning evenings too.")

@@ -32,6 +32,8 @@ def test_who_asks_a_model_hears_fewer_and_shorter_evenings() -> None:
         "written, long": 1,
     }
     assert {name: len(heard) for name, heard in asking.items()} == {"held_out": 1, "written": 2}
+    written = ConversationSets(MemoryBenchOptions(model_folds=20, model_evenings=0)).sets(needs_model=True)
+    assert list(written) == ["written"]
     assert free["tuning"][0].folds == (5, 20, 100)
     assert asking["held_out"][0].folds == (5, 20)
     assert asking["held_out"][0].turns == len(asking["held_out"][0].conversation.lines)
