@@ -115,7 +115,8 @@ class RoomProcesses:
             return self._came_back(room, link)
         process = self._distant_process(room)
         process.on_link(link, emergency=room.emergency)
-        log.info("room_process_offered", machine=process.machine, run_id=process.run_id, seats=process.seats.free)
+        if not room.emergency:
+            log.info("room_process_offered", machine=process.machine, run_id=process.run_id, seats=process.seats.free)
         link.on_closed(lambda: self._forget_if_gone(process))
         return None
 

@@ -187,7 +187,7 @@ async def test_two_rooms_share_a_process_and_survive_its_end(
             await until(partial(has_spoken, postgres_place, guild, 1), f"the first turn of {guild.name}")
         first, second = logged(tmp_path, "room_placed")
         assert first["run_id"] == second["run_id"]
-        await until(lambda: len(logged(tmp_path, "room_link_opened")) == 4, "the seats of the process that waits")
+        await until(lambda: len(logged(tmp_path, "room_link_opened")) == 6, "the seats of the process that waits")
 
         os.kill(running(tmp_path)[0], signal.SIGKILL)
         await until(lambda: len(logged(tmp_path, "room_opened")) == 4, "both rooms in the next process")
