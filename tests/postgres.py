@@ -39,7 +39,7 @@ _SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
     "listen_addresses": "''",
-    "max_connections": "60",
+    "max_connections": "200",
     "max_wal_senders": "0",
     "shared_buffers": "16MB",
     "synchronous_commit": "off",
