@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 # How long a transaction may take, besides waiting for the lock, before the database counts as stalled.
 TRANSACTION_GRACE_S = 20.0
 
+# How long a process may take between two statements of a write transaction, in which no other one writes. One that
+# hangs or whose machine is lost would keep a whole cluster from writing otherwise: rooms of a frozen machine could not
+# begin elsewhere for 16 s.
+STEP_S = 4.0
+# An old database is computed anew.
+_MIGRATION_STEP_S = 60.0
+
 # A database of a gigabyte takes about half a minute.
 WIPE_TIMEOUT_S = 120.0
 
@@ -67,8 +74,9 @@ class Database:
             yield connection
 
     @asynccontextmanager
-    async def writing(self) -> AsyncIterator[AsyncConnection]:
-        """Yield a connection in a write transaction: commits at the end, rolls back on any error.
+    async def writing(self, *, step_s: float = STEP_S) -> AsyncIterator[AsyncConnection]:
+        """Yield a connection in a write transaction: commits at the end, rolls back on any error. PostgreSQL ends it if
+        nothing comes for `step_s`.
 
         Raises `StoreError`, and what a check raises (`checked`). *Cancellation* rolls back, unless the commit has
         already begun; then it completes.
@@ -78,7 +86,7 @@ class Database:
             self._write_lock,
             self.dialect.writers.begin() as connection,
         ):
-            await self.dialect.begin_writing(connection)
+            await self.dialect.begin_writing(connection, step_s)
             if self._check is not None:
                 await self._check(connection)
             yield connection
@@ -175,7 +183,7 @@ async def open_database(
         open_dialect(place, synchronous=synchronous, busy_timeout_s=busy_timeout_s), busy_timeout_s=busy_timeout_s
     )
     try:
-        async with database.writing() as connection:
+        async with database.writing(step_s=_MIGRATION_STEP_S) as connection:
             if not create and not await has_tables(connection):
                 raise StoreError(
                     Text("There is no memory yet in {path}: `roomtone run` creates it.", path=database.dialect.place)

@@ -119,8 +119,11 @@ class Dialect(Protocol):
         """
         ...
 
-    async def begin_writing(self, connection: AsyncConnection) -> None:
-        """Wait until no other process writes. Called first in each write transaction."""
+    async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:
+        """Wait until no other process writes. Called first in each write transaction.
+
+        `step_s`: if nothing comes for so long, because this process hangs or is lost, others may write.
+        """
         ...
 
     def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[BotLock]:

@@ -77,7 +77,10 @@ _DESCRIBED = """
     to_regclass('alembic_version') IS NOT NULL
 """
 # One lock for the tables that the search path names: a server's database may have several schemas with a bot each.
-_WRITE_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('roomtone writes ' || current_schema(), 0))"
+_WRITE_LOCK = """
+    SELECT pg_advisory_xact_lock(hashtextextended('roomtone writes ' || current_schema(), 0)),
+    set_config('idle_in_transaction_session_timeout', :step, true)
+"""
 # Snapshots that are older than the deletion: their transactions may still read what was deleted.
 _OLDER_SNAPSHOTS = """
     SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -119,8 +122,8 @@ class PostgresDialect:
         if await settle(writing):
             self.sql = PGVECTOR_SQL
 
-    async def begin_writing(self, connection: AsyncConnection) -> None:
-        await connection.execute(text(_WRITE_LOCK))
+    async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:
+        await connection.execute(text(_WRITE_LOCK), {"step": str(round(step_s * 1000))})
 
     def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
         return held_lock(self._options, self.place, shards)

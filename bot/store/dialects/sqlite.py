@@ -106,8 +106,9 @@ class SqliteDialect:
     async def settle(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
         """Do nothing: every SQLite has all that is used."""
 
-    async def begin_writing(self, connection: AsyncConnection) -> None:
-        """Read the tables' definitions; BEGIN IMMEDIATE has waited for other processes.
+    async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:
+        """Read the tables' definitions; BEGIN IMMEDIATE has waited for other processes. They are of this machine, and
+        wait for one that hangs until it is killed.
 
         After another connection's VACUUM, SQLite 3.40 finds no table for a DELETE that is the first statement.
         """

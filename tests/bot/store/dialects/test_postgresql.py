@@ -25,6 +25,7 @@ from bot.store.dialects.postgresql_lock import held_lock
 from bot.store.forgetting import SpeechForgetter
 from bot.store.migrations import postgresql
 from bot.store.migrations.upgrade import HEAD
+from bot.store.tables import forgotten_runs as runs
 from bot.store.tables import metadata
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
@@ -47,6 +48,24 @@ _END_HOLDERS = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
+
+
+@pytest.mark.asyncio
+async def test_a_process_that_hangs_while_it_writes_keeps_nobody_else_from_it(postgres_place: SecretStr) -> None:
+    """Its machine may be frozen or lost. What it had written is undone, and it is told so if it goes on."""
+
+    async def hang(hung: Database, other: Database) -> None:
+        async with hung.writing(step_s=0.2) as connection:
+            await connection.execute(runs.insert().values(digest="of the one that hangs"))
+            async with other.writing() as another:
+                await another.execute(runs.insert().values(digest="of the other"))
+            await connection.execute(runs.select())
+
+    async with open_database(postgres_place) as hung, open_database(postgres_place) as other:
+        with pytest.raises(StoreError, match="did not answer in time"):
+            await hang(hung, other)
+        async with hung.writing() as connection:
+            assert (await connection.execute(runs.select())).scalars().all() == ["of the other"]
 
 
 @pytest.fixture
