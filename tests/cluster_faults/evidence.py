@@ -103,6 +103,22 @@ def heard_again_s(spans: Iterable[HeardSpan], fault_at: float) -> float | None:
     return min(after, default=None)
 
 
+def hears_after_s(
+    takes: Iterable[Take], spans: Iterable[HeardSpan], fault_at: float, connected_s: float | None
+) -> float | None:
+    """Return how long after a fault the room hears again; None: it never did.
+
+    That is when its voice connection began (`connected_s`; None: it has lasted), or later, as long as speech was sent
+    that is not stored. When the first speech was heard (`heard_again_s`) says less where nobody had begun to speak.
+    """
+    again_s = heard_again_s(spans, fault_at)
+    if again_s is None:
+        return None
+    spoken = [take.spoken for take in takes if take.played is not None]
+    unheard = [min(end - fault_at, again_s) for begin, end in spoken if begin - fault_at < again_s and end > fault_at]
+    return min(again_s, max([connected_s or 0.0, *unheard]))
+
+
 @dataclass(frozen=True, slots=True)
 class TakeCheck:
     """The stored `parts` of a take. `missing_s`: voice of it that is not there; `twice_s`: that is there twice."""

@@ -77,8 +77,9 @@ def _remarks(options: RunOptions) -> Iterable[str]:
         "that were not spoken in time are not judged."
     )
     yield (
-        "A room hears again when the first speech after the fault was sent that is stored later. Its voice connection "
-        "began before that (voice_connected_s); in between nobody may have begun to speak."
+        "A room hears again (hears_after_s) when its voice connection began (voice_connected_s), or later, as long as "
+        "speech was sent that is not stored. heard_again_s is when the first speech was sent that is stored; where "
+        "nobody spoke all the time, that is later."
     )
 
 
@@ -90,7 +91,7 @@ def _targets(name: str, outcomes: Sequence[Outcome]) -> Iterable[Target]:
         missing = max((room.missing_s for room in rooms), default=None)
         yield at_most(f"{what}: speech missing in a room, s", "no gap", missing, NO_GAP_S, sample)
     else:
-        times = [room.heard_again_s for room in rooms]
+        times = [room.hears_after_s for room in rooms]
         worst = None if not times or None in times else max(time for time in times if time is not None)
         if times and worst is None:
             yield Target(f"{what}: hears again after, s", f"<= {within_s:g} s", "a room never did", met=False)
@@ -116,6 +117,7 @@ def _targets(name: str, outcomes: Sequence[Outcome]) -> Iterable[Target]:
 def _figures(outcomes: Sequence[Outcome]) -> list[Json]:
     return [
         {
+            "hears_after_s": [_rounded(room.hears_after_s) for room in outcome.rooms],
             "heard_again_s": [_rounded(room.heard_again_s) for room in outcome.rooms],
             "voice_connected_s": [_rounded(room.connected_s) for room in outcome.rooms],
             "missing_s": [_rounded(room.missing_s) for room in outcome.rooms],

@@ -18,6 +18,7 @@ from tests.cluster_faults.evidence import (
     gaps_in_numbers,
     heard_again_s,
     heard_spans,
+    hears_after_s,
 )
 from tests.cluster_faults.takes import RATE_HZ, HeardPart, Sample, Take, Takes, find_parts, parts_in
 
@@ -141,3 +142,19 @@ def test_a_room_hears_again_with_the_first_speech_that_is_stored(samples: list[S
     assert heard_again_s(spans, 100.2) == pytest.approx(0.8)
     assert heard_again_s(spans, 101.5) == 0
     assert heard_again_s(spans, 102.5) is None
+
+
+def test_a_room_in_which_nobody_spoke_heard_again_when_it_was_connected(samples: list[Sample]) -> None:
+    """Speech that is not stored says that it did not hear yet, wherever it is connected."""
+    takes = Takes()
+    take = played(takes.begin(0, 2001, samples[0]))
+    begin, end = take.spoken
+    after = [HeardSpan(end + 5.0, end + 6.0)]
+    fault_at = begin + 0.5
+    unheard_s = end - fault_at
+    assert hears_after_s([take], after, fault_at, unheard_s + 2.0) == pytest.approx(unheard_s + 2.0)
+    assert hears_after_s([take], after, fault_at, 0.2) == pytest.approx(unheard_s)
+    assert hears_after_s([], after, fault_at, None) == 0
+    assert hears_after_s([take], [], fault_at, 0.2) is None
+    within = [HeardSpan(fault_at + 0.4, end)]
+    assert hears_after_s([take], within, fault_at, 0.2) == pytest.approx(0.4), "the beginning of it is not stored"

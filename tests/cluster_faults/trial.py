@@ -18,6 +18,7 @@ from tests.cluster_faults.evidence import (
     gaps_in_numbers,
     heard_again_s,
     heard_spans,
+    hears_after_s,
     read_turns,
 )
 from tests.cluster_faults.faults import TellingFault
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Json
     from rehearsal.people.received_speech import HeardTalkspurt
-    from tests.cluster_faults.evidence import StoredTurn, TakeCheck
+    from tests.cluster_faults.evidence import HeardSpan, StoredTurn, TakeCheck
     from tests.cluster_faults.faults import Cluster, Fault, Pace
     from tests.cluster_faults.rooms import RoomUnderTest
     from tests.cluster_faults.takes import Take
@@ -54,12 +55,14 @@ class RoomOutcome:
     """What a fault did to one room that it concerned.
 
     `heard_again_s`: after the fault, when the first speech was sent that is stored; None: none. `connected_s`: after
-    the fault, when the bot's voice connection began; None: it did not. Between the two nobody may have spoken.
+    the fault, when the bot's voice connection began; None: it did not. Between the two nobody may have spoken;
+    `hears_after_s` is when it heard again.
     `missing_s`: voice of the trial that is not stored. `connections`: how often the bot's voice connection began.
     """
 
     room: int
     heard_again_s: float | None
+    hears_after_s: float | None
     connected_s: float | None
     missing_s: float
     connections: int
@@ -174,10 +177,13 @@ def _of_room(
 ) -> RoomOutcome:
     ours = [check for check in checks if check.take.room == room.number]
     begun_at = [change.at for change in room.voices if change.begins and change.at >= fault_at]
+    connected_s = begun_at[0] - fault_at if begun_at else None
+    own = [take for take in said if take.room == room.number]
     return RoomOutcome(
         room.number,
         _heard_again_s(room, said, turns, fault_at),
-        begun_at[0] - fault_at if begun_at else None,
+        hears_after_s(own, _spans(room, said, turns), fault_at, connected_s),
+        connected_s,
         sum(check.missing_s for check in ours if check.missing_s > EDGE_S),
         len(begun_at),
     )
@@ -186,7 +192,11 @@ def _of_room(
 def _heard_again_s(
     room: RoomUnderTest, takes: Sequence[Take], turns: Sequence[StoredTurn], fault_at: float
 ) -> float | None:
-    return heard_again_s(heard_spans(takes, [turn for turn in turns if turn.guild_id == room.guild_id]), fault_at)
+    return heard_again_s(_spans(room, takes, turns), fault_at)
+
+
+def _spans(room: RoomUnderTest, takes: Sequence[Take], turns: Sequence[StoredTurn]) -> list[HeardSpan]:
+    return heard_spans(takes, [turn for turn in turns if turn.guild_id == room.guild_id])
 
 
 async def _all_hear(rooms: Sequence[RoomUnderTest], takes: Sequence[Take], fault_at: float, url: str) -> None:
