@@ -144,7 +144,7 @@ class RoomProcesses:
                 process: LinkedChild | DistantProcess = self._distant_process(adopted.room)
             else:
                 process = self._chosen(guild_id) or await self._pool.start()
-            process.seats.reserve(emergency=adopted is None and process.load.free <= 0)
+            process.seats.reserve(emergency=adopted is None and process.load.free <= 0 < process.load.emergency)
         try:
             if adopted is None:
                 link = await process.seats.take(process.loaded(START_WITHIN_S))
