@@ -18,6 +18,7 @@ from bot.remote.room_child import START_WITHIN_S
 from bot.remote.room_process import DistantProcess, LinkedChild
 from bot.remote.room_seat import RoomSeat
 from bot.remote.spare_pool import SparePool
+from bot.room.restarts import LOST_AFTER_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -34,8 +35,6 @@ log = structlog.get_logger()
 # processes may be gone too, and their links tell it by then at the latest (4.5 s, `bot.remote.listener`). In the proof
 # a room of a node that hung was started in another process there, lost 0.2 s later, and then paused like a crash.
 DOUBT_S = 5.0
-# A room that loses its process twice within this time may be what ends it, and shall not end that of another room.
-ALONE_S = 300.0
 
 
 class RoomProcesses:
@@ -166,7 +165,8 @@ class RoomProcesses:
 
     def _note_loss(self, machine: str, guild_id: int) -> None:
         now = self._lost_at[machine] = self._clock.monotonic()
-        recent = {guild_id: at for guild_id, at in self._room_lost_at.items() if now - at < ALONE_S}
+        recent = {guild_id: at for guild_id, at in self._room_lost_at.items() if now - at < LOST_AFTER_S}
+        # One that loses its process again so soon may be what ends it, and shall not end that of another room.
         if guild_id not in recent:
             self._urgent.add(guild_id)
         self._room_lost_at = {**recent, guild_id: now}
