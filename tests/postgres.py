@@ -42,7 +42,7 @@ _SETTINGS = {
     "max_connections": "200",
     "max_wal_senders": "0",
     "shared_buffers": "16MB",
-    "synchronous_commit": "off",
+    "synchronous_commit": "on",
     "wal_level": "minimal",
 }
 _START_S = 60
