@@ -11,14 +11,14 @@ import logging
 import os
 import sys
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bot.errors import SetupError
 from bot.private_files import open_private
 from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, MutableMapping
+    from collections.abc import AsyncIterator, Callable, Iterator, MutableMapping
     from pathlib import Path
 
 # The cluster that this machine is a part of.
@@ -37,7 +37,11 @@ TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 NAMESPACE = "roomtone"
 # Seconds until the cluster must have answered. A head on a busy machine takes ten.
 CONNECT_TIMEOUT_S = 60.0
+# Seconds a call about the cluster may take.
+CALL_TIMEOUT_S = 10.0
 NOT_INSTALLED = "Ray is not installed. In the checkout, run `make cluster`, or `uv tool install '.[cluster,piper]'`."
+
+T = TypeVar("T")
 
 
 class ClusterError(SetupError):
@@ -50,6 +54,15 @@ def quiet(environment: MutableMapping[str, str]) -> None:
     environment["RAY_DEDUP_LOGS"] = "0"
     environment["RAY_SERVE_LOG_TO_STDERR"] = "0"
     environment["RAY_BACKEND_LOG_LEVEL"] = "error"
+
+
+async def told(call: Callable[[], T], silent: str) -> T:
+    """Return what Ray answers to a call that blocks. Raises `ClusterError` with the sentence `silent` if it fails."""
+    try:
+        async with asyncio.timeout(CALL_TIMEOUT_S):
+            return await asyncio.to_thread(call)
+    except Exception as error:
+        raise ClusterError(silent) from error
 
 
 def installed() -> None:

@@ -12,9 +12,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.cluster.address import ClusterError
+from bot.cluster.address import CALL_TIMEOUT_S, ClusterError
 from bot.cluster.deployment import DRAIN_S
-from bot.cluster.state import CALL_TIMEOUT_S, cluster_state, recognisers_on
+from bot.cluster.state import cluster_state, recognisers_on
 from bot.cluster.workers import move_workers
 
 if TYPE_CHECKING:

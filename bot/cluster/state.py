@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bot.cluster.address import ClusterError
+from bot.cluster.address import told
 from bot.cluster.workers import worker_states
 
 if TYPE_CHECKING:
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
 
 APP = "roomtone-recognisers"
 DEPLOYMENT = "recogniser"
-# Seconds a call about the cluster may take.
-CALL_TIMEOUT_S = 10.0
 # What the first machine has, and no other.
 _HEAD = "node:__internal_head__"
 _SILENT = "The cluster does not tell its state. Is its head running?"
@@ -82,18 +79,18 @@ class ClusterState:
 
 async def cluster_state() -> ClusterState:
     """Return the cluster's state. Raises `ClusterError`."""
-    import ray
-    from ray._private.state import state
-
-    try:
-        async with asyncio.timeout(CALL_TIMEOUT_S):
-            nodes = await asyncio.to_thread(ray.nodes)
-            drained = await asyncio.to_thread(state.get_draining_nodes)
-    except Exception as error:
-        raise ClusterError(_SILENT) from error
+    nodes, drained = await told(_nodes, _SILENT)
     found = (node_state(node, drained=node["NodeID"] in drained) for node in nodes)
     machines = tuple(sorted(found, key=lambda node: (not node.is_head, node.ip)))
     return ClusterState(machines, await pool_state(), tuple(await worker_states()))
+
+
+def _nodes() -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Return the machines as Ray tells them, and the ids of those that leave."""
+    import ray
+    from ray._private.state import state
+
+    return ray.nodes(), state.get_draining_nodes()  # type: ignore[no-untyped-call]
 
 
 def node_state(node: dict[str, Any], *, drained: bool) -> NodeState:
@@ -115,11 +112,7 @@ async def pool_state() -> PoolState | None:
     """Return the pool's state; None if the cluster has no pool. Raises `ClusterError`."""
     from ray import serve
 
-    try:
-        async with asyncio.timeout(CALL_TIMEOUT_S):
-            status = await asyncio.to_thread(serve.status)
-    except Exception as error:
-        raise ClusterError(_SILENT) from error
+    status = await told(serve.status, _SILENT)
     app = status.applications.get(APP)
     if app is None:
         return None
@@ -135,14 +128,15 @@ async def pool_state() -> PoolState | None:
 
 async def recognisers_on(node_id: str) -> int:
     """Return how many recognisers a machine has, in whatever state. Raises `ClusterError`."""
-    from ray.serve.context import _get_global_client
-
-    try:
-        async with asyncio.timeout(CALL_TIMEOUT_S):
-            client: Any = await asyncio.to_thread(_get_global_client)
-            details = await asyncio.to_thread(client.get_serve_details)
-    except Exception as error:
-        raise ClusterError(_SILENT) from error
+    details = await told(_serve_details, _SILENT)
     deployments = details["applications"].get(APP, {}).get("deployments", {})
     replicas = deployments.get(DEPLOYMENT, {}).get("replicas", [])
     return sum(replica.get("node_id") == node_id for replica in replicas)
+
+
+def _serve_details() -> dict[str, Any]:
+    from ray.serve.context import _get_global_client
+
+    client: Any = _get_global_client()
+    details: dict[str, Any] = client.get_serve_details()
+    return details

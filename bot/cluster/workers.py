@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bot.cluster.address import ClusterError
+from bot.cluster.address import CALL_TIMEOUT_S, ClusterError, told
 from bot.cluster.worker_placement import FreeMachine, machines_for
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bot.cluster.room_offer import RoomOffer
     from bot.cluster.worker_actor import WorkerReport
 
-CALL_TIMEOUT_S: Final = 10.0
 # Seconds in which a worker on another machine should have a loaded process.
 MOVE_S: Final = 60.0
 # One room takes a pause in speech, at most 20 s, and its end. A worker has a few.
@@ -111,12 +110,8 @@ async def set_workers(offer: RoomOffer, count: int) -> None:
 
 async def worker_states() -> list[WorkerState]:
     """Return the cluster's workers, in order. Raises `ClusterError`."""
-    try:
-        async with asyncio.timeout(CALL_TIMEOUT_S):
-            told = await asyncio.to_thread(_actors)
-    except Exception as error:
-        raise ClusterError(_SILENT) from error
-    return list(await asyncio.gather(*(_state(name, node_id, ip) for name, node_id, ip in told)))
+    actors = await told(_actors, _SILENT)
+    return list(await asyncio.gather(*(_state(name, node_id, ip) for name, node_id, ip in actors)))
 
 
 async def move_workers(node_id: str) -> bool:
@@ -197,11 +192,7 @@ def _actor(name: str) -> Any:
 
 async def _add(names: Sequence[str], offer: RoomOffer) -> None:
     """Start workers of these names, each on the machine that suits it, or wherever Ray has room for it later."""
-    try:
-        async with asyncio.timeout(CALL_TIMEOUT_S):
-            machines = await asyncio.to_thread(_free_machines)
-    except Exception as error:
-        raise ClusterError(_SILENT) from error
+    machines = await told(_free_machines, _SILENT)
     for name, node_id in zip(names, machines_for(len(names), machines, offer), strict=True):
         await _create(name, offer, node_id)
 
@@ -227,7 +218,6 @@ async def _create(name: str, offer: RoomOffer, node_id: str | None) -> None:
 
     # Elsewhere only if the machine is lost, leaves, or what the worker reserves is no longer free there.
     here = node_id and NodeAffinitySchedulingStrategy(node_id, soft=True, _spill_on_unavailable=True)
-
     made = ray.remote(WorkerActor).options(
         name=name,
         lifetime="detached",
@@ -260,7 +250,7 @@ async def _remove(name: str) -> None:
                 with suppress(ray.exceptions.RayActorError):
                     await actor.leave.remote()
             await asyncio.to_thread(ray.kill, actor)
-            while name in {told[0] for told in await asyncio.to_thread(_actors)}:  # noqa: ASYNC110 - as above
+            while name in {actor[0] for actor in await asyncio.to_thread(_actors)}:  # noqa: ASYNC110 - as above
                 await asyncio.sleep(_POLL_S)
     except Exception as error:
         raise ClusterError(

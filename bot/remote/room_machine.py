@@ -73,7 +73,7 @@ class RoomMachine:
     async def _hand_over(self) -> None:
         """End the processes that wait, so that no room comes back here, and then each room's."""
         spares = self._pool.spares
-        for process in [*spares, *(process for process in self._pool.known if process not in spares)]:
+        for process in sorted(self._pool.known, key=lambda process: process not in spares):
             if process.is_alive:
                 log.info("room_process_hands_over", run_id=process.run_id, waits=process in spares)
                 process.hand_over()

@@ -46,10 +46,14 @@ class LinkedChild(RoomChild):
     def load(self) -> ProcessLoad:
         """Return how many rooms it has and can take."""
         free = self._most_rooms - self.seats.rooms if self.is_loading else self.seats.free
-        if not self.is_alive or self._is_retired:
-            return ProcessLoad(self.machine, self.seats.rooms, 0, loaded=not self.is_loading)
-        emergency = self.seats.emergency
-        return ProcessLoad(self.machine, self.seats.rooms, free, loaded=not self.is_loading, emergency=emergency)
+        takes = self.is_alive and not self._is_retired
+        return ProcessLoad(
+            self.machine,
+            self.seats.rooms,
+            free if takes else 0,
+            loaded=not self.is_loading,
+            emergency=self.seats.emergency if takes else 0,
+        )
 
     def on_link(self, link: MessageLink, *, emergency: bool = False) -> None:
         """Take a link that waits for a room; `emergency`: for one that has lost its process. Raises `SetupError` for

@@ -179,20 +179,15 @@ def _of_room(
     begun_at = [change.at for change in room.voices if change.begins and change.at >= fault_at]
     connected_s = begun_at[0] - fault_at if begun_at else None
     own = [take for take in said if take.room == room.number]
+    spans = _spans(room, said, turns)
     return RoomOutcome(
         room.number,
-        _heard_again_s(room, said, turns, fault_at),
-        hears_after_s(own, _spans(room, said, turns), fault_at, connected_s),
+        heard_again_s(spans, fault_at),
+        hears_after_s(own, spans, fault_at, connected_s),
         connected_s,
         sum(check.missing_s for check in ours if check.missing_s > EDGE_S),
         len(begun_at),
     )
-
-
-def _heard_again_s(
-    room: RoomUnderTest, takes: Sequence[Take], turns: Sequence[StoredTurn], fault_at: float
-) -> float | None:
-    return heard_again_s(_spans(room, takes, turns), fault_at)
 
 
 def _spans(room: RoomUnderTest, takes: Sequence[Take], turns: Sequence[StoredTurn]) -> list[HeardSpan]:
@@ -204,7 +199,7 @@ async def _all_hear(rooms: Sequence[RoomUnderTest], takes: Sequence[Take], fault
     until = time.monotonic() + HEARS_WITHIN_S
     while time.monotonic() < until:
         turns = await _read(url) or []
-        if all(_heard_again_s(room, takes, turns, fault_at) is not None for room in rooms):
+        if all(heard_again_s(_spans(room, takes, turns), fault_at) is not None for room in rooms):
             return
         await asyncio.sleep(1)
 

@@ -23,6 +23,8 @@ from tests.fakes.clock import FakeClock
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bot.remote.room_seat import RoomSeat
+
 SLEEPS = (sys.executable, "-c", "import time; time.sleep(600)")
 CLUSTER_TOKEN = "the cluster's token, which nobody guesses"
 
@@ -62,6 +64,19 @@ async def opened() -> AsyncIterator[House]:
     house = House()
     async with house.here, house.elsewhere, house.processes, house.links:
         yield house
+
+
+async def shared(house: House, rooms: AsyncExitStack, *others: str) -> RoomSeat:
+    """Begin room 1 in a process of `north` that keeps its emergency seat; then lose room 2, whose process was one of
+    `others` in the south.
+    """
+    await house.offer("north", "a")
+    await house.offer("north", "a", emergency=True)
+    for run_id in others:
+        await house.offer("south", run_id)
+    seat = await rooms.enter_async_context(house.processes.taken(1))
+    assert await lost(house, guild_id=2) == "south"
+    return seat
 
 
 async def lost(house: House, *, guild_id: int) -> str:
@@ -110,11 +125,7 @@ async def test_a_process_that_is_loaded_elsewhere_comes_before_one_that_loads_he
 async def test_a_room_that_has_lost_its_process_shares_another_one_until_one_is_loaded() -> None:
     """A room that begins waits for one that loads: people have not spoken yet."""
     async with opened() as house, AsyncExitStack() as rooms:
-        await house.offer("north", "a")
-        await house.offer("north", "a", emergency=True)
-        await house.offer("south", "b")
-        first = await rooms.enter_async_context(house.processes.taken(1))
-        assert await lost(house, guild_id=2) == "south"
+        first = await shared(house, rooms, "b")
         begins = asyncio.create_task(rooms.enter_async_context(house.processes.taken(3)))
         second = await rooms.enter_async_context(house.processes.taken(2))
         assert (second.run_id, second.link is first.link) == (first.run_id, False)
@@ -131,12 +142,7 @@ async def test_a_room_that_has_lost_its_process_shares_another_one_until_one_is_
 async def test_a_room_that_loses_its_process_again_waits_for_one_of_its_own() -> None:
     """It may be what ended both, and the other room shall not be the third."""
     async with opened() as house, AsyncExitStack() as rooms:
-        await house.offer("north", "a")
-        await house.offer("north", "a", emergency=True)
-        await house.offer("south", "b")
-        await house.offer("south", "c")
-        first = await rooms.enter_async_context(house.processes.taken(1))
-        assert await lost(house, guild_id=2) == "south"
+        first = await shared(house, rooms, "b", "c")
         house.clock.advance(DOUBT_S)
         assert await lost(house, guild_id=2) == "south"
         again = asyncio.create_task(rooms.enter_async_context(house.processes.taken(2)))
