@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 from bot.errors import BotError
+from bot.remote.sound_watch import pause_needed_s
 from bot.remote.voice_messages import AttachVoice, DetachVoice, IsInChannel, RequestVoiceState, VoiceUpdate
 from bot.remote.wire_error import error_from_wire
 from bot.texts.text import sentence_of
@@ -41,14 +42,6 @@ RENEW_WITHIN_S = 8.0
 # Longer than the pauses within a sentence.
 QUIET_S = 0.8
 _LOOK_S = 0.05
-
-
-def pause_needed_s(waited_s: float) -> float:
-    """Return the seconds without speech that are enough to renew the voice session after `waited_s`.
-
-    It becomes evenly less: where people hardly pause, the end of a sentence is better than the middle of the next one.
-    """
-    return QUIET_S * max(0.0, 1 - waited_s / RENEW_WITHIN_S)
 
 
 class RemoteMainGateway:
@@ -247,7 +240,11 @@ class RemoteMainGateway:
         in speech. `former`: the voice session that Discord ends with the main session before.
         """
         begun_at = time.monotonic()
-        while (quiet_s := self._quiet_s()) < pause_needed_s(time.monotonic() - begun_at):  # noqa: ASYNC110 - threads
+
+        def needed_s() -> float:
+            return pause_needed_s(time.monotonic() - begun_at, most_s=QUIET_S, within_s=RENEW_WITHIN_S)
+
+        while (quiet_s := self._quiet_s()) < needed_s():  # noqa: ASYNC110 - threads
             await asyncio.sleep(_LOOK_S)
         state = self._known.get("state")
         if self._updates is None or state is None or state.data.get("session_id") != former:

@@ -90,6 +90,8 @@ class RemotePlace:
         self._known = asyncio.Event()
         self._people: frozenset[int] = frozenset()
         self._bots: frozenset[int] = frozenset()
+        # Of the voice connection, once there is one.
+        self._sound: SoundWatch | None = None
         self._gateway = RemoteMainGateway(link, facts=lambda: self._facts.voice)
         self._ids: tuple[int, int] | None = None
         # As they were before the link was opened again.
@@ -112,6 +114,10 @@ class RemotePlace:
     def hand_over(self) -> None:
         """Leave the bot in the channel when the voice connection ends, because the room goes on in another process."""
         self._gateway.hand_over()
+
+    def quiet_s(self) -> float:
+        """Return for how many seconds nobody has spoken, the bot included; 0 without a voice connection."""
+        return 0.0 if self._sound is None else self._sound.quiet_s()
 
     def _remember_members(self) -> None:
         if self._told is not None:
@@ -250,7 +256,7 @@ class RemotePlace:
         if refused is not None:
             raise ChannelNotAllowedError(refused)
 
-        sound = SoundWatch(source, sink)
+        sound = self._sound = SoundWatch(source, sink)
 
         def connection() -> AbstractAsyncContextManager[Link]:
             return voice_connection(

@@ -18,6 +18,7 @@ from bot.errors import BotError, SetupError, first_cause
 from bot.models.voices import NO_SUCH_VOICE, find_voice
 from bot.participation.costs import CostLedger
 from bot.remote.event_messages import event_message
+from bot.remote.handover_pause import SpeakingRoom, until_pause
 from bot.remote.room_messages import (
     ChoiceChanged,
     CloseRoom,
@@ -70,11 +71,6 @@ GATEWAY_AWAY_S: Final = 60.0
 # waits as long as a room does, and offers itself to the next one.
 UNUSED_AWAY_S: Final = 5.0
 GRACE_S: Final = 2.0
-# A room is handed over in a pause in speech: nobody has spoken and the bot has not answered for this long. People who
-# speak without a pause lose a word or two.
-PAUSE_S: Final = 1.0
-PAUSE_WITHIN_S: Final = 20.0
-_LISTEN_EVERY_S: Final = 0.25
 # The gateway process may be busy ending other rooms.
 OVER_WITHIN_S: Final = 5.0
 
@@ -97,11 +93,8 @@ class ToldStores:
     upkeeps: WeakSet[MemoryUpkeep]
 
 
-class HostedRoom(SupervisedRoom, Protocol):
+class HostedRoom(SupervisedRoom, SpeakingRoom, Protocol):
     """A room in its own process. `bot.room.room.Room` implements it."""
-
-    def is_busy(self) -> bool:
-        """Return whether somebody speaks there, or the bot answers."""
 
 
 class HostedPlace(Protocol):
@@ -112,6 +105,9 @@ class HostedPlace(Protocol):
 
     def hand_over(self) -> None:
         """Leave the bot in the channel when the room ends, for the next process."""
+
+    def quiet_s(self) -> float:
+        """Return for how many seconds nobody has spoken, the bot included."""
 
     @property
     def members_before(self) -> tuple[Person, ...]:
@@ -217,24 +213,11 @@ class RoomHost:
         # A service manager may have told both processes; then the gateway process knows why the room ends.
         await self._clock.sleep(GRACE_S)
         # One that was refused has no time: another process may run the room already.
-        if not refused.done():
-            await self._until_pause(room)
+        if not refused.done() and self._place is not None:
+            await until_pause(room, self._place.quiet_s, self._clock, is_over=lambda: self._is_closed)
         if not self._is_closed and self._place is not None:
             self._place.hand_over()
         room.close(HANDED_OVER)
-
-    async def _until_pause(self, room: HostedRoom) -> None:
-        """Wait for a pause in speech, `PAUSE_WITHIN_S` at most."""
-        now = quiet_since = self._clock.monotonic()
-        due = now + PAUSE_WITHIN_S
-        while now < due and not self._is_closed:
-            if room.is_busy():
-                quiet_since = now
-            elif now - quiet_since >= PAUSE_S:
-                return
-            await self._clock.sleep(_LISTEN_EVERY_S)
-            now = self._clock.monotonic()
-        log.info("no_pause_in_speech", waited_s=PAUSE_WITHIN_S)
 
     async def _run(self, running: _Running) -> str:
         try:

@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from voice.transport.outgoing import FrameSource
 
 
+def pause_needed_s(waited_s: float, *, most_s: float, within_s: float) -> float:
+    """Return the seconds without speech that are enough for an interruption of the sound, after `waited_s` of waiting.
+
+    It becomes evenly less, from `most_s` to none after `within_s`: where people hardly pause, the end of a sentence is
+    better than the middle of the next one.
+    """
+    return most_s * min(1.0, max(0.0, 1 - waited_s / within_s))
+
+
 class SoundWatch:
     """Passes on what `source` plays and what `sink` hears. Implements `FrameSource`. Any thread may use it."""
 

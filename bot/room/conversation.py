@@ -398,9 +398,13 @@ class Conversation:
         """Return whether a reply may be prepared before it is certain that one is wanted."""
         return not self._finishing and not self._uses_realtime() and self._services.can_skip
 
+    def is_answering(self) -> bool:
+        """Return whether an answer is in progress or due."""
+        return self._replier.busy
+
     def is_busy(self) -> bool:
         """Return whether somebody speaks, or an answer is in progress or due."""
-        return self._replier.busy or bool(self._listener.speaking)
+        return self.is_answering() or bool(self._listener.speaking)
 
     def _uses_realtime(self) -> bool:
         return self._bridge is not None and self._bridge.usable

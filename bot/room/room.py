@@ -118,6 +118,10 @@ class Room:
         """Ask the room to end in order. `run` then returns `reason`."""
         self._ending.ask(reason)
 
+    def is_answering(self) -> bool:
+        """Return whether the bot answers there, or is about to."""
+        return self._conversation is not None and self._conversation.is_answering()
+
     def is_busy(self) -> bool:
         """Return whether somebody speaks there, or the bot answers."""
         return self._conversation is not None and self._conversation.is_busy()

@@ -22,14 +22,13 @@ from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.remote.adoption import AdoptedRoom
 from bot.remote.gateway_parts import GatewayParts
+from bot.remote.handover_pause import PATIENCE_S, PAUSE_S, WITHIN_S
 from bot.remote.hello import RoomIdentity
 from bot.remote.placement import THIS_MACHINE
 from bot.remote.remote_room import GONE, RemoteRoom
 from bot.remote.room_host import (
     GRACE_S,
     NOT_WANTED,
-    PAUSE_S,
-    PAUSE_WITHIN_S,
     UNUSED_AWAY_S,
     RoomHost,
     ToldStores,
@@ -96,6 +95,7 @@ class DistantRoom:
         self.moves: list[MembershipChange] = []
         self.calls: Counter[str] = Counter()
         self.busy = False
+        self.answering = False
         self.observe: events.Observer = events.ignore_event
         self.memory = SimpleNamespace(
             mode=Mode.SUMMARY,
@@ -128,6 +128,10 @@ class DistantRoom:
     def is_busy(self) -> bool:
         """Return what the test says."""
         return self.busy
+
+    def is_answering(self) -> bool:
+        """Return what the test says."""
+        return self.answering
 
     def close(self, reason: str) -> None:
         """End in order."""
@@ -221,6 +225,7 @@ class House:
         # How often the bot was told to stay in the channel.
         self.stays: list[bool] = []
         self.members_before: tuple[Person, ...] = ()
+        self.quiet = 0.0
         self.shows_listening = False
         self.host.prepare(self.distant, self, self._new_room, voices)
         self.seen: list[events.Event] = []
@@ -230,6 +235,10 @@ class House:
         self.fenced: list[int] = []
         self.upkeeps: WeakSet[Any] = WeakSet()
         self.seat: FakeSeat | None = None
+
+    def quiet_s(self) -> float:
+        """Return what the test says."""
+        return self.quiet
 
     async def begin(self, guild_id: int, channel_id: int) -> None:
         """Be the room's place."""
@@ -558,13 +567,29 @@ async def test_a_room_is_handed_over_in_a_pause_in_speech() -> None:
 
 
 @pytest.mark.asyncio
+async def test_where_people_hardly_pause_a_room_is_handed_over_at_the_end_of_a_sentence() -> None:
+    """It is not known yet whether the speaker has finished; an answer is waited for."""
+    async with living() as life:
+        [room] = life.house.rooms
+        room.busy = room.answering = True
+        life.house.quiet = PAUSE_S
+        life.stop.set()
+        await pass_time(life, GRACE_S + PATIENCE_S + 1)
+        assert not room.end.done()
+        room.answering = False
+        await pass_time(life, 0.5)
+        with pytest.raises(HandedOverError, match="had to end"):
+            await life.task
+
+
+@pytest.mark.asyncio
 async def test_a_room_where_people_never_pause_is_handed_over_all_the_same() -> None:
     """Whoever ends a machine does not wait for the end of an evening."""
     async with living() as life:
         [room] = life.house.rooms
         room.busy = True
         life.stop.set()
-        await pass_time(life, GRACE_S + PAUSE_WITHIN_S - 1)
+        await pass_time(life, GRACE_S + WITHIN_S - 1)
         assert not room.end.done()
         await pass_time(life, 1.5)
         with pytest.raises(HandedOverError, match="had to end"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.remote.remote_gateway import QUIET_S, RENEW_WITHIN_S, pause_needed_s
+from bot.remote.remote_gateway import QUIET_S
 from bot.remote.remote_place import RemotePlace
 from bot.remote.served_place import ServedPlaces
 from bot.texts.text import in_language, sentence_of
@@ -390,14 +390,6 @@ async def test_the_voice_session_is_renewed_at_a_pause_in_speech() -> None:
         await again.answers("state", {**STATE, "session_id": "t"})
         await until(lambda: len(here.connection.told) > 2)
         assert here.connection.told[2:] == [("state", {**STATE, "session_id": "t"})]
-
-
-@pytest.mark.parametrize(
-    ("waited_s", "needed_s"), [(0.0, QUIET_S), (RENEW_WITHIN_S / 2, QUIET_S / 2), (RENEW_WITHIN_S, 0.0), (99.0, 0.0)]
-)
-def test_the_longer_it_waits_the_shorter_the_pause_that_is_enough(waited_s: float, needed_s: float) -> None:
-    """So people who hardly pause lose the beginning of a sentence rather than the middle of one."""
-    assert pause_needed_s(waited_s) == pytest.approx(needed_s)
 
 
 @pytest.mark.asyncio

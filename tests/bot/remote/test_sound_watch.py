@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
-from bot.remote.sound_watch import SoundWatch
+from bot.remote.sound_watch import SoundWatch, pause_needed_s
 from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
@@ -28,6 +29,14 @@ class Player:
     def next_frame(self) -> Pcm | None:
         """Return it."""
         return self.frame
+
+
+@pytest.mark.parametrize(
+    ("waited_s", "needed_s"), [(-1.0, 0.8), (0.0, 0.8), (4.0, 0.4), (7.0, 0.1), (8.0, 0.0), (99.0, 0.0)]
+)
+def test_the_longer_it_waits_the_shorter_the_pause_that_is_enough(waited_s: float, needed_s: float) -> None:
+    """So people who hardly pause lose the beginning of a sentence rather than the middle of one."""
+    assert pause_needed_s(waited_s, most_s=0.8, within_s=8.0) == pytest.approx(needed_s)
 
 
 def test_it_is_quiet_since_the_last_sound_of_anybody() -> None:
