@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.background_task import background_task
 from bot.clock import SystemClock
 from bot.discord.commands.catch_up import CatchUp, add_catch_up
 from bot.discord.commands.help import add_help
@@ -45,7 +46,7 @@ from bot.room.notice import ListeningNotice
 from bot.room.recap_renewal import RecapRenewal
 from bot.room.room import Room
 from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
-from bot.runtime_tuning import low_latency_interpreter
+from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.screen.local_screens import LocalScreens
 from bot.settings import RESUME_WITHIN_S
 from bot.shards import ONLY_SHARD
@@ -282,6 +283,7 @@ async def running_bot(
         if rejoin:
             await _rejoin(client, supervisor, stores.sessions, shards)
         stack.enter_context(low_latency_interpreter())
+        await stack.enter_async_context(background_task(release_free_memory(clock.sleep), name="memory-release"))
         monitoring.started()
         yield RunningBot(client, supervisor, paced_sender, web.login_link if web.is_listening else None, web)
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from bot.background_task import background_task
 from bot.clock import SystemClock
 from bot.discord.endpoint import connector
 from bot.errors import SetupError
@@ -27,7 +28,7 @@ from bot.remote.room_seats import RoomSeats
 from bot.remote.served_screens import ServedScreens
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.room.room import Room
-from bot.runtime_tuning import low_latency_interpreter
+from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.screen.local_screens import LocalScreens
 from bot.server_settings import ServerSettingsBook
 from bot.store.claims import newest_claim
@@ -121,6 +122,7 @@ async def run_room_process(
             in_cluster=pool is not None,
         )
         stack.enter_context(low_latency_interpreter())
+        await stack.enter_async_context(background_task(release_free_memory(clock.sleep), name="memory-release"))
         metrics.health.started(task for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS))
         seats = RoomSeats(
             partial(open_seat, parts, loaded, gateway),

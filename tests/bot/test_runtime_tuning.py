@@ -10,7 +10,15 @@ import sys
 
 import pytest
 
-from bot.runtime_tuning import ARENAS, SWITCH_INTERVAL_S, low_latency_interpreter
+from bot.background_task import background_task
+from bot.runtime_tuning import (
+    ARENAS,
+    RELEASE_EVERY_S,
+    SWITCH_INTERVAL_S,
+    low_latency_interpreter,
+    release_free_memory,
+)
+from tests.fakes.clock import FakeClock
 
 
 def test_turns_are_short_and_collections_too_while_it_lasts() -> None:
@@ -21,6 +29,61 @@ def test_turns_are_short_and_collections_too_while_it_lasts() -> None:
         assert gc.get_freeze_count() > 1000
     assert sys.getswitchinterval() == before_s
     assert gc.get_freeze_count() == 0
+
+
+# Needs 60 MB in small pieces for a moment, keeps one of a hundred, and prints how much of them the process still has
+# before and after it gave free memory back.
+_PEAK = """
+import asyncio, bot.__main__
+from bot.runtime_tuning import release_free_memory
+
+def resident_mb():
+    with open("/proc/self/statm") as told:
+        return int(told.read().split()[1]) * 4096 / 1e6
+
+async def main():
+    before = resident_mb()
+    pieces = [bytes(3000) for _ in range(20_000)]
+    kept = pieces[::100]
+    del pieces
+    held = resident_mb() - before
+    task = asyncio.create_task(release_free_memory(asyncio.sleep))
+    async with asyncio.timeout(20):
+        while resident_mb() - before > held / 2:
+            await asyncio.sleep(0.01)
+    task.cancel()
+    print(held, len(kept))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library is not glibc")
+def test_memory_between_what_is_in_use_is_given_back() -> None:
+    """malloc itself gives back only what lies behind the last piece in use."""
+    done = subprocess.run(
+        [sys.executable, "-c", _PEAK],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    held_mb, kept = done.stdout.split()
+    assert (float(held_mb) > 30, int(kept)) == (True, 200)
+
+
+@pytest.mark.asyncio
+async def test_free_memory_is_given_back_every_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, because the models were just loaded, and from then on."""
+    released: list[float] = []
+    clock = FakeClock()
+    monkeypatch.setattr("bot.runtime_tuning._release_free_memory", lambda: released.append(clock.monotonic()))
+    async with background_task(release_free_memory(clock.sleep), name="memory-release"):
+        for _ in range(3):
+            await clock.until_somebody_sleeps()
+            clock.advance(RELEASE_EVERY_S)
+    assert [at - released[0] for at in released[:3]] == [0, RELEASE_EVERY_S, 2 * RELEASE_EVERY_S]
 
 
 # Starts threads that all hold memory at the same time, and prints how many arenas malloc has.
