@@ -58,6 +58,12 @@ def up(
     ] = "1",
     cpus: Annotated[float, typer.Option(help="CPUs that each recogniser, and each room worker, reserves.")] = 1.0,
     gpus: Annotated[float, typer.Option(help="GPUs that each of them reserves; 0.25 lets four share one.")] = 0.0,
+    batch: Annotated[
+        int,
+        typer.Option(
+            min=0, help="How many utterances of like length a recogniser takes at once; 0: 8 with a GPU, else 1."
+        ),
+    ] = 0,
     workers: Annotated[
         int, typer.Option(min=0, help="How many room workers there are, as in `roomtone cluster rooms`.")
     ] = 0,
@@ -71,7 +77,7 @@ def up(
     settings = load()
     check_own_addresses(ip, join)
     node = NodeSettings(cluster_folder(settings), ip=ip, join=join)
-    pool_settings(recognisers, cpus=cpus, gpus=gpus)  # refused before anything is started
+    pool_settings(recognisers, cpus=cpus, gpus=gpus, batch=batch)  # refused before anything is started
     if bool(workers) != bool(gateway):
         raise SetupError("--workers and --gateway belong together: how many room workers, and where the bot is.")
     reserved = ("--cpus", str(cpus), "--gpus", str(gpus))
@@ -82,7 +88,7 @@ def up(
         check_rooms(settings, gateway, socket.gethostname())
         wanted.append(("rooms", "--gateway", gateway, "--workers", str(workers), *reserved))
     if not join:
-        wanted.append(("scale", recognisers, *reserved))
+        wanted.append(("scale", recognisers, *reserved, "--batch", str(batch)))
     raise typer.Exit(asyncio.run(_up(node, wanted)))
 
 
@@ -91,13 +97,19 @@ def scale(
     recognisers: Annotated[str, typer.Argument(metavar="MIN-MAX", help="How many there are at least and at most.")],
     cpus: Annotated[float, typer.Option(help="CPUs that each recogniser reserves.")] = 1.0,
     gpus: Annotated[float, typer.Option(help="GPUs that each recogniser reserves; 0.25 lets four share one.")] = 0.0,
+    batch: Annotated[
+        int,
+        typer.Option(
+            min=0, help="How many utterances of like length a recogniser takes at once; 0: 8 with a GPU, else 1."
+        ),
+    ] = 0,
 ) -> None:
     """Start the cluster's recognisers, or change how many there are. Speech is heard meanwhile."""
     from bot.cluster.address import connected, read_token
     from bot.cluster.deployment import deploy
 
     settings = load()
-    pool = pool_settings(recognisers, cpus=cpus, gpus=gpus)
+    pool = pool_settings(recognisers, cpus=cpus, gpus=gpus, batch=batch)
 
     async def change() -> None:
         folder = cluster_folder(settings)
@@ -240,7 +252,7 @@ def check_own_addresses(ip: str, join: str) -> None:
         RoomsAddress.parsed(join)
 
 
-def pool_settings(recognisers: str, *, cpus: float, gpus: float) -> PoolSettings:
+def pool_settings(recognisers: str, *, cpus: float, gpus: float, batch: int = 0) -> PoolSettings:
     """Return the pool of the command line. Raises `SetupError` for numbers that make none."""
     from bot.cluster.pool_settings import PoolSettings
 
@@ -250,7 +262,7 @@ def pool_settings(recognisers: str, *, cpus: float, gpus: float) -> PoolSettings
             f"{recognisers!r} is not a number of recognisers. Give --recognisers as MIN-MAX, for example 1-4."
         )
     least = int(match[1])
-    return PoolSettings(least=least, most=int(match[2] or least), cpus=cpus, gpus=gpus)
+    return PoolSettings(least=least, most=int(match[2] or least), cpus=cpus, gpus=gpus, batch=batch)
 
 
 async def _up(node: NodeSettings, wanted: Sequence[Sequence[str]]) -> int:

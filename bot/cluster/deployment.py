@@ -110,10 +110,10 @@ def _application(pool: PoolSettings, asr: AsrSettings, token: str) -> Applicatio
             "runtime_env": {"env_vars": {"OMP_NUM_THREADS": "1", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16"}},
         },
     )
-    settings = asr.model_copy(update={"model_dir": asr.model_dir.absolute()}).model_dump(
+    settings = asr.model_copy(update={"model_dir": asr.model_dir.absolute(), "device": pool.device}).model_dump(
         mode="json", exclude={"api_key"}
     )
-    return as_deployment(RecogniserReplica).bind(settings, token)
+    return as_deployment(RecogniserReplica).bind(settings, token, pool.batch_size)
 
 
 def scale(context: Any) -> tuple[int, dict[str, Any]]:

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse
 from bot.cluster.transcription import TranscriptionRefusedError, check_caller, utterance_of, verbose_json
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
-from voice.asr.whisper import WhisperEngine
+from voice.asr.whisper import whisper_on_best_device
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
@@ -35,22 +35,22 @@ BUSY_WINDOW_S = 10.0
 
 
 class RecogniserReplica:
-    """What Ray Serve runs. `settings`: `AsrSettings` as JSON data. `token`: the cluster's.
+    """What Ray Serve runs. `settings`: `AsrSettings` as JSON data. `token`: the cluster's. `batch_size`: see
+    `QueuedRecognizer`.
 
     Serve awaits the constructor, so a recogniser gets no request before its model is loaded, and calls `__del__` after
     the last one.
     """
 
     async def __init__(  # type: ignore[misc] # Ray awaits it
-        self, settings: Mapping[str, Any], token: str
+        self, settings: Mapping[str, Any], token: str, batch_size: int
     ) -> None:
         # A room on this machine comes first: people hear its voice falter, and wait a little for a text.
         os.nice(NICENESS)
-        self._settings = AsrSettings.model_validate(settings)
         self._token = token
         self._stack = AsyncExitStack()
         self._recognizer = await self._stack.enter_async_context(
-            QueuedRecognizer(lambda: WhisperEngine(self._settings))
+            QueuedRecognizer(whisper_on_best_device(AsrSettings.model_validate(settings)).load, batch_size=batch_size)
         )
         self._computed: list[tuple[float, float]] = [(time.monotonic(), 0.0)]
 

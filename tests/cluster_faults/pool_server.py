@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -22,9 +23,12 @@ from voice.asr.settings import AsrSettings
 from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.types import Receive, Scope, Send
 
     from voice.asr.port import Recognition
+    from voice.asr.worker import RecognitionRequest
     from voice.audio import Pcm
 
 _SCRIPT_S = 30.0
@@ -47,13 +51,18 @@ class ScriptedEngine:
         del careful
         return self._loop.run_until_complete(self._script.recognize(pcm, language=language, glossary=glossary))
 
+    def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+        """See `voice.asr.worker.Engine`."""
+        return [self.recognize(each.pcm, language=each.language, glossary=each.glossary) for each in requests]
+
 
 async def serve(port: int, script_url: str, token: str) -> None:
     """Serve one recogniser at the pool's address until the process ends."""
     pool = replica.RecogniserReplica.__new__(replica.RecogniserReplica)
-    with patch.object(replica, "WhisperEngine", lambda _: ScriptedEngine(script_url)):
+    scripted = SimpleNamespace(load=lambda: ScriptedEngine(script_url))
+    with patch.object(replica, "whisper_on_best_device", lambda _: scripted):
         # As Ray does it.
-        starting: Any = replica.RecogniserReplica.__init__(pool, AsrSettings().model_dump(mode="json"), token)
+        starting: Any = replica.RecogniserReplica.__init__(pool, AsrSettings().model_dump(mode="json"), token, 1)
         await starting
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

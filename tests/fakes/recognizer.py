@@ -14,8 +14,9 @@ from voice.audio import duration_s
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from voice.asr.worker import RecognitionRequest
     from voice.audio import Pcm
 
 
@@ -89,6 +90,8 @@ class FakeEngine:
     def __init__(self, *, held: bool = False) -> None:
         self._gate = threading.Event()
         self.careful: list[bool] = []
+        # How many recognitions were computed together, each time.
+        self.batches: list[int] = []
         self.started = threading.Event()
         self.order: list[int] = []
         if not held:
@@ -114,3 +117,8 @@ class FakeEngine:
         if label == -3:
             raise SystemExit
         return recognition(str(label), language=language or "en", duration_s=duration_s(pcm))
+
+    def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+        """See `Engine.recognize_together`."""
+        self.batches.append(len(requests))
+        return [self.recognize(each.pcm, language=each.language, careful=each.careful) for each in requests]

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 JobT = TypeVar("JobT")
 # None means no particular speaker. All jobs without a speaker share one turn.
@@ -57,20 +60,18 @@ class FairQueue(Generic[JobT]):
         self._count += 1
         return entry, replaced
 
-    def next(self) -> Entry[JobT] | None:
-        """Remove and return the next entry; None if empty."""
-        if self._finals:
-            speaker, entries = next(iter(self._finals.items()))
-            entry = entries.popleft()
-            if entries:
-                self._finals.move_to_end(speaker)
-            else:
-                del self._finals[speaker]
-        elif self._interims:
-            _, entry = self._interims.popitem(last=False)
-        else:
-            return None
-        self._count -= 1
+    def next(self, fits: Callable[[JobT], bool] = lambda job: True) -> Entry[JobT] | None:
+        """Remove and return the next entry that fits; None if there is none.
+
+        `fits`: is asked about each speaker's first one, because a speaker's stay in order. An interim is never next
+        while finished speech waits, whether that fits or not.
+        """
+        firsts = [entries[0] for entries in self._finals.values()] or list(self._interims.values())
+        entry = next((first for first in firsts if fits(first.job)), None)
+        if entry is not None:
+            self.remove(entry)
+            if not entry.interim and entry.speaker in self._finals:
+                self._finals.move_to_end(entry.speaker)
         return entry
 
     def oldest_final(self) -> Entry[JobT] | None:

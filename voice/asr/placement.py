@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import ctranslate2
 import numpy as np
@@ -18,11 +18,11 @@ from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from voice.asr.port import Recognition
     from voice.asr.settings import AsrSettings
-    from voice.asr.worker import Engine
+    from voice.asr.worker import Engine, RecognitionRequest
     from voice.audio import Pcm
 
 # Long enough to run the encoder and the decoder once.
@@ -32,6 +32,8 @@ _TRIAL = np.zeros(LISTEN_RATE_HZ // 2, np.int16)
 MOST_CHARS = 200
 
 _log: Any = structlog.get_logger()
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +143,19 @@ class _WatchedEngine:
         self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
     ) -> Recognition:
         """See `Engine.recognize`."""
+        return self._on_what_works(
+            lambda engine: engine.recognize(pcm, language=language, glossary=glossary, careful=careful)
+        )
+
+    def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+        """See `Engine.recognize_together`."""
+        return self._on_what_works(lambda engine: engine.recognize_together(requests))
+
+    def _on_what_works(self, compute: Callable[[Engine], T]) -> T:
         engine = self._engine if self._engine is not None else self._fallback.load()
         self._engine = engine
         try:
-            return engine.recognize(pcm, language=language, glossary=glossary, careful=careful)
+            return compute(engine)
         except RecogniserError as error:
             if self._fallback.failure is not None or not is_cuda_failure(error):
                 raise
@@ -152,7 +163,7 @@ class _WatchedEngine:
             self._engine = None
             del engine
             self._engine = self._fallback.on_cpu(error)
-        return self._engine.recognize(pcm, language=language, glossary=glossary, careful=careful)
+        return compute(self._engine)
 
 
 def is_cuda_failure(error: RecogniserError) -> bool:

@@ -2,6 +2,8 @@
 
     callers --recognize()--> FairQueue --dispatcher task--> ModelThread --> Recognition
 
+One at a time, or (`batch_size`) as many of like length as wait when the model is free: nothing waits for a batch.
+
 Finished speech is never dropped: when the queue is full, its callers wait. Interim speech is dropped first. When the
 model fails, hangs or dies, its current request fails and the model is loaded again.
 """
@@ -16,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import structlog
 
+from voice.asr.batching import fit_together
 from voice.asr.fair_queue import Entry, FairQueue
 from voice.asr.worker import ModelThread, RecognitionRequest
 from voice.errors import RecogniserError, RecogniserOverloadedError
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from voice.asr.port import Recognition
@@ -86,6 +89,7 @@ class QueuedRecognizer:
         load: Callable[[], Engine],
         *,
         queue_size: int = QUEUE_SIZE,
+        batch_size: int = 1,
         compute_timeout_s: float = COMPUTE_TIMEOUT_S,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -93,12 +97,13 @@ class QueuedRecognizer:
         self._monotonic = monotonic
         self._compute_timeout_s = compute_timeout_s
         self._queue_size = queue_size
+        self._batch_size = batch_size
         self._queue: FairQueue[_Job] = FairQueue()
         self._places = asyncio.Semaphore(queue_size)
         self._work = asyncio.Event()
         self._figures = RecognizerFigures()
         self._waiting = 0
-        self._running: _Job | None = None
+        self._running = 0
         self._thread: ModelThread | None = None
         self._failures_in_a_row = 0
         self._dispatcher: asyncio.Task[None] | None = None
@@ -143,9 +148,7 @@ class QueuedRecognizer:
 
     @property
     def figures(self) -> RecognizerFigures:
-        return replace(
-            self._figures, queued=len(self._queue), waiting=self._waiting, running=int(self._running is not None)
-        )
+        return replace(self._figures, queued=len(self._queue), waiting=self._waiting, running=self._running)
 
     async def recognize(
         self,
@@ -233,7 +236,7 @@ class QueuedRecognizer:
                     self._count(shed=1)
                     _fail(entry.job, RecogniserOverloadedError(BUSY))
                     continue
-                await self._serve(entry.job)
+                await self._serve([entry.job, *self._taken_with(entry.job)])
         except Exception as exc:
             _log.error("recognizer_stopped", error=exc)
             raise
@@ -243,39 +246,60 @@ class QueuedRecognizer:
                 self._places.release()
                 _fail(left.job, RecogniserError(CLOSED))
 
-    async def _serve(self, job: _Job) -> None:
-        if job.answer.done():
+    def _taken_with(self, first: _Job) -> list[_Job]:
+        """Take from the queue what is to be computed together with a recognition."""
+        together: list[_Job] = []
+        while 1 + len(together) < self._batch_size:
+            entry = self._queue.next(lambda job: fit_together(first.request, job.request))
+            if entry is None:
+                break
+            self._places.release()
+            together.append(entry.job)
+        return together
+
+    async def _serve(self, jobs: list[_Job]) -> None:
+        jobs = [job for job in jobs if not job.answer.done()]
+        if not jobs:
             return
-        self._running = job
+        self._running = len(jobs)
+        limit_s = self._compute_timeout_s * len(jobs)
         try:
             thread = await self._ready_thread()
-            async with asyncio.timeout(self._compute_timeout_s):
-                recognition = await thread.run(job.request)
+            async with asyncio.timeout(limit_s):
+                recognitions = await thread.run(*(job.request for job in jobs))
         except TimeoutError:
-            self._on_timeout(job)
+            self._on_timeout(jobs, limit_s)
         except RecogniserError as exc:
-            self._on_failure(job, exc)
+            self._on_failure(exc)
+            if len(jobs) == 1:
+                self._count(failed=1)
+                _fail(jobs[0], exc)
+                return
+            # One of them may be the reason, and shall not cost the others their text.
+            for job in jobs:
+                await self._serve([job])
         else:
             self._failures_in_a_row = 0
-            self._count(completed=1, audio_s=recognition.duration_s, compute_s=recognition.compute_s)
-            if not job.answer.done():
-                job.answer.set_result(recognition)
+            for job, recognition in zip(jobs, recognitions, strict=True):
+                self._count(completed=1, audio_s=recognition.duration_s, compute_s=recognition.compute_s)
+                if not job.answer.done():
+                    job.answer.set_result(recognition)
         finally:
-            _fail(job, RecogniserError(CLOSED))
-            self._running = None
+            for job in jobs:
+                _fail(job, RecogniserError(CLOSED))
+            self._running = 0
 
-    def _on_timeout(self, job: _Job) -> None:
-        limit_s = self._compute_timeout_s
-        self._count(failed=1, timed_out=1)
+    def _on_timeout(self, jobs: Sequence[_Job], limit_s: float) -> None:
+        self._count(failed=len(jobs), timed_out=len(jobs))
         _log.error("recognition_timed_out", limit_s=limit_s)
-        _fail(job, RecogniserError(f"A recognition took longer than {limit_s:g} s; the speech model is loaded again."))
+        problem = f"A recognition took longer than {limit_s:g} s; the speech model is loaded again."
+        for job in jobs:
+            _fail(job, RecogniserError(problem))
         self._discard_thread()
 
-    def _on_failure(self, job: _Job, exc: RecogniserError) -> None:
-        self._count(failed=1)
+    def _on_failure(self, exc: RecogniserError) -> None:
         self._failures_in_a_row += 1
         _log.error("recognition_failed", in_a_row=self._failures_in_a_row, error=exc)
-        _fail(job, exc)
         if self._failures_in_a_row >= FAILURES_BEFORE_RELOAD:
             self._discard_thread()
 

@@ -1,4 +1,4 @@
-"""Whisper on CTranslate2, for one utterance at a time: short encoder window, greedy, no timestamps.
+"""Whisper on CTranslate2, for one utterance or a few of like length: short encoder window, greedy, no timestamps.
 
 `WhisperEngine` blocks while it computes and belongs to one thread (`voice.asr.scheduler` gives it one). Set
 OMP_NUM_THREADS=1 before numpy is imported anywhere: otherwise numpy's threads spin beside the model's, which costs a
@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import partial
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,10 +25,12 @@ from voice.asr.placement import CPU, CudaFallback, supported
 from voice.asr.port import Recognition
 from voice.asr.repetition import compression_ratio, remove_repetition
 from voice.asr.sentence_ends import SentenceEnds
+from voice.asr.worker import RecognitionRequest
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import ctranslate2
@@ -87,43 +90,67 @@ class WhisperEngine:
         `language` None: detect it from the same encoding, for one decoder step. `careful`: encode the whole window and
         keep several hypotheses, for two to six times the work. Raises `RecogniserError`.
         """
+        return self.recognize_together([RecognitionRequest(pcm, language, glossary, careful)])[0]
+
+    def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+        """Return the texts of requests that fit together (`voice.asr.batching`). Blocks. Raises `RecogniserError`."""
         started = time.perf_counter()
-        heard = pcm[: int(FULL_WINDOW_S * LISTEN_RATE_HZ)]
+        heard = [
+            replace(request, pcm=request.pcm[: int(FULL_WINDOW_S * LISTEN_RATE_HZ)], language=self._known(request))
+            for request in requests
+        ]
         try:
-            return self._recognize(heard, language, glossary, careful, started)
+            spoken = self._recognize(heard)
         except RecogniserError:
             raise
         except Exception as exc:
-            raise RecogniserError(f"The speech model failed on {duration_s(heard):.1f} s of sound: {exc}") from exc
+            longest_s = max(duration_s(request.pcm) for request in heard)
+            raise RecogniserError(f"The speech model failed on {longest_s:.1f} s of sound: {exc}") from exc
+        each_s = (time.perf_counter() - started) / len(heard)
+        return [replace(recognition, compute_s=each_s) for recognition in spoken]
 
-    def _recognize(
-        self, pcm: Pcm, language: str | None, glossary: tuple[str, ...], careful: bool, started: float
-    ) -> Recognition:
-        window = encoder_window(duration_s(pcm))
-        if careful:
-            window = replace(window, length_s=FULL_WINDOW_S)
-        encoded = self._model.encode(self._features(pcm, window.length_s))
-        probability = 1.0
-        if not self._is_multilingual:
-            language = "en"
-        elif language is None:
-            language, probability = self._detect(encoded)
-        tokenizer, suppressed = self._tokenizer(language)
-        prompt = self._prompt(tokenizer, glossary)
-        result: Any = self._model.model.generate(
+    def _known(self, request: RecognitionRequest) -> str | None:
+        return request.language if self._is_multilingual else "en"
+
+    def _recognize(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+        careful = requests[0].careful
+        windows = [encoder_window(duration_s(request.pcm)) for request in requests]
+        length_s = FULL_WINDOW_S if careful else max(window.length_s for window in windows)
+        encoded = self._model.encode(np.stack([self._features(request.pcm, length_s) for request in requests]))
+        languages = self._languages(requests, encoded)
+        tokenizers = [self._tokenizer(language) for language, _ in languages]
+        prompts = self._prompts([tokenizer for tokenizer, _ in tokenizers], requests)
+        results: list[Any] = self._model.model.generate(
             encoded,
-            [prompt],
+            prompts,
             beam_size=CAREFUL_BEAM_SIZE if careful else BEAM_SIZE,
-            max_length=_max_length(len(prompt), window.token_cap),
+            max_length=_max_length(len(prompts[0]), max(window.token_cap for window in windows)),
             return_scores=True,
             return_no_speech_prob=True,
             return_logits_vocab=True,
             suppress_blank=True,
-            suppress_tokens=list(suppressed),
-        )[0]
+            # The same tokens for all languages: symbols and the model's own.
+            suppress_tokens=list(tokenizers[0][1]),
+        )
+        return [
+            self._recognition(request, result, tokenizer, window.token_cap, *language)
+            for request, result, (tokenizer, _), window, language in zip(
+                requests, results, tokenizers, windows, languages, strict=True
+            )
+        ]
+
+    def _recognition(
+        self,
+        request: RecognitionRequest,
+        result: Any,
+        tokenizer: Tokenizer,
+        token_cap: int,
+        language: str,
+        probability: float,
+    ) -> Recognition:
         tokens = result.sequences_ids[0]
         text = tokenizer.decode(tokens).strip()
-        if len(tokens) >= window.token_cap:
+        if len(tokens) >= token_cap:
             text = remove_repetition(text)
         return Recognition(
             text=text,
@@ -132,17 +159,28 @@ class WhisperEngine:
             mean_logprob=result.scores[0] * len(tokens) / (len(tokens) + 1),
             compression_ratio=compression_ratio(text),
             no_speech_probability=float(result.no_speech_prob),
-            duration_s=duration_s(pcm),
-            compute_s=time.perf_counter() - started,
+            duration_s=duration_s(request.pcm),
+            compute_s=0.0,
             language_probability=float(probability),
             sentence_end_probability=self._sentence_ends.probability(tokens, result.logits[0]),
         )
 
-    def _detect(self, encoded: ctranslate2.StorageView) -> tuple[str, float]:
+    def _languages(
+        self, requests: Sequence[RecognitionRequest], encoded: ctranslate2.StorageView
+    ) -> list[tuple[str, float]]:
+        """Return the language of each request and its probability. All are detected if one is not known."""
+        known = [(request.language, 1.0) for request in requests if request.language is not None]
+        if len(known) == len(requests):
+            return known
+        found = self._model.model.detect_language(encoded)
+        return [
+            self._likely(each) if request.language is None else (request.language, 1.0)
+            for request, each in zip(requests, found, strict=True)
+        ]
+
+    def _likely(self, probabilities: Sequence[tuple[str, float]]) -> tuple[str, float]:
         """Return the language and its probability; the fallback's if none is likely enough."""
-        found = {
-            token[2:-2]: float(probability) for token, probability in self._model.model.detect_language(encoded)[0]
-        }
+        found = {token[2:-2]: float(probability) for token, probability in probabilities}
         best = max(found, key=lambda language: found[language])
         if found[best] < SURE_LANGUAGE and self._fallback_language in found:
             return self._fallback_language, found[self._fallback_language]
@@ -156,11 +194,17 @@ class WhisperEngine:
         # faster-whisper pads with zeros too, and its published error rates depend on it.
         return np.pad(features, ((0, 0), (0, frames - features.shape[1]))).astype(np.float32)
 
-    def _prompt(self, tokenizer: Tokenizer, glossary: tuple[str, ...]) -> list[int]:
-        text = glossary_prompt(glossary)
-        before = tokenizer.encode(" " + text) if text else []
-        prompt: list[int] = self._model.get_prompt(tokenizer, before, without_timestamps=True)
-        return prompt
+    def _prompts(self, tokenizers: Sequence[Tokenizer], requests: Sequence[RecognitionRequest]) -> list[list[int]]:
+        """Return the prompts, all of one length, as CTranslate2 wants them: shorter glossaries begin again."""
+        before = [
+            tokenizer.encode(" " + text) if (text := glossary_prompt(request.glossary)) else []
+            for tokenizer, request in zip(tokenizers, requests, strict=True)
+        ]
+        longest = max(len(tokens) for tokens in before)
+        return [
+            self._model.get_prompt(tokenizer, lengthened(tokens, longest), without_timestamps=True)
+            for tokenizer, tokens in zip(tokenizers, before, strict=True)
+        ]
 
     def _tokenizer(self, language: str) -> tuple[Tokenizer, tuple[int, ...]]:
         known = self._tokenizers.get(language)
@@ -179,6 +223,13 @@ class WhisperEngine:
 def whisper_on_best_device(settings: AsrSettings) -> CudaFallback:
     """Return what loads the model of the settings on a CUDA device that works, or on the CPU."""
     return CudaFallback(settings, partial(WhisperEngine, settings))
+
+
+def lengthened(tokens: list[int], length: int) -> list[int]:
+    """Return tokens that are repeated before themselves until they are so many. Nothing stays nothing."""
+    if not tokens:
+        return []
+    return [*islice(cycle(tokens[::-1]), length)][::-1]
 
 
 def _max_length(prompt_tokens: int, token_cap: int) -> int:

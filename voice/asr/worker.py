@@ -1,4 +1,4 @@
-"""The thread that owns the speech model: it loads the model and runs one recognition at a time.
+"""The thread that owns the speech model: it loads the model and runs one recognition at a time, or one batch.
 
 A call that never returns cannot be stopped from outside. The thread is then abandoned and replaced. It is a daemon and
 holds none of our locks.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from voice.asr.port import Recognition
     from voice.audio import Pcm
@@ -37,6 +37,12 @@ class Engine(Protocol):
     ) -> Recognition:
         """Return the text of `pcm`; `careful`: with more work. Raises `RecogniserError`."""
 
+    def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+        """Return the texts of requests that fit together (`voice.asr.batching`), in their order.
+
+        Raises `RecogniserError` for all of them.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class RecognitionRequest:
@@ -48,8 +54,8 @@ class RecognitionRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    request: RecognitionRequest
-    answer: asyncio.Future[Recognition]
+    requests: tuple[RecognitionRequest, ...]
+    answer: asyncio.Future[list[Recognition]]
 
 
 class ModelThread:
@@ -65,7 +71,7 @@ class ModelThread:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._loaded: asyncio.Future[None] = self._loop.create_future()
         self._ended: asyncio.Future[None] = self._loop.create_future()
-        self._current: asyncio.Future[Recognition] | None = None
+        self._current: asyncio.Future[list[Recognition]] | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
@@ -87,14 +93,14 @@ class ModelThread:
             self.abandon()
             raise
 
-    async def run(self, request: RecognitionRequest) -> Recognition:
-        """Run `request` on the engine. Raises `RecogniserError`, also if the thread died."""
+    async def run(self, *requests: RecognitionRequest) -> list[Recognition]:
+        """Run the requests on the engine, together. Raises `RecogniserError`, also if the thread died."""
         if not self.is_alive:
             raise RecogniserError("The speech model's thread has ended.")
-        answer: asyncio.Future[Recognition] = self._loop.create_future()
+        answer: asyncio.Future[list[Recognition]] = self._loop.create_future()
         # If the thread dies after this line, `_on_ended` fails the answer.
         self._current = answer
-        self._jobs.put(_Job(request, answer))
+        self._jobs.put(_Job(requests, answer))
         return await answer
 
     def abandon(self) -> None:
@@ -144,11 +150,8 @@ class ModelThread:
         while (job := self._jobs.get()) is not None:
             if job.answer.cancelled():
                 continue
-            request = job.request
             try:
-                answer = engine.recognize(
-                    request.pcm, language=request.language, glossary=request.glossary, careful=request.careful
-                )
+                answer = engine.recognize_together(job.requests)
             except RecogniserError as exc:
                 self._post(_fail, job.answer, exc)
             except Exception as exc:  # noqa: BLE001 - an engine's own errors must not end the thread

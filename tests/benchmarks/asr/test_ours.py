@@ -11,7 +11,10 @@ from benchmarks.asr.ours import RoomTranscriber
 from tests.fakes.recognizer import recognition
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from voice.asr.port import Recognition
+    from voice.asr.worker import RecognitionRequest
     from voice.audio import Pcm
 
 SOUND = np.ones(32_000, np.int16)
@@ -32,6 +35,10 @@ class ScriptedEngine:
         self.careful.append(careful)
         text = self._texts.pop(0)
         return recognition(text, mean_logprob=-1.1 if text == UNSURE else -0.2)
+
+    def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+        """See `Engine.recognize_together`."""
+        return [self.recognize(each.pcm, careful=each.careful) for each in requests]
 
 
 @pytest.mark.parametrize(

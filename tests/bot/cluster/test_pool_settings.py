@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.cluster.pool_settings import MOST_RECOGNISERS, PoolSettings
+from bot.cluster.pool_settings import GPU_BATCH, MOST_BATCH, MOST_RECOGNISERS, PoolSettings
 from bot.errors import SetupError
 
 
@@ -18,6 +18,23 @@ def test_numbers_that_make_no_pool_are_told(least: int, most: int) -> None:
     """Whoever mistyped the numbers reads how they are given."""
     with pytest.raises(SetupError, match="MIN-MAX"):
         PoolSettings(least=least, most=most)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "batch", "size", "device"),
+    [(0.0, 0, 1, "cpu"), (0.25, 0, GPU_BATCH, "auto"), (0.25, 3, 3, "auto"), (0.0, 4, 4, "cpu")],
+)
+def test_a_gpu_takes_a_few_utterances_at_once(gpus: float, batch: int, size: int, device: str) -> None:
+    """A recogniser that reserved no GPU uses none."""
+    pool = PoolSettings(gpus=gpus, batch=batch)
+    assert (pool.batch_size, pool.device) == (size, device)
+
+
+@pytest.mark.parametrize("batch", [-1, MOST_BATCH + 1])
+def test_too_large_a_batch_is_told(batch: int) -> None:
+    """It would not fit into a GPU."""
+    with pytest.raises(SetupError, match="--batch"):
+        PoolSettings(batch=batch)
 
 
 @pytest.mark.parametrize(("cpus", "gpus"), [(0.0, 0.0), (-1.0, 2.0), (1.0, -0.5)])

@@ -25,6 +25,22 @@ def test_speakers_take_turns() -> None:
     assert _drain(queue) == ["a1", "b1", "c1", "a2", "b2", "a3"]
 
 
+def test_what_fits_is_taken_out_of_turn_and_each_speaker_stays_in_order() -> None:
+    """Only the first entry of each speaker is looked at; who was served waits for the others."""
+    queue: FairQueue[str] = FairQueue()
+    for job, speaker in [("long a", 1), ("short a", 1), ("short b", 2), ("short b2", 2), ("short c", 3)]:
+        queue.add(job, speaker=speaker, interim=False)
+    queue.add("short guess", speaker=4, interim=True)
+
+    def is_short(job: str) -> bool:
+        return job.startswith("short")
+
+    taken = [queue.next(is_short) for _ in range(4)]
+    assert [entry and entry.job for entry in taken] == ["short b", "short c", "short b2", None]
+    assert len(queue) == 3
+    assert _drain(queue) == ["long a", "short a", "short guess"]
+
+
 def test_guesses_wait_behind_finished_speech() -> None:
     """Interim requests are served after all final ones, even if they have waited longer."""
     queue: FairQueue[str] = FairQueue()

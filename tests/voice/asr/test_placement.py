@@ -18,7 +18,10 @@ from voice.asr.settings import AsrSettings
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from voice.asr.port import Recognition
+    from voice.asr.worker import RecognitionRequest
     from voice.audio import Pcm
 
 SOUND = np.ones(16_000, np.int16)
@@ -69,6 +72,10 @@ class GpuEngine:
             if (error := self._gpu.fails.get(self._gpu.calls)) is not None:
                 raise RecogniserError("The speech model failed.") from error
         return recognition(f"heard on {self._place.device}", duration_s=len(pcm) / 16_000)
+
+    def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+        """See `Engine.recognize_together`."""
+        return [self.recognize(each.pcm) for each in requests]
 
 
 @pytest.mark.parametrize(

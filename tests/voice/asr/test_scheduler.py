@@ -296,3 +296,55 @@ async def test_a_confirmed_careful_hearing_still_yields_to_finished_speech() -> 
             await careful
         await asyncio.gather(busy, final)
     assert engine.order == [99, 2]
+
+
+async def test_what_waits_and_is_of_like_length_is_computed_together() -> None:
+    """Four wait when the model is free, of which three are of one length; each caller gets its own text."""
+    engine = FakeEngine(held=True)
+    async with QueuedRecognizer(lambda: engine, batch_size=4) as recognizer:
+        tasks = [await _busy(engine, recognizer)]
+        tasks += [_ask(recognizer, label, speaker=label) for label in (1, 2)]
+        tasks.append(asyncio.create_task(recognizer.recognize(np.full(160_000, 3, np.int16), speaker_id=3)))
+        tasks.append(_ask(recognizer, 4, speaker=4))
+        await _settle()
+        engine.release()
+        assert [heard.text for heard in await asyncio.gather(*tasks)] == ["99", "1", "2", "3", "4"]
+    assert engine.batches == [1, 3, 1]
+    assert engine.order == [99, 1, 2, 4, 3]
+    assert recognizer.figures.completed == 5
+
+
+async def test_a_batch_is_no_larger_than_its_size() -> None:
+    """The others wait for the next one."""
+    engine = FakeEngine(held=True)
+    async with QueuedRecognizer(lambda: engine, batch_size=2) as recognizer:
+        tasks = [await _busy(engine, recognizer), *(_ask(recognizer, label, speaker=label) for label in range(3))]
+        await _settle()
+        engine.release()
+        await asyncio.gather(*tasks)
+    assert engine.batches == [1, 2, 1]
+
+
+async def test_a_recognition_that_fails_costs_nobody_else_the_text() -> None:
+    """What fails together is computed alone."""
+    engine = FakeEngine(held=True)
+    async with QueuedRecognizer(lambda: engine, batch_size=4) as recognizer:
+        tasks = [await _busy(engine, recognizer), *(_ask(recognizer, label, speaker=label) for label in (1, -1, 2))]
+        await _settle()
+        engine.release()
+        heard = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [each.text for each in heard if not isinstance(each, BaseException)] == ["99", "1", "2"]
+    assert [type(each) for each in heard if isinstance(each, BaseException)] == [RecogniserError]
+    assert (recognizer.figures.completed, recognizer.figures.failed) == (3, 1)
+
+
+async def test_closing_leaves_nobody_of_a_batch_waiting() -> None:
+    """Whether they are being computed or wait."""
+    engine = FakeEngine(held=True)
+    async with QueuedRecognizer(lambda: engine, batch_size=4) as recognizer:
+        tasks = [await _busy(engine, recognizer), *(_ask(recognizer, label, speaker=label) for label in range(5))]
+        await _settle()
+        asyncio.get_running_loop().call_later(0.05, engine.release)
+    for task in tasks:
+        with pytest.raises(RecogniserError, match="closed"):
+            await task

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr.settings import AsrSettings
-from voice.asr.whisper import WhisperEngine
+from voice.asr.whisper import WhisperEngine, lengthened
+from voice.asr.worker import RecognitionRequest
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
@@ -58,6 +61,33 @@ def test_a_careful_hearing_sees_the_whole_window(engine: WhisperEngine) -> None:
     assert careful.text == usual.text == BICYCLE_TEXT
     assert careful.duration_s == usual.duration_s
     assert careful.mean_logprob != usual.mean_logprob
+
+
+def test_sentences_that_are_heard_together_are_heard_as_alone(engine: WhisperEngine) -> None:
+    """Each has its own text, language, glossary and figures, in the order of the requests."""
+    alone = engine.recognize(bicycle(), language="en", glossary=("Roomtone", "Valheim"))
+    requests = [
+        RecognitionRequest(bicycle(), "en", ("Roomtone", "Valheim")),
+        RecognitionRequest(silence(3), None, ("Roomtone",)),
+        RecognitionRequest(bicycle(), None, ("Roomtone", "Valheim", "Xiomara", "Berlin")),
+    ]
+    first, quiet, last = engine.recognize_together(requests)
+    assert first.text == last.text == alone.text
+    assert first.mean_logprob == pytest.approx(alone.mean_logprob, abs=0.02)
+    assert first.sentence_end_probability == pytest.approx(alone.sentence_end_probability, abs=0.02)
+    assert (first.language_probability, last.language) == (1.0, "en")
+    assert 0.5 < last.language_probability < 1.0
+    assert quiet.no_speech_probability > first.no_speech_probability
+    assert [each.duration_s for each in (first, quiet, last)] == [len(each.pcm) / 16_000 for each in requests]
+
+
+@given(tokens=st.lists(st.integers()), more=st.integers(0, 20))
+def test_a_shorter_glossary_is_repeated_before_itself(tokens: list[int], more: int) -> None:
+    """It ends as it did, and has only its own tokens."""
+    longer = lengthened(tokens, len(tokens) + more)
+    assert longer[len(longer) - len(tokens) :] == tokens
+    assert len(longer) == (len(tokens) + more if tokens else 0)
+    assert set(longer) == set(tokens)
 
 
 def test_a_glossary_does_not_leak_into_the_text(engine: WhisperEngine) -> None:

@@ -41,7 +41,8 @@ async def test_recognitions_run_off_the_loop() -> None:
         return FakeEngine()
 
     thread = await _started(load)
-    assert [(await thread.run(_request(label))).text for label in (1, 2)] == ["1", "2"]
+    assert [(await thread.run(_request(label)))[0].text for label in (1, 2)] == ["1", "2"]
+    assert [heard.text for heard in await thread.run(_request(3), _request(4))] == ["3", "4"]
     assert names == ["speech-model"]
     assert await thread.stop(timeout_s=10)
     assert not thread.is_alive
@@ -108,7 +109,8 @@ async def test_errors_are_translated_and_the_thread_goes_on() -> None:
         await thread.run(_request(-1))
     with pytest.raises(RecogniserError, match="failed: a bug"):
         await thread.run(_request(-2))
-    assert (await thread.run(_request(3))).text == "3"
+    [heard] = await thread.run(_request(3))
+    assert heard.text == "3"
     await thread.stop(timeout_s=10)
 
 
@@ -133,4 +135,4 @@ async def test_a_thread_that_computes_on_is_reported() -> None:
     assert not await thread.stop(timeout_s=0.01)
     engine.release()
     assert await thread.stop(timeout_s=10)
-    assert (await waiting).text == "1"
+    assert [heard.text for heard in await waiting] == ["1"]
