@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 class TestQueuedWhisper(RecognizerContract):
-    """Runs the contract with Whisper behind its queue."""
+    """Runs the contract with Whisper behind its queue, one utterance at a time and a few."""
 
-    @pytest_asyncio.fixture
-    async def recognizer(self, whisper_model_dir: Path) -> AsyncIterator[Recognizer]:
+    @pytest_asyncio.fixture(params=[1, 4])
+    async def recognizer(self, whisper_model_dir: Path, request: pytest.FixtureRequest) -> AsyncIterator[Recognizer]:
         """Yield a recogniser whose model is loaded for this test."""
         settings = AsrSettings(model_dir=whisper_model_dir, device="cpu")
-        async with QueuedRecognizer(lambda: WhisperEngine(settings)) as recognizer:
+        async with QueuedRecognizer(lambda: WhisperEngine(settings), batch_size=request.param) as recognizer:
             yield recognizer
 
 
