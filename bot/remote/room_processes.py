@@ -60,9 +60,9 @@ class RoomProcesses:
         self._distant: dict[tuple[str, str], DistantProcess] = {}
         # When each other machine last lost a room.
         self._lost_at: dict[str, float] = {}
-        # When the room of each server last lost its process, and those that have had no other one since.
+        # When the room of each server last lost its process, and the same of those that have had no other one since.
         self._room_lost_at: dict[int, float] = {}
-        self._urgent: set[int] = set()
+        self._urgent_since: dict[int, float] = {}
         # One room after the other, so that rooms which are lost together do not start a process each.
         self._choosing = asyncio.Lock()
         self._adoptions = adoptions
@@ -168,7 +168,7 @@ class RoomProcesses:
         recent = {guild_id: at for guild_id, at in self._room_lost_at.items() if now - at < LOST_AFTER_S}
         # One that loses its process again so soon may be what ends it, and shall not end that of another room.
         if guild_id not in recent:
-            self._urgent.add(guild_id)
+            self._urgent_since[guild_id] = now
         self._room_lost_at = {**recent, guild_id: now}
 
     def _all(self) -> list[LinkedChild | DistantProcess]:
@@ -177,8 +177,9 @@ class RoomProcesses:
     def _chosen(self, guild_id: int) -> LinkedChild | DistantProcess | None:
         """Return the process in which the room gets a seat; None: one must be started here."""
         processes = [process for process in self._all() if guild_id not in process.seats.given_up]
-        urgent = guild_id in self._urgent
-        self._urgent.discard(guild_id)
+        # One that did not come back at once is begun by somebody later, who has not spoken there yet.
+        lost_at = self._urgent_since.pop(guild_id, float("-inf"))
+        urgent = self._clock.monotonic() - lost_at < LOST_AFTER_S
         index = process_for_room([self._load_of(process) for process in processes], urgent=urgent)
         if index is None:
             return None

@@ -17,6 +17,7 @@ from bot.remote.placement import THIS_MACHINE
 from bot.remote.room_process import LOST
 from bot.remote.room_processes import DOUBT_S, RoomProcesses
 from bot.room.endings import ProcessLostError
+from bot.room.restarts import LOST_AFTER_S
 from tests.bot.remote.peers import TOKEN, until
 from tests.fakes.clock import FakeClock
 
@@ -136,6 +137,20 @@ async def test_a_room_that_has_lost_its_process_shares_another_one_until_one_is_
         for seat in (first, second, third):
             await seat.give_up()
     assert house.processes.distant_rooms == 0
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_is_begun_long_after_it_lost_its_process_waits_for_one_of_its_own() -> None:
+    """Nobody has spoken there meanwhile."""
+    async with opened() as house, AsyncExitStack() as rooms:
+        first = await shared(house, rooms, "b")
+        house.clock.advance(LOST_AFTER_S)
+        later = asyncio.create_task(rooms.enter_async_context(house.processes.taken(2)))
+        await house.load(0)
+        second = await later
+        assert second.machine == THIS_MACHINE
+        for seat in (first, second):
+            await seat.give_up()
 
 
 @pytest.mark.asyncio
