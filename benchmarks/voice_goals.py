@@ -18,6 +18,7 @@ VOICE_GOALS = (
     ("receive.json", "whole bot, 100 speakers: loop lag P99, ms"),
     ("receive.json", "whole bot, 100 speakers: frames lost"),
     ("asr.json", "word error rate above faster-whisper's defaults, alone, points"),
+    ("asr.json", "word error rate above faster-whisper's defaults, through Opus with loss, points"),
     ("asr.json", "recordings without any text, through Opus with loss"),
     ("asr.json", "CPU time beside the defaults, 6-9 s of speech"),
     ("endpoint.json", "pauses inside speech that are cut"),

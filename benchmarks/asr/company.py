@@ -1,16 +1,20 @@
-"""Measures how soon finished utterances become text when several people speak at once, in real time.
+"""Measures how soon finished utterances become text when several people speak at once, in real time, and its errors.
 
 Nothing is recognised ahead, so every utterance comes to the recogniser when its end is certain: the worst case of a
-room. `bench reply --only speakers` measures whole rooms, with endpointing.
+room. The word errors are those of the recogniser's texts, before the guards. `bench reply --only speakers` measures
+whole rooms, with endpointing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.reply.spread import spread
+from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
+from rehearsal.words import WordErrors, sum_word_errors, word_errors
 from voice.asr.scheduler import QueuedRecognizer
 from voice.audio import duration_s
 
@@ -27,21 +31,38 @@ _GAP_S = 1.0
 _STAGGER_S = 0.9
 
 
+@dataclass(frozen=True, slots=True)
+class SpokenSound:
+    """One recording: what is said in it, and its sound (mono int16, 16 kHz)."""
+
+    text: str
+    pcm: Pcm
+
+
 async def measure_company(
-    load: Callable[[], Engine], sounds: Sequence[Pcm], *, people: int, language: str, progress: Progress
+    load: Callable[[], Engine], recordings: Sequence[SpokenSound], *, people: int, language: str, progress: Progress
 ) -> dict[str, Json]:
-    """Let `people` speak the sounds in equal shares. Returns the delays from the end of each to its text."""
-    progress.step(f"{people} people at once", total=len(sounds))
+    """Let `people` speak the recordings in equal shares. Returns the delays from the end of each to its text, and the
+    word errors of the texts.
+    """
+    progress.step(f"{people} people at once", total=len(recordings))
     delays: list[float] = []
+    errors: list[WordErrors] = []
+    empty = 0
     async with QueuedRecognizer(load) as recognizer:
 
         async def talk(person: int) -> None:
+            nonlocal empty
             await asyncio.sleep(_STAGGER_S * person)
-            for pcm in sounds[person::people]:
-                await asyncio.sleep(duration_s(pcm))
+            for said in recordings[person::people]:
+                await asyncio.sleep(duration_s(said.pcm))
                 ended = time.monotonic()
-                await recognizer.recognize(pcm, language=language, speaker_id=person)
+                heard = await recognizer.recognize(
+                    said.pcm, language=language, glossary=USUAL_GLOSSARY, speaker_id=person
+                )
                 delays.append(time.monotonic() - ended)
+                errors.append(word_errors(said.text, heard.text))
+                empty += not heard.text
                 progress.advance()
                 await asyncio.sleep(_GAP_S)
 
@@ -53,6 +74,8 @@ async def measure_company(
         figures = recognizer.figures
     return {
         "utterances": len(delays),
+        "word_error_rate": round(sum_word_errors(errors).rate, 4),
+        "without_text": empty,
         "end_certain_to_text_ms": spread([1000 * delay for delay in delays]),
         "compute_ms_mean": round(1000 * figures.compute_s / max(1, figures.completed), 1),
         "waited_at_most": figures.queued_peak,

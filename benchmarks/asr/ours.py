@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
 from voice.asr.guards import judge
 from voice.asr.second_pass import SECOND_PASSES, doubt_about, is_mended
 from voice.listening.coalesce import is_sound_effect
@@ -29,7 +30,10 @@ class MeasuredText:
 
 @dataclass(slots=True)
 class RoomTranscriber:
-    """Recognises as a room does while nobody else waits. `dropped` and `again` count guards and second passes."""
+    """Recognises as a room of four people does while nobody else waits, with its glossary.
+
+    `dropped` and `again` count guards and second passes.
+    """
 
     engine: Engine
     language: str
@@ -39,7 +43,7 @@ class RoomTranscriber:
     def transcribe(self, pcm: Pcm, *, speech_s: float) -> MeasuredText:
         """Return the text that a room would keep. Blocks. Raises `RecogniserError`."""
         worked, begun = time.process_time(), time.perf_counter()
-        heard = self.engine.recognize(pcm, language=self.language)
+        heard = self.engine.recognize(pcm, language=self.language, glossary=USUAL_GLOSSARY)
         fault = judge(heard, speech_s=speech_s)
         doubt = doubt_about(heard, fault, speech_s=speech_s)
         if doubt is not None and (fault is not None or not is_sound_effect(heard.text)):
@@ -60,7 +64,12 @@ class RoomTranscriber:
 
         doubt = doubt_about(first, fault_of(first), speech_s=speech_s)
         for way in () if doubt is None else SECOND_PASSES[doubt]:
-            second = self.engine.recognize(way.sound(pcm), language=self.language, careful=way.careful)
+            second = self.engine.recognize(
+                way.sound(pcm),
+                language=self.language,
+                glossary=USUAL_GLOSSARY if way.glossary else (),
+                careful=way.careful,
+            )
             if doubt is not None and is_mended(first, second, doubt, fault_of(second)):
                 return second
         return None

@@ -1,6 +1,7 @@
 """The glossary that the recogniser gets in the benchmarks without a room: that of four people in the benchmarks' room.
 
-In a room there is always one, and without it Whisper writes fewer marks, so that fewer ends are sure.
+In a room there is always one. It costs prompt tokens, and without it Whisper writes fewer marks, so that fewer ends are
+sure.
 """
 
 from __future__ import annotations

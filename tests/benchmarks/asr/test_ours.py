@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.asr.ours import RoomTranscriber
+from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
 from tests.fakes.recognizer import recognition
 
 if TYPE_CHECKING:
@@ -22,17 +23,19 @@ CLEAR, UNSURE, LOOP = "We leave at nine tomorrow.", "We leave it mine.", "MNNNNN
 
 
 class ScriptedEngine:
-    """An `Engine` that gives the texts in order, and remembers which were asked for carefully."""
+    """An `Engine` that gives the texts in order, and remembers how it was asked for each."""
 
     def __init__(self, *texts: str) -> None:
         self._texts = list(texts)
         self.careful: list[bool] = []
+        self.glossaries: list[tuple[str, ...]] = []
 
     def recognize(
         self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
     ) -> Recognition:
         """See `Engine.recognize`."""
         self.careful.append(careful)
+        self.glossaries.append(glossary)
         text = self._texts.pop(0)
         return recognition(text, mean_logprob=-1.1 if text == UNSURE else -0.2)
 
@@ -61,3 +64,14 @@ def test_doubtful_texts_are_heard_again_and_counted(
     assert (heard.text, engine.careful) == (kept, careful)
     assert (dict(ours.again), dict(ours.dropped)) == (again, dropped)
     assert heard.cpu_s >= 0
+
+
+@pytest.mark.parametrize(
+    ("texts", "with_glossary"),
+    [((CLEAR,), [True]), ((UNSURE, CLEAR), [True, True]), ((LOOP, LOOP, LOOP), [True, False, False])],
+)
+def test_the_glossary_of_a_usual_room_is_given(texts: tuple[str, ...], with_glossary: list[bool]) -> None:
+    """A room always gives a glossary, so the benchmark does; a second pass that a room makes without one has none."""
+    engine = ScriptedEngine(*texts)
+    RoomTranscriber(engine, "en").transcribe(SOUND, speech_s=2.0)
+    assert engine.glossaries == [USUAL_GLOSSARY if given else () for given in with_glossary]
