@@ -101,7 +101,7 @@ class Receiver:
                 return
             if not frame:
                 self._counters.padding += 1
-                self._pass_over(packet)
+                self._pass_over(packet, user_id)
                 return
             held = HeldFrame(packet.sequence, packet.timestamp, frame, self._clock())
             if user_id is None:
@@ -144,9 +144,10 @@ class Receiver:
     def speaks(self, ssrc: int, user_id: int, *, announced: bool = True) -> None:
         """Handle op 5 or 12: `user_id` sends on `ssrc`. `announced`: they are speaking now."""
         with self._lock:
-            self._place(ssrc, user_id)
+            # First, so that frames which overtook this message count.
             if announced and not self._is_excluded(user_id):
                 self._watchdog.announced(user_id, self._clock())
+            self._place(ssrc, user_id)
 
     def left(self, user_id: int) -> None:
         """Handle op 13: deliver the last sound of `user_id`, then `SpeakerLeft`."""
@@ -229,8 +230,10 @@ class Receiver:
             if self._keys is not None:
                 self._of_user(user_id, ssrc, held, self._keys)
 
-    def _pass_over(self, packet: AudioPacket) -> None:
+    def _pass_over(self, packet: AudioPacket, user_id: int | None) -> None:
         """Handle a packet that is nothing but padding: its number is no loss."""
+        if user_id is not None:
+            self._watchdog.silent(user_id)
         stream = self._streams.get(packet.ssrc)
         if stream is not None:
             now = self._clock()
@@ -257,14 +260,16 @@ class Receiver:
                 self._watchdog.failed(user_id)
             case DecryptFailure.CLEAR:
                 # The group's keys are not in question, so nothing is recovered.
-                pass
+                self._watchdog.refused(user_id)
             case _:
                 assert_never(failure)
 
     def _of_stream(self, stream: SpeakerStream, held: HeldFrame, frame: bytes) -> None:
         """Hand an Opus frame to its stream, with the length that it claims."""
         ticks = FRAME_TICKS
-        if frame != opus.SILENCE_FRAME:
+        if frame == opus.SILENCE_FRAME:
+            self._watchdog.silent(stream.user_id)
+        else:
             self._watchdog.heard(stream.user_id)
             try:
                 ticks = opus.packet_samples(frame)

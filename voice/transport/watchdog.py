@@ -6,6 +6,7 @@ A pure state machine over the reports of the receiver and the gateway; the link 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TypeAlias
 
 # The same as other users of libdave allow (0.7 s of speech). A re-key costs two or three frames.
@@ -15,7 +16,8 @@ _FIRST_PAUSE_S = 3.0
 _LONGEST_PAUSE_S = 60.0
 # The group forms within two seconds of joining, which is also how long the voice server waits for slow members.
 UNREADY_S = 3.0
-# After so many recoveries, or speakers of whom nothing came, and nobody heard since, only a new connection can help.
+# After so many recoveries, or speakers of whom nothing came that a key opens, and nobody heard since, only a new
+# connection can help.
 MOST_VAIN = 2
 # A new connection that did not help either is no reason for the next one soon: everybody sees the bot leave and join.
 _FIRST_REPLACE_PAUSE_S = 60.0
@@ -37,7 +39,7 @@ class RecoverGroup:
 
 @dataclass(frozen=True, slots=True)
 class SpeakerNotHeard:
-    """`user_id` was announced as speaking at `since`, but none of their frames was decoded."""
+    """`user_id` was announced as speaking at `since`, but nothing of it could be heard."""
 
     user_id: int
     since: float
@@ -56,6 +58,23 @@ class ReaderTaskDead:
 WatchdogFinding: TypeAlias = RecoverGroup | SpeakerNotHeard | NobodyHeard | ReaderTaskDead
 
 
+class _Came(IntEnum):
+    """What came of an announced speaker who is not heard. Of several, the last in this list counts."""
+
+    NOTHING = 0
+    SILENCE = 1  # there was nothing to hear
+    CLEAR = 2  # not heard in an encrypted call, but the way works: a new connection would bring the same
+    UNOPENED = 3  # no key opened it
+
+
+@dataclass(slots=True)
+class _Wait:
+    """For an announced speaker."""
+
+    since: float
+    came: _Came = _Came.NOTHING
+
+
 class Watchdog:
     """Watches one link. Not thread-safe; times are monotonic seconds."""
 
@@ -65,7 +84,7 @@ class Watchdog:
         self._failures_before_recovery = failures_before_recovery
         self._deaf_after_s = deaf_after_s
         self._failures: dict[int, int] = {}
-        self._announced: dict[int, float] = {}
+        self._announced: dict[int, _Wait] = {}
         self._unready_since: float | None = None
         self._unready_user = 0
         self._recoveries = 0
@@ -79,10 +98,12 @@ class Watchdog:
 
     def failed(self, user_id: int) -> None:
         """Count a frame of `user_id` that could not be decrypted."""
+        self._came(user_id, _Came.UNOPENED)
         self._failures[user_id] = self._failures.get(user_id, 0) + 1
 
     def unready(self, user_id: int, now: float) -> None:
         """Record an encrypted frame of `user_id` while the bot is in no group that could decrypt it."""
+        self._came(user_id, _Came.UNOPENED)
         if self._unready_since is None:
             self._unready_since = now
         self._unready_user = user_id
@@ -94,9 +115,17 @@ class Watchdog:
         self._announced.pop(user_id, None)
         self._unready_since = None
 
+    def silent(self, user_id: int) -> None:
+        """Record a packet of `user_id` in which there is nothing to hear: silence, or nothing but padding."""
+        self._came(user_id, _Came.SILENCE)
+
+    def refused(self, user_id: int) -> None:
+        """Record a frame of `user_id` in the clear, which is not heard in an encrypted call."""
+        self._came(user_id, _Came.CLEAR)
+
     def announced(self, user_id: int, now: float) -> None:
         """Handle op 5: `user_id` started to speak."""
-        self._announced.setdefault(user_id, now)
+        self._announced.setdefault(user_id, _Wait(now))
 
     def left(self, user_id: int) -> None:
         self._failures.pop(user_id, None)
@@ -128,14 +157,7 @@ class Watchdog:
         verdicts: list[WatchdogFinding] = []
         if not in_transition and now >= self._recover_from:
             verdicts += self._judge_group(now)
-        for user_id, since in list(self._announced.items()):
-            if now >= since + self._deaf_after_s:
-                del self._announced[user_id]
-                verdicts.append(SpeakerNotHeard(user_id, since))
-        if any(isinstance(verdict, SpeakerNotHeard) for verdict in verdicts):
-            self._vain_waits += 1
-            if self._vain_waits >= MOST_VAIN and self._may_replace(now):
-                verdicts.append(NobodyHeard())
+        verdicts += self._judge_waits(now)
         if now >= self._recover_from + _LONGEST_PAUSE_S:
             self._recoveries = 0
         return verdicts
@@ -155,6 +177,26 @@ class Watchdog:
         self._vain_recoveries += 1
         self._pause(now)
         return [verdict]
+
+    def _judge_waits(self, now: float) -> list[SpeakerNotHeard | NobodyHeard]:
+        over = {user: wait for user, wait in self._announced.items() if now >= wait.since + self._deaf_after_s}
+        verdicts: list[SpeakerNotHeard | NobodyHeard] = []
+        for user_id, wait in over.items():
+            del self._announced[user_id]
+            if wait.came is not _Came.SILENCE:
+                verdicts.append(SpeakerNotHeard(user_id, wait.since))
+        if any(wait.came in (_Came.SILENCE, _Came.CLEAR) for wait in over.values()):
+            self._vain_waits = 0
+        elif verdicts:
+            self._vain_waits += 1
+            if self._vain_waits >= MOST_VAIN and self._may_replace(now):
+                verdicts.append(NobodyHeard())
+        return verdicts
+
+    def _came(self, user_id: int, what: _Came) -> None:
+        wait = self._announced.get(user_id)
+        if wait is not None:
+            wait.came = max(wait.came, what)
 
     def _may_replace(self, now: float) -> bool:
         """Return whether a new connection is due, and delay the next one, longer each time."""

@@ -23,7 +23,7 @@ from voice.transport import keepalive, reconnection
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 from voice.transport.connector import NOT_ENCRYPTED
 from voice.transport.keepalive import Keepalive
-from voice.transport.link import Connected, Lost, Recovering
+from voice.transport.link import Connected, Deaf, Lost, Recovering
 from voice.transport.paced_sender import running_paced_sender
 from voice.transport.private import connection_state, websocket
 from voice.transport.private.connection_state import ReceivingState
@@ -86,6 +86,22 @@ async def test_frames_in_the_clear_are_not_heard_and_recover_nothing(tmp_path: P
         assert (counts.decoded, counts.dave_failures) == (before.decoded, 0)
         assert not room.link._receiver.check(connected=True, runner_alive=True, in_transition=False)
     assert room.listener.kinds() == [Connected]
+
+
+@pytest.mark.asyncio
+async def test_who_is_alone_and_comes_in_the_clear_sees_the_bot_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If nothing but frames in the clear comes, nobody is heard, which is told, and the connection stays."""
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        monkeypatch.setattr(room.link._receiver._watchdog, "_deaf_after_s", 0.5)
+        await room.local.fault("clear_frames", share=1, tiny=0)
+        for times in (1, 2, 3):
+            await ada.say(room.clip)
+            await until(lambda: room.listener.kinds().count(Deaf) == times, "telling it")  # noqa: B023
+        assert room.link.unheard
+        assert room.listener.kinds() == [Connected, Deaf, Deaf, Deaf]
 
 
 @pytest.mark.asyncio

@@ -17,7 +17,7 @@ from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, 
 from voice.transport.counters import PacketCounters
 from voice.transport.opus import SILENCE_FRAME, Encoder
 from voice.transport.receiver import Receiver
-from voice.transport.watchdog import RecoverGroup, SpeakerNotHeard
+from voice.transport.watchdog import NobodyHeard, RecoverGroup, SpeakerNotHeard, WatchdogFinding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -462,6 +462,58 @@ def test_clear_frames_are_refused_where_encryption_is_on() -> None:
     findings = ear.receiver.check(connected=True, runner_alive=True, in_transition=False)
     assert [type(finding) for finding in findings] == [SpeakerNotHeard]
     assert_each_datagram_has_one_fate(ear)
+
+
+def press_to_talk(ear: Ear, sender: Sender, frames: list[bytes], **how: bool) -> list[WatchdogFinding]:
+    """Announce a speaker (op 5), send the frames, wait, and return what the watchdog found by then."""
+    ear.receiver.speaks(sender.ssrc, sender.user_id)
+    for frame in frames:
+        ear.take(sender.datagram(frame, **how))  # type: ignore[arg-type]
+    ear.rest(5.0)
+    return ear.receiver.check(connected=True, runner_alive=True, in_transition=False)
+
+
+@pytest.mark.parametrize("ends_in_silence", [True, False])
+def test_who_comes_in_the_clear_again_and_again_is_told_and_costs_no_connection(ends_in_silence: bool) -> None:
+    """Someone whose frames all come in the clear is not heard, which is told each time. The way works."""
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    talkspurt = [next(ear.opus) for _ in range(20)] + [SILENCE_FRAME] * (5 * ends_in_silence)
+    for _ in range(5):
+        found = press_to_talk(ear, ana, talkspurt, clear=True)
+        assert [type(finding) for finding in found] == [SpeakerNotHeard]
+    assert (ear.counters.clear, ear.counters.decoded) == (100, 0)
+
+
+@pytest.mark.parametrize("frame", [SILENCE_FRAME, b"\xf8", b""])
+def test_a_muted_microphone_is_no_reason_for_anything(frame: bytes) -> None:
+    """Push-to-talk over a muted microphone brings silence, tiny frames or nothing but padding: the way works."""
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    for _ in range(5):
+        ear.receiver.speaks(11, ANA)
+        for _ in range(5):
+            ear.take(ana.datagram(frame, clear=True, padding=3))
+        ear.rest(5.0)
+        assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False) == []
+
+
+def test_silence_after_frames_that_no_key_opens_hides_nothing() -> None:
+    """Silence is never encrypted, so it proves nothing of the keys."""
+    ear = Ear()
+    fake = Sender(ANA, 11, DaveRoom(ANA).sessions[ANA], ear.keys)
+    talkspurt = [next(ear.opus) for _ in range(10)] + [SILENCE_FRAME] * 5
+    assert [type(found) for found in press_to_talk(ear, fake, talkspurt)] == [SpeakerNotHeard]
+    assert [type(found) for found in press_to_talk(ear, fake, talkspurt)] == [SpeakerNotHeard, NobodyHeard]
+
+
+def test_frames_from_before_op_5_count_for_the_one_it_names() -> None:
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    for _ in range(3):
+        ear.take(ana.datagram(next(ear.opus), clear=True))
+    for ssrc in (11, 12):
+        assert [type(found) for found in press_to_talk(ear, ear.sender(ANA, ssrc), [])] == [SpeakerNotHeard]
 
 
 def test_clear_frames_from_before_the_group_recover_nothing() -> None:
