@@ -24,7 +24,8 @@ from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.discord.commands.recall import RecallSearch, add_recall
 from bot.discord.commands.recap import add_recap
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
-from bot.discord.commands.settings import OperatorSettings, add_settings_command
+from bot.discord.commands.setting_sentences import OperatorSettings
+from bot.discord.commands.settings import add_settings_command
 from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import VoiceCommands, add_voice
 from bot.discord.commands.watch import add_watch_commands

@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.discord.commands.settings import (
-    OperatorSettings,
-    add_settings_command,
-    language_choices,
-    setting_fields,
-    with_or_without,
-)
+from bot.discord.commands.setting_sentences import OperatorSettings, setting_fields
+from bot.discord.commands.settings import add_settings_command, language_choices, with_or_without
 from bot.discord.commands.voice import VoiceCommands, voice_sentence
 from bot.discord.connection import connected
 from bot.guild import VoiceMode
