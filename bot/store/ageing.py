@@ -15,15 +15,16 @@ from sqlalchemy import delete, or_, select, update
 
 from bot.store import rows
 from bot.store.history import rerender_summary
-from bot.store.rebuilding import rebuild_records, store_segments
+from bot.store.rebuilding import blanked_refs, rebuild_records, store_segments
 from bot.store.tables import chapters, landings, notes, person_facts, segments, sent_texts, sessions, turns
 from compaction.memory.forgetting import forget_in_segment, remake_paragraph
+from compaction.memory.restating import forgotten_words
 from compaction.model import SessionId
 from compaction.summary.port import REACH_TURNS
 from compaction.timeline import CAPACITY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -72,7 +73,7 @@ async def _age(connection: AsyncConnection, session_id: SessionId, *, before: fl
     forgotten = update(turns).where(old, turns.c.tombstone.is_(False)).values(parts="[]", tombstone=True)
     await connection.execute(forgotten)
     stale = (notes.c.session_id == session_id) & (notes.c.at < before)
-    gone_notes = frozenset((await connection.scalars(select(notes.c.id).where(stale))).all())
+    gone_notes = {row.id: row.what for row in await connection.execute(select(notes.c.id, notes.c.what).where(stale))}
     await connection.execute(delete(notes).where(stale))
     kept_from = await _age_segments(connection, session_id, seqs, gone_notes, before=before, now=now)
     cursor = await connection.scalar(select(sessions.c.cursor).where(sessions.c.id == session_id))
@@ -98,12 +99,15 @@ async def _age_segments(
     connection: AsyncConnection,
     session_id: SessionId,
     seqs: frozenset[Seq],
-    gone_notes: frozenset[str],
+    gone_notes: Mapping[str, str],
     *,
     before: float,
     now: float,
 ) -> Seq | None:
-    """Delete old segments, and make those anew that tell of older ones. Returns where the first one left begins."""
+    """Delete old segments, and make those anew that tell of older ones. Returns where the first one left begins.
+
+    `gone_notes`: the deleted notes, what they said by id.
+    """
     of_session = segments.c.session_id == session_id
     await connection.execute(delete(segments).where(of_session, segments.c.ended_at < before))
     found = await connection.execute(
@@ -112,19 +116,23 @@ async def _age_segments(
     left = await asyncio.to_thread(lambda stored: list(map(rows.segment_from_row, stored)), found.all())
     if not left:
         return None
-    # Only a segment that lies on both sides of the limit, and recursive ones, are made of their turns again.
-    again = [each for each in left if each.is_recursive or each.started_at < before]
+    # Only a segment that lies on both sides of the limit, or has an older note, and recursive ones are made of their
+    # turns again.
+    aged = {each.id for each in left if each.started_at < before or not gone_notes.keys().isdisjoint(each.note_ids)}
+    again = [each for each in left if each.is_recursive or each.id in aged]
     said: list[Turn] = []
     if again:
         first = min(each.start for each in again) - REACH_TURNS
         wanted = select(turns).where(turns.c.session_id == session_id, turns.c.seq >= first).order_by(turns.c.seq)
         stored = (await connection.execute(wanted.where(turns.c.tombstone.is_(False)))).all()
         said = await asyncio.to_thread(lambda: list(map(rows.turn_from_row, stored)))
-    changed = await asyncio.to_thread(_remake, left, said, seqs, gone_notes, before)
+    changed = await asyncio.to_thread(_remake, left, said, seqs, gone_notes, aged)
     await store_segments(connection, session_id, changed)
     superseded = frozenset(ref for segment in left for fact in segment.facts for ref in fact.supersedes)
-    aged = [each for each in changed if each.started_at < before]
-    await rebuild_records(connection, session_id, aged, superseded, now=now)
+    await rebuild_records(connection, session_id, [each for each in changed if each.id in aged], superseded, now=now)
+    stored_as = {each.id: each for each in left}
+    for ref in (ref for each in changed for ref in blanked_refs(stored_as[each.id], each)):
+        await connection.execute(delete(person_facts).where(person_facts.c.id == ref))
     return min(each.start for each in left)
 
 
@@ -132,16 +140,17 @@ def _remake(
     left: Sequence[Segment],
     said: Sequence[Turn],
     seqs: frozenset[Seq],
-    gone_notes: Collection[str],
-    before: float,
+    gone_notes: Mapping[str, str],
+    aged: Collection[str],
 ) -> list[Segment]:
     made: list[Segment] = []
+    shown = forgotten_words(gone_notes.values())
     for each in left:
         segment = each
         heard = [turn for turn in said if each.start - REACH_TURNS <= turn.seq < each.end]
         own = [turn for turn in heard if turn.seq >= each.start]
-        if each.started_at < before:
-            segment, _ = forget_in_segment(each, own, heard, seqs, frozenset(gone_notes))
+        if each.id in aged:
+            segment, _ = forget_in_segment(each, own, heard, seqs, frozenset(gone_notes), shown)
         if each.is_recursive:
             segment = remake_paragraph(segment, made, own)
         elif segment.paragraph or segment is not each:

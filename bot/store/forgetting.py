@@ -46,7 +46,7 @@ from compaction.speaker_names import is_called
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from sqlalchemy import Select
+    from sqlalchemy import Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
@@ -101,13 +101,22 @@ class SpeechForgetter:
     async def words_of(
         self, person: StoredSpeaker, *, session_id: SessionId | None = None, seq: int | None = None
     ) -> ForgottenWords:
-        """Return the words that `forget` would remove, with the person's names unless it is one turn."""
+        """Return the words that `forget` would remove. Unless it is one turn, the person's names and the notes of their
+        screen are among them: a model or the bot may have told what it showed.
+        """
         where = person.sessions if session_id is None else (session_id,)
+        texts: list[str] = []
+        names: set[str] = set() if seq is not None else set(person.names)
         async with self._database.reading() as connection:
-            spoken = [turn for each in where for turn in await _turns_of_speaker(connection, each, person, seq)]
-        said = [part for turn in spoken for part in turn.parts if part.speaker_id == person.id]
-        names = {*person.names, *(part.speaker for part in said)} if seq is None else set[str]()
-        return await asyncio.to_thread(forgotten_words, [part.text for part in said], names)
+            for each in where:
+                theirs = await _turns_of_speaker(connection, each, person, seq)
+                said = [part for turn in theirs for part in turn.parts if part.speaker_id == person.id]
+                texts += [part.text for part in said]
+                if seq is None:
+                    own_names = {part.speaker for part in said}
+                    names |= own_names
+                    texts += [row.what for row in await _notes_of(connection, each, own_names)]
+        return await asyncio.to_thread(forgotten_words, texts, names)
 
     async def forget(
         self, person: StoredSpeaker, *, session_id: SessionId | None = None, seq: int | None = None
@@ -175,7 +184,7 @@ class SpeechForgetter:
         now = self._clock.now()
         before = await _turns(connection, _select_turns(session_id))
         theirs = [turn for turn in before if (seq is None or turn.seq == seq) and has_part_of(turn, person.id)]
-        own_names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person.id}
+        own_names = {part.speaker for turn in theirs for part in turn.parts if part.speaker_id == person.id}
         words = words_in_session(words, before, person.id, spoke=bool(theirs))
         answers = await asyncio.to_thread(answers_to_forget, before, theirs, person.id, words)
         blanked = [without_part_of(turn, person.id) for turn in theirs]
@@ -281,9 +290,14 @@ async def _blank_turns(connection: AsyncConnection, session_id: SessionId, blank
             await index_source(connection, session_id, turn)
 
 
+async def _notes_of(connection: AsyncConnection, session_id: SessionId, names: Collection[str]) -> list[Row[Any]]:
+    """Return the rows of the notes of these people's screens."""
+    found = await connection.execute(select(notes).where(notes.c.session_id == session_id))
+    return [row for row in found if any(_same_name(row.who, name) for name in names)]
+
+
 async def _delete_notes(connection: AsyncConnection, session_id: SessionId, names: Collection[str]) -> frozenset[str]:
-    found = await connection.execute(select(notes.c.id, notes.c.who).where(notes.c.session_id == session_id))
-    gone = frozenset(row.id for row in found if any(_same_name(row.who, name) for name in names))
+    gone = frozenset(row.id for row in await _notes_of(connection, session_id, names))
     for note_id in gone:
         await connection.execute(delete(notes).where(notes.c.session_id == session_id, notes.c.id == note_id))
     return gone

@@ -157,11 +157,16 @@ def _remake(
         if before.is_recursive:
             made = remake_paragraph(made, after, said)
         made = replace(made, created_at=now)
-        pairs = enumerate(zip(before.facts, made.facts, strict=True))
-        blanked += [f"{before.id}#{index}" for index, (old, new) in pairs if old.text and not new.text]
+        blanked += blanked_refs(before, made)
         after.append(made)
         changed.append(made)
     return _Plan(tuple(after), tuple(changed), tuple(blanked))
+
+
+def blanked_refs(before: Segment, made: Segment) -> list[str]:
+    """Return the refs of the facts that a segment has lost."""
+    pairs = enumerate(zip(before.facts, made.facts, strict=True))
+    return [f"{before.id}#{index}" for index, (old, new) in pairs if old.text and not new.text]
 
 
 async def store_segments(connection: AsyncConnection, session_id: SessionId, made: Sequence[Segment]) -> None:

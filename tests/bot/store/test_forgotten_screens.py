@@ -1,0 +1,136 @@
+"""What a model or the bot told of a shared screen goes with the notes of that screen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import insert
+
+from bot.store.ageing import delete_aged
+from bot.store.database import open_database
+from bot.store.forgetting import SpeechForgetter
+from bot.store.people import PeopleStore
+from bot.store.tables import person_facts
+from bot.store.turns import SqlTurnStore
+from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId
+from tests.compaction.turn_store_contract import EVENING, T0, bot_turn, landing, turn
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.store.database import Database
+    from compaction.model import Segment, Turn
+    from tests.bot.conftest import Place
+
+SCREEN = "The bank's page: balance 4,210 euros, overdraft 300 euros."
+BANK = "The bank page on the shared screen shows 4,210 euros."
+SAID = (
+    turn(0, "Look at this.", speaker="Bob"),
+    turn(1, "What is that?"),
+    replace(bot_turn(2, "That page shows a balance of 4,210 euros."), answers=Seq(1)),
+    turn(3, "I'm allergic to peanuts."),
+    replace(bot_turn(4, "Noted, no peanuts for you."), answers=Seq(3)),
+    *(turn(seq, "We meet at the old station.") for seq in range(5, 20)),
+)
+
+
+def told(text: str, seq: int) -> Fact:
+    """Return a fact that a model wrote of something that Ada said in this turn."""
+    return Fact((Seq(seq),), FactKind.LASTING, "Ada", T0 + seq * 3.0, text, subject="Ada", quoted=False)
+
+
+FACTS = (told(BANK, 1), told("Ada is allergic to peanuts.", 3))
+
+
+async def a_shared_screen(database: Database, session_id: SessionId = EVENING, *, note_at: float = T0) -> SqlTurnStore:
+    """Store a session with two segments that tell of Bob's screen."""
+    store = SqlTurnStore(database, FakeClock())
+    for each in SAID:
+        await store.append_turn(session_id, each)
+    await store.add_note(session_id, Note(NoteId("n1"), note_at, "Bob", SCREEN))
+    await store.move_notes_to_pending(session_id, [NoteId("n1")])
+    for revision, (start, facts, notes) in enumerate(((0, FACTS, ["n1"]), (10, (told(BANK, 12),), []))):
+        land = landing(start, start + 10, revision=revision, session_id=session_id, note_ids=notes)
+        assert land.segment is not None
+        made = replace(land.segment, facts=facts, gist="Ada saw a page.", created_at=T0 + 500.0 + revision)
+        assert await store.land(replace(land, segment=made))
+    return store
+
+
+def facts_of(segments: tuple[Segment, ...]) -> list[str]:
+    """Return the texts of all facts that are left."""
+    return [fact.text for each in segments for fact in each.facts if fact.text]
+
+
+def told_of_bank(turns: Sequence[Turn]) -> list[int]:
+    """Return the turns that name the balance."""
+    return [each.seq for each in turns for part in each.parts if "4,210" in part.text]
+
+
+@pytest.mark.asyncio
+async def test_forgetting_who_shared_forgets_what_the_screen_showed(place: Place) -> None:
+    """A fact that tells a note of the person's screen goes in every segment, though somebody else's turn is its source,
+    and so does the bot's answer that reads it out. What others said stays.
+    """
+    async with open_database(place) as database:
+        store = await a_shared_screen(database)
+        forgetting = SpeechForgetter(database, FakeClock())
+        (bob,) = await forgetting.find("Bob")
+        done = await forgetting.forget(bob)
+        after = await store.load(EVENING)
+        turns = await store.turns(EVENING, Seq(0), Seq(20))
+    assert (done.notes, done.facts) == (1, 2)
+    assert facts_of(after.segments) == ["Ada is allergic to peanuts."]
+    assert told_of_bank(turns) == []
+    assert [part.text for each in turns[3:5] for part in each.parts] == [SAID[3].parts[0].text, SAID[4].parts[0].text]
+
+
+@pytest.mark.asyncio
+async def test_other_sessions_forget_what_the_screen_showed(place: Place) -> None:
+    """The bot may have read it out again on another evening."""
+    later = SessionId("later")
+    async with open_database(place) as database:
+        store = await a_shared_screen(database)
+        await store.append_turn(later, turn(0, "What did we see?"))
+        await store.append_turn(later, bot_turn(1, "A balance of 4,210 euros, overdraft 300 euros."))
+        forgetting = SpeechForgetter(database, FakeClock())
+        (bob,) = await forgetting.find("Bob")
+        assert set((await forgetting.forget(bob)).sessions) == {EVENING, later}
+        assert told_of_bank(await store.turns(later, Seq(0), Seq(2))) == []
+
+
+@pytest.mark.asyncio
+async def test_forgetting_one_turn_keeps_the_screen(place: Place) -> None:
+    """The notes of a person's screen are none of that turn's words."""
+    async with open_database(place) as database:
+        store = await a_shared_screen(database)
+        forgetting = SpeechForgetter(database, FakeClock())
+        (bob,) = await forgetting.find("Bob")
+        done = await forgetting.forget(bob, session_id=EVENING, seq=0)
+        assert done.notes == 0
+        assert told_of_bank(await store.turns(EVENING, Seq(0), Seq(20))) == [2]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("limit", [T0 + 2.9, T0 - 1.0])
+async def test_old_notes_take_their_facts_with_them(place: Place, limit: float) -> None:
+    """A fact that tells a note goes when the note is too old, though the turn that it cites is not; so it does in a
+    segment that is younger than its note.
+    """
+    async with open_database(place) as database:
+        store = await a_shared_screen(database, note_at=limit - 1.0)
+        drawn = {"session_id": EVENING, "turn_seq": 3, "person_id": "id-Ada", "name": "Ada", "at": T0 + 9.0}
+        async with database.writing() as connection:
+            for index, each in enumerate(FACTS):
+                row = drawn | {"id": f"{EVENING}:0-10#{index}", "text": each.text}
+                await connection.execute(insert(person_facts).values(row))
+        await delete_aged(database, before=limit, now=T0 + 1_000.0)
+        first, second = (await store.load(EVENING)).segments
+        about = await PeopleStore(database).by_id([f"{EVENING}:0-10#{index}" for index in range(2)])
+    assert [fact.text for fact in about.values()] == ["Ada is allergic to peanuts."]
+    assert facts_of((first,)) == ["Ada is allergic to peanuts."]
+    assert first.note_ids == ()
+    assert facts_of((second,)) == [BANK], "a later segment keeps its facts"
