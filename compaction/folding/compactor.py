@@ -8,6 +8,7 @@ and when to stop.
 from __future__ import annotations
 
 import asyncio
+from math import inf, nextafter
 from typing import TYPE_CHECKING, assert_never
 
 from compaction.errors import StoreError
@@ -283,8 +284,16 @@ class Compactor:
             session_id=self._session_id,
             revision=self.state.memory.revision,
             summariser=self._summarisers.of(run).name,
-            at=self._clock.now(),
+            at=self._made_at(),
         )
+
+    def _made_at(self) -> float:
+        """Return now (UTC epoch seconds), later than the last landing also where the clock was set back.
+
+        Which of two records had read the other is told by their times.
+        """
+        last = self.state.memory.last_at
+        return self._clock.now() if last is None else max(self._clock.now(), nextafter(last, inf))
 
     async def _land(self, run: Run, result: FoldResult) -> None:
         """Store the result of a run and take it over."""

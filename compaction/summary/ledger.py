@@ -7,7 +7,7 @@ from the same segments and chapters. So it is always a function of what is store
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -149,10 +149,17 @@ class SegmentLedger:
         return SegmentLedger([*self._segments[:position], segment, *self._segments[position + 1 :]], self._chapters)
 
     def before(self, segment_id: SegmentId) -> SegmentLedger:
-        """Return the ledger as it was before this segment was added."""
-        segments = self._segments[: self._position(segment_id)]
+        """Return the ledger as it was before this segment was added, with all chapters over its turns.
+
+        A chapter that was made later keeps its gist and loses its paragraph, which tells more.
+        """
+        place = self._position(segment_id)
+        segments, added_at = self._segments[:place], self._segments[place].created_at
         end = segments[-1].end if segments else 0
-        return SegmentLedger(segments, (each for each in self._chapters if each.end <= end))
+        chapters = (each for each in self._chapters if each.end <= end)
+        return SegmentLedger(
+            segments, (each if each.created_at < added_at else replace(each, paragraph="") for each in chapters)
+        )
 
     def _copy(self) -> SegmentLedger:
         other = SegmentLedger(chapters=self._chapters)
@@ -267,10 +274,7 @@ class SegmentLedger:
         if not self._segments:
             return None
         newest = self._segments[-1]
-        # A chapter over the newest segment was made after it, and one over that chapter later still.
-        later = [each for each in self._chapters if each.end == newest.end and each.paragraph]
-        written = max(later, key=lambda each: each.level).paragraph if later else newest.paragraph
-        if written and (kept := whole_sentences(written, max_chars)):
+        if (written := self._written()) and (kept := whole_sentences(written, max_chars)):
             return _as_written(kept, newest.ended_at)
         since = max(0, len(self._segments) - _NEWEST_SEGMENTS)
         new = {each.id for each in self._segments[since:]}
@@ -281,6 +285,17 @@ class SegmentLedger:
             max_chars=max_chars,
         )
         return made or _of_gist(newest, max_chars)
+
+    def _written(self) -> str:
+        """Return the paragraph that was written last, by the newest fold or for a chapter after it; empty if none can
+        be used.
+
+        A chapter may be over earlier turns than the newest fold, because it waits for batches, repairs and other
+        chapters. Its writer was told what came after, so only the times tell which is newer.
+        """
+        newest = self._segments[-1]
+        later = [each for each in self._chapters if each.paragraph and each.created_at > newest.created_at]
+        return max(later, key=lambda each: each.created_at).paragraph if later else newest.paragraph
 
     def _stretches(self, until: int) -> list[Stretch]:
         """Return the parts of the time before the segment at this position: chapters, then segments without one."""

@@ -146,6 +146,32 @@ def test_eight_chapters_make_one_of_the_next_level() -> None:
     run_virtually(main())
 
 
+def test_a_late_chapter_has_the_newest_paragraph() -> None:
+    """A chapter that failed at first is over fewer turns than are folded. Its paragraph is newer than the last fold's,
+    also after a restart and where the clock stands still, until the next fold has one.
+    """
+
+    async def main() -> None:
+        store, model = InMemoryTurnStore(), ModelOfChapters()
+        model.chapter_error = SummaryRefusedError("Not a summary.")
+        async with Room(store=store, summariser=model, settings=EVERY_TURN) as room:
+            await talk(room, 141)
+            model.chapter_error = None
+            await talk(room, 151)
+        async with Room(store=store, summariser=model, settings=EVERY_TURN) as room:
+            stored = await store.load(EVENING)
+            (chapter,) = stored.chapters
+            assert (chapter.end, room.memory.cursor) == (80, 100)
+            assert room.memory.summary is not None
+            assert room.memory.summary.text == stored.state.summary == chapter.paragraph
+            made = [*(each.created_at for each in stored.segments), chapter.created_at]
+            assert made == sorted(set(made))
+            await talk(room, 162)
+            assert room.memory.summary.text != chapter.paragraph
+
+    run_virtually(main())
+
+
 def test_a_backlog_is_folded_before_a_chapter() -> None:
     """A chapter waits until no batch is due, and only one is made after the backlog."""
 

@@ -390,25 +390,56 @@ def test_a_chapter_request_has_its_parts_with_their_standing_facts() -> None:
     assert request.since == ("Day 8.",)
 
 
+def told(number: int, *, start: int | None = None) -> Segment:
+    """Return the segment that landed as this one, with a paragraph; one of notes alone if it is given a `start`."""
+    made = replace(batch(number), paragraph=f"Paragraph {number} is here.", created_at=T0 + number)
+    return made if start is None else replace(made, start=Seq(start), end=Seq(start))
+
+
 def test_the_paragraph_of_a_chapter_serves_until_the_next_fold() -> None:
-    """A chapter that was made after the newest fold has the newest paragraph."""
-    segments = [replace(batch(number), paragraph=f"Paragraph {number} is here.") for number in range(9)]
-    made = chapter(1, 0, 80, paragraph="The chapter's paragraph is here.")
-    before = render_summary(segments[:8], [made])
+    """A chapter that was made after the newest fold has the newest paragraph, whichever turns it is over."""
+    segments = [told(number) for number in range(10)]
+    made = replace(chapter(1, 0, 80, paragraph="The chapter's paragraph is here."), created_at=T0 + 8.5)
+    before = render_summary(segments[:9], [made])
     after = render_summary(segments, [made])
     assert before is not None
     assert after is not None
     assert before.text == "The chapter's paragraph is here."
-    assert after.text == "Paragraph 8 is here."
+    assert after.text == "Paragraph 9 is here."
 
 
-def test_the_paragraph_of_the_highest_chapter_is_the_newest() -> None:
-    """A chapter over chapters is made after the last of them."""
-    segments = [replace(batch(number), paragraph=f"Paragraph {number} is here.") for number in range(64)]
-    fine = [chapter(1, start, start + 80, paragraph=f"Chapter {start} is here.") for start in range(0, 640, 80)]
-    summary = render_summary(segments, [*fine, chapter(2, 0, 640, paragraph="All chapters are here.")])
+def test_of_two_chapters_after_a_fold_the_later_one_has_the_newest_paragraph() -> None:
+    """A chapter over chapters is made after the last of them, and one whose paragraph failed hides none."""
+    segments = [told(number) for number in range(65)]
+    fine = [
+        replace(chapter(1, start, start + 80, paragraph=f"Chapter {start} is here."), created_at=T0 + 64.1)
+        for start in range(0, 640, 80)
+    ]
+    for paragraph, expected in (("All chapters are here.", "All chapters are here."), ("", "Chapter 0 is here.")):
+        above = replace(chapter(2, 0, 640, paragraph=paragraph), created_at=T0 + 64.2)
+        summary = render_summary(segments, [*fine, above])
+        assert summary is not None
+        assert summary.text == expected
+
+
+def test_notes_that_are_folded_after_a_chapter_are_told() -> None:
+    """A segment of notes alone lies at the end of the chapter, and its paragraph is the newer one."""
+    segments = [told(number) for number in range(8)]
+    made = replace(chapter(1, 0, 80, paragraph="The chapter's paragraph is here."), created_at=T0 + 7.5)
+    summary = render_summary([*segments, told(8, start=80)], [made])
     assert summary is not None
-    assert summary.text == "All chapters are here."
+    assert summary.text == "Paragraph 8 is here."
+
+
+def test_a_batch_that_is_made_again_knows_no_later_paragraph() -> None:
+    """A chapter over earlier turns may be made later; its paragraph tells what came after, and its gist does not."""
+    made = replace(chapter(1, 0, 80, paragraph="The chapter's paragraph is here."), created_at=T0 + 9.5)
+    ledger = SegmentLedger([told(number) for number in range(10)], [made])
+    before = ledger.before(SegmentId("s9"))
+    rendered = before.render()
+    assert rendered is not None
+    assert rendered.text == "Paragraph 8 is here."
+    assert [each.gist for each in before.chapters] == [made.gist]
 
 
 def test_labels_name_facts_by_their_turn() -> None:
