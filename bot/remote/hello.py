@@ -11,6 +11,7 @@ import asyncio
 import hmac
 import re
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import WSMsgType
@@ -24,12 +25,14 @@ from bot.texts.text import Text
 if TYPE_CHECKING:
     from bot.remote.link import Socket
 
-# Raised whenever the messages change: two processes of different versions do not talk to each other.
-PROTOCOL_VERSION: Final = 5
+# Raised whenever the messages change: two processes of different versions do not talk to each other. Nor do two
+# releases with the same messages: each would write what the other one does not know.
+PROTOCOL_VERSION: Final = 6
 # The path of the websocket, and where its token is.
 ROOM_PATH: Final = "/room"
 AUTHORIZATION: Final = "Authorization"
 HELLO_S: Final = 5.0
+_MOST_RELEASE_CHARS: Final = 40
 # Of a machine: it goes into logs.
 _MACHINE_NAME: Final = re.compile(r"[\w.-]{1,64}")
 
@@ -77,10 +80,13 @@ class RoomIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Hello(Notice):
-    """The first message of a room's process. `version`: `PROTOCOL_VERSION`; what follows is of that version."""
+    """The first message of a room's process. `version`: `PROTOCOL_VERSION`; what follows is of that version. `release`:
+    see `release_here`.
+    """
 
     version: int
     room: RoomIdentity
+    release: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,14 @@ class Admitted(Notice):
 
 class RoomRefusedError(SetupError):
     """The gateway process will not have this one, now or later. The message says why."""
+
+
+def release_here() -> str:
+    """Return the release of this Roomtone."""
+    try:
+        return version("roomtone")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def is_machine_name(name: str) -> bool:
@@ -116,7 +130,8 @@ async def introduce(socket: Socket, room: RoomIdentity) -> None:
     """Say which room this is. Raises `RoomRefusedError` with the other side's reason, `NotYetError` if it shall ask
     again, and `OtherProcessError` if the other side says nothing in time.
     """
-    await socket.send_str(frame_of(Head("tell", 0, Hello.__name__), Hello(PROTOCOL_VERSION, room), Hello))
+    hello = Hello(PROTOCOL_VERSION, room, release_here())
+    await socket.send_str(frame_of(Head("tell", 0, Hello.__name__), hello, Hello))
     try:
         head, body = head_of(await _frame(socket))
         if head.kind == "error":
@@ -130,17 +145,19 @@ async def introduce(socket: Socket, room: RoomIdentity) -> None:
 
 
 async def read_hello(socket: Socket) -> RoomIdentity:
-    """Return which room introduces itself. Raises `OtherProcessError`, and `SetupError` for another version."""
+    """Return which room introduces itself. Raises `OtherProcessError`, and `SetupError` for another Roomtone."""
     try:
         head, body = head_of(await _frame(socket))
         if (head.kind, head.name) != ("tell", Hello.__name__):
             raise OtherProcessError(NO_HELLO)
-        version = content_of(body, _Version).version
-        if version != PROTOCOL_VERSION:
-            raise SetupError(OTHER_VERSION.fill(theirs=str(version), ours=str(PROTOCOL_VERSION)))
+        protocol = content_of(body, _Version).version
+        if protocol != PROTOCOL_VERSION:
+            raise SetupError(OTHER_VERSION.fill(theirs=str(protocol), ours=str(PROTOCOL_VERSION)))
         hello: Hello = content_of(body, Hello)
     except MalformedError as error:
         raise OtherProcessError(NO_HELLO) from error
+    if hello.release != (ours := release_here()):
+        raise SetupError(OTHER_VERSION.fill(theirs=hello.release[:_MOST_RELEASE_CHARS], ours=ours))
     return hello.room
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bot.shards import ONLY_SHARD
 from bot.store.dialects.open import open_dialect
-from bot.store.migrations.upgrade import has_tables, migrate
+from bot.store.migrations.upgrade import has_tables, migrate, require_current
 from bot.texts.text import Text
 from compaction.errors import StoreError
 
@@ -170,26 +170,40 @@ class DatabaseWorkLock:
 
 @asynccontextmanager
 async def open_database(
-    place: Path | SecretStr, *, synchronous: Synchronous = "full", busy_timeout_s: float = 5.0, create: bool = True
+    place: Path | SecretStr,
+    *,
+    synchronous: Synchronous = "full",
+    busy_timeout_s: float = 5.0,
+    create: bool = True,
+    migrates: bool = True,
 ) -> AsyncIterator[Database]:
     """Open the database at `place`, migrate it, yield it, and close it.
 
     `place`: SQLite's file, or the URL of a PostgreSQL database. `synchronous`: of SQLite. `create`: whether to make the
-    tables if there are none.
+    tables if there are none. `migrates`: False takes the database as it is and changes nothing in it, because another
+    process has it open.
 
-    Raises `StoreError`, with the remedy, if it cannot be opened, is damaged, or was written by a newer Roomtone.
+    Raises `StoreError`, with the remedy, if it cannot be opened, is damaged, was written by a newer Roomtone, or is of
+    another version and must not be migrated.
     """
     database = Database(
         open_dialect(place, synchronous=synchronous, busy_timeout_s=busy_timeout_s), busy_timeout_s=busy_timeout_s
     )
     try:
-        async with database.writing(step_s=_MIGRATION_STEP_S) as connection:
-            if not create and not await has_tables(connection):
-                raise StoreError(
-                    Text("There is no memory yet in {path}: `roomtone run` creates it.", path=database.dialect.place)
-                )
-            await migrate(connection)
-        await database.dialect.settle(database.writing)
+        if migrates:
+            async with database.writing(step_s=_MIGRATION_STEP_S) as connection:
+                if not create and not await has_tables(connection):
+                    raise StoreError(
+                        Text(
+                            "There is no memory yet in {path}: `roomtone run` creates it.", path=database.dialect.place
+                        )
+                    )
+                await migrate(connection)
+            await database.dialect.settle(database.writing)
+        else:
+            async with database.reading() as connection:
+                await require_current(connection)
+                await database.dialect.look(connection)
         yield database
     finally:
         await database.aclose()

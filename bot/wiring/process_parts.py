@@ -56,13 +56,19 @@ class Stores:
 
 
 async def open_stores(
-    stack: AsyncExitStack, settings: BotSettings, clock: Clock, *, on_operation: OnOperation | None = None
+    stack: AsyncExitStack,
+    settings: BotSettings,
+    clock: Clock,
+    *,
+    on_operation: OnOperation | None = None,
+    migrates: bool = True,
 ) -> Stores:
-    """Open the database and its stores. `on_operation`: gets each operation of the store of turns.
+    """Open the database and its stores. `on_operation`: gets each operation of the store of turns. `migrates`: see
+    `open_database`.
 
     Raises `StoreError` if the database cannot be used.
     """
-    database = await stack.enter_async_context(open_database(settings.storage.database))
+    database = await stack.enter_async_context(open_database(settings.storage.database, migrates=migrates))
     servers = ServerSettingsBook(SqlServerSettings(database, clock))
     await servers.load()
 

@@ -6,12 +6,11 @@ import hashlib
 import hmac
 import json
 from dataclasses import fields
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from bot.remote.hello import PROTOCOL_VERSION
+from bot.remote.hello import PROTOCOL_VERSION, release_here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,12 +23,8 @@ def room_mark(settings: BotSettings, command: Sequence[str]) -> str:
 
     Keys and passwords are in it too, so the bot's token, which rooms do not have, keeps them from being guessed.
     """
-    try:
-        release = version("roomtone")
-    except PackageNotFoundError:
-        release = ""
     sections = {field.name: getattr(settings, field.name).model_dump() for field in fields(settings)}
-    content = json.dumps([release, PROTOCOL_VERSION, list(command), sections], default=_plain, sort_keys=True)
+    content = json.dumps([release_here(), PROTOCOL_VERSION, list(command), sections], default=_plain, sort_keys=True)
     token = settings.discord.token
     key = "" if token is None else token.get_secret_value()
     return hmac.new(key.encode(), content.encode(), hashlib.sha256).hexdigest()

@@ -9,8 +9,10 @@ import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
+
+import structlog
 
 from bot.background_task import background_task
 from bot.clock import SystemClock
@@ -22,7 +24,7 @@ from bot.participation.guild_participation import GuildParticipations
 from bot.remote.gateway_link import GatewayLink
 from bot.remote.hello import RoomIdentity
 from bot.remote.remote_place import RemotePlace
-from bot.remote.room_host import RoomHost, ToldStores
+from bot.remote.room_host import NOT_WANTED, RoomHost, ToldStores
 from bot.remote.room_machine import HAS_ROOM, LOADED
 from bot.remote.room_seats import RoomSeats
 from bot.remote.served_screens import ServedScreens
@@ -39,6 +41,7 @@ from bot.wiring.recollection import open_language_models, recollection_of
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_room_models, room_services
 from bot.wiring.speech_models import open_voices
+from compaction.errors import StoreError
 from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
@@ -53,11 +56,20 @@ if TYPE_CHECKING:
     from bot.settings import StorageSettings
     from bot.store.database import Database
     from bot.store.sessions import Sessions
+    from bot.wiring.process_parts import Stores
     from bot.wiring.recollection import LanguageModels
     from bot.wiring.services import RoomModels
     from bot.wiring.settings import BotSettings
     from voice.endpoint import Endpoint
     from voice.transport.paced_sender import PacedSender
+
+log = structlog.get_logger()
+
+# How long a process that is being loaded waits for a database that is away, or that the bot has still to bring up to
+# date: so that it goes on at once, and not after the pause for the next one. Then it says why and ends, before it is
+# killed (`bot.remote.spare_pool.LOAD_WITHIN_S`).
+DATABASE_WITHIN_S: Final = 150.0
+DATABASE_PAUSE_S: Final = 2.0
 
 NEEDS_SERVER = Text(
     "Rooms in processes of their own need PostgreSQL, because one file of SQLite has one writer. Set "
@@ -107,7 +119,10 @@ async def run_room_process(
     clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
         metrics = Metrics(Health(clock))
-        parts = ProcessParts(settings, await open_stores(stack, settings, clock), zone, clock, metrics)
+        stores = await open_stores_as_they_are(stack, settings, clock, stop)
+        if stores is None:
+            return NOT_WANTED
+        parts = ProcessParts(settings, stores, zone, clock, metrics)
         # Of the rooms now.
         servers: WeakSet[ServerSettingsBook] = WeakSet()
         voices = await stack.enter_async_context(open_voices(settings.speaking, settings.models, servers))
@@ -132,6 +147,30 @@ async def run_room_process(
             on_room=partial(tell, HAS_ROOM),
         )
         return await seats.run(stop)
+
+
+async def open_stores_as_they_are(
+    stack: AsyncExitStack, settings: BotSettings, clock: Clock, stop: asyncio.Event
+) -> Stores | None:
+    """Open a database that the bot has open too: it is never migrated here. Waits while it is away or of another
+    version; None: `stop` was set meanwhile. Raises `StoreError` after `DATABASE_WITHIN_S`.
+    """
+    waits_until, told = clock.monotonic() + DATABASE_WITHIN_S, ""
+    while not stop.is_set():
+        async with AsyncExitStack() as attempt:
+            try:
+                stores = await open_stores(attempt, settings, clock, migrates=False)
+            except StoreError as error:
+                if clock.monotonic() >= waits_until:
+                    raise
+                if str(error) != told:
+                    told = str(error)
+                    log.warning("room_process_waits_for_database", problem=error)
+            else:
+                await stack.enter_async_context(attempt.pop_all())
+                return stores
+        await clock.sleep(DATABASE_PAUSE_S)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,14 @@ _STATE = f"""
     ) AS begun
 """  # noqa: S608 - a constant
 
+# Whether `_FILL` would find nothing.
+_FILLED = f"""
+    SELECT NOT EXISTS (
+        SELECT FROM passage_vectors v
+        WHERE v.id < coalesce((SELECT min(vector_id) FROM {TABLE}), 9223372036854775807) AND {_FITS}
+    )
+"""  # noqa: S608 - a constant
+
 
 async def settle(writing: Writing) -> bool:
     """Use pgvector if the server has it, or remove what was made for it; return whether searches can use it.
@@ -124,6 +132,12 @@ async def settle(writing: Writing) -> bool:
     if usable:
         await _fill(writing)
     return bool(usable)
+
+
+async def is_settled(connection: AsyncConnection) -> bool:
+    """Return whether searches can use what `settle` has made. While embeddings are still converted, they cannot."""
+    state = (await connection.execute(text(_STATE))).one()
+    return bool(state.usable and state.made and await connection.scalar(text(_FILLED)))
 
 
 async def _create_extension(connection: AsyncConnection) -> bool:

@@ -119,6 +119,10 @@ class Dialect(Protocol):
         """
         ...
 
+    async def look(self, connection: AsyncConnection) -> None:
+        """Use what `settle` of another process has prepared, and change nothing. Instead of `settle`."""
+        ...
+
     async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:
         """Wait until no other process writes. Called first in each write transaction.
 

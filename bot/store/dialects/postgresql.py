@@ -22,7 +22,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from bot.store.dialects.pgvector import PGVECTOR_SQL, describe_search, settle
+from bot.store.dialects.pgvector import PGVECTOR_SQL, describe_search, is_settled, settle
 from bot.store.dialects.pgvector import TABLE as PGVECTOR_TABLE
 from bot.store.dialects.port import DatabaseDescription
 from bot.store.dialects.postgresql_failures import postgresql_failure
@@ -120,6 +120,11 @@ class PostgresDialect:
     async def settle(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
         """Let the database search the embeddings if it can."""
         if await settle(writing):
+            self.sql = PGVECTOR_SQL
+
+    async def look(self, connection: AsyncConnection) -> None:
+        """Let the database search the embeddings if another process has prepared that."""
+        if await is_settled(connection):
             self.sql = PGVECTOR_SQL
 
     async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:

@@ -106,6 +106,9 @@ class SqliteDialect:
     async def settle(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
         """Do nothing: every SQLite has all that is used."""
 
+    async def look(self, connection: AsyncConnection) -> None:
+        """Do nothing, as `settle`."""
+
     async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:
         """Read the tables' definitions; BEGIN IMMEDIATE has waited for other processes. They are of this machine, and
         wait for one that hangs until it is killed.

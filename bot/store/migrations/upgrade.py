@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import inspect
 
 from bot.store.migrations import postgresql
+from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ HEAD = "0017"
 # The last step that `user_version` alone may stand for.
 _LAST_BEFORE_ALEMBIC = 13
 _TABLE = "alembic_version"
+
+NOT_CURRENT = Text(
+    "The database is of version {found}, and this Roomtone needs version {needed}. Only the bot itself brings it up to "
+    "date, when it starts. Install the same Roomtone on every machine, and start the bot."
+)
 
 
 async def migrate(connection: AsyncConnection, *, folders: Sequence[Path] = (VERSIONS,)) -> None:
@@ -54,6 +60,13 @@ def _read_version(connection: Connection) -> str | None:
 async def has_tables(connection: AsyncConnection) -> bool:
     """Return whether any version of Roomtone has made its tables in the database."""
     return await connection.run_sync(_read_version) is not None
+
+
+async def require_current(connection: AsyncConnection) -> None:
+    """Raise `StoreError` unless the database is exactly of this Roomtone's version. Changes nothing."""
+    found = await connection.run_sync(_read_version)
+    if found != HEAD:
+        raise StoreError(NOT_CURRENT.fill(found=(found or "0").lstrip("0") or "0", needed=HEAD.lstrip("0")))
 
 
 def too_new(version: str) -> StoreError:

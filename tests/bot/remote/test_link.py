@@ -25,6 +25,7 @@ from bot.remote.hello import (
     RoomRefusedError,
     bearer,
     introduce,
+    release_here,
 )
 from bot.remote.listener import RemoteRoomListener
 from bot.remote.messages import Head, Notice, Request, frame_of
@@ -380,6 +381,22 @@ async def test_another_version_is_refused_with_a_sentence() -> None:
     assert links == []
 
 
+@pytest.mark.asyncio
+async def test_another_release_with_the_same_messages_is_refused_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would write what this one does not know."""
+    links: list[MessageLink] = []
+    ours = release_here()
+    async with listener_of(links) as listener:
+        releases = iter(["9.9.9", ours])
+        monkeypatch.setattr("bot.remote.hello.release_here", lambda: next(releases))
+        with pytest.raises(RoomRefusedError, match=rf"of different versions \(9\.9\.9 and {ours}\)\. Install the same"):
+            async with GatewayLink(listener.url, TOKEN, ROOM):
+                pass
+    assert links == []
+
+
 @pytest.mark.parametrize(
     "frame",
     ["nonsense", f'{{"kind":"tell","name":"Hello"}}\n{{"version":{PROTOCOL_VERSION}}}', '{"kind":"ask"}\n{}'],
@@ -451,5 +468,5 @@ async def test_a_port_that_is_taken_is_told_in_a_sentence() -> None:
 
 def test_the_hello_of_this_version_is_one_that_every_version_reads() -> None:
     """The number is first and a number."""
-    frame = frame_of(Head("tell", 0, "Hello"), Hello(PROTOCOL_VERSION, ROOM), Hello)
+    frame = frame_of(Head("tell", 0, "Hello"), Hello(PROTOCOL_VERSION, ROOM, release_here()), Hello)
     assert frame.split("\n")[1].startswith(f'{{"version":{PROTOCOL_VERSION},')

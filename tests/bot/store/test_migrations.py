@@ -141,6 +141,23 @@ async def test_a_newer_database_is_left_alone(tmp_path: Path, adopted: bool) -> 
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("version", ["0016", "0099"])
+async def test_a_process_of_another_version_leaves_a_database_that_the_bot_uses(tmp_path: Path, version: str) -> None:
+    """A room's process must not migrate: an older and a newer database are refused with the remedy, unchanged."""
+    path = tmp_path / "a.db"
+    async with open_database(path), open_database(path, migrates=False):
+        pass
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", [version])
+    before = path.read_bytes()
+    expected = f"of version {int(version)}, and this Roomtone needs version {int(HEAD)}. Only the bot itself"
+    with pytest.raises(StoreError, match=expected):
+        async with open_database(path, migrates=False):
+            pass
+    assert path.read_bytes() == before
+
+
+@pytest.mark.asyncio
 async def test_an_older_database_is_brought_up_with_its_rows(tmp_path: Path) -> None:
     """A step that is added later runs once and keeps the existing rows."""
     added = "ALTER TABLE turns ADD COLUMN mood VARCHAR NOT NULL DEFAULT 'calm'"

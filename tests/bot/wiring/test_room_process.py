@@ -1,20 +1,30 @@
-"""Who may claim a server's room, when processes are given up before they have claimed it."""
+"""How a room's process opens the database, and who may claim a server's room when processes are given up first."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import sqlite3
+from contextlib import AsyncExitStack, closing
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from bot.store.claims import RoomClaim, claim_room, newest_claim
 from bot.store.database import open_database
+from bot.store.migrations.upgrade import HEAD
 from bot.store.sessions import Sessions
-from bot.wiring.room_process import claiming
-from compaction.errors import StaleOwnerError
+from bot.wiring.room_process import DATABASE_PAUSE_S, DATABASE_WITHIN_S, claiming, open_stores_as_they_are
+from bot.wiring.settings import BotSettings
+from compaction.errors import StaleOwnerError, StoreError
+from config.schema import Settings
+from tests.bot.remote.peers import until
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -40,6 +50,65 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
     """The database of all processes."""
     async with open_database(tmp_path / "a.db", synchronous="normal") as opened:
         yield opened
+
+
+def settings_of(folder: Path) -> BotSettings:
+    """Return settings with the database in a folder."""
+    whole = Settings.model_validate({"storage": {"data_dir": folder}})
+    return BotSettings(**{field.name: getattr(whole, field.name) for field in fields(BotSettings)})
+
+
+async def older(path: Path) -> None:
+    """Make a database that an older Roomtone uses."""
+    async with open_database(path):
+        pass
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0016'")
+
+
+@pytest.mark.asyncio
+async def test_a_room_s_process_waits_until_the_bot_has_migrated(tmp_path: Path) -> None:
+    """It says once why it waits, and leaves the database alone."""
+    place = settings_of(tmp_path).storage.database
+    assert not isinstance(place, SecretStr)
+    await older(place)
+    before, clock = place.read_bytes(), FakeClock()
+    async with AsyncExitStack() as stack:
+        with capture_logs() as logs:
+            opening = asyncio.create_task(open_stores_as_they_are(stack, settings_of(tmp_path), clock, asyncio.Event()))
+            for _ in range(3):
+                await until(lambda: clock.sleeping)
+                clock.advance(DATABASE_PAUSE_S)
+                await until(lambda: not clock.sleeping)
+            await until(lambda: clock.sleeping)
+        assert place.read_bytes() == before
+        assert [line["event"] for line in logs] == ["room_process_waits_for_database"]
+        with closing(sqlite3.connect(place)) as connection, connection:
+            connection.execute("UPDATE alembic_version SET version_num = ?", [HEAD])
+        clock.advance(DATABASE_PAUSE_S)
+        stores = await opening
+        assert stores is not None
+        assert await newest_claim(stores.database, 1) == 0
+
+
+@pytest.mark.asyncio
+async def test_a_room_s_process_does_not_wait_for_ever(tmp_path: Path) -> None:
+    """It ends with the sentence, or when it is told to."""
+    place = settings_of(tmp_path).storage.database
+    assert not isinstance(place, SecretStr)
+    await older(place)
+    stop, clock = asyncio.Event(), FakeClock()
+    async with AsyncExitStack() as stack:
+        opening = asyncio.create_task(open_stores_as_they_are(stack, settings_of(tmp_path), clock, stop))
+        await until(lambda: clock.sleeping)
+        clock.advance(DATABASE_WITHIN_S)
+        with pytest.raises(StoreError, match="Only the bot itself"):
+            await opening
+        opening = asyncio.create_task(open_stores_as_they_are(stack, settings_of(tmp_path), clock, stop))
+        await until(lambda: clock.sleeping)
+        stop.set()
+        clock.advance(DATABASE_PAUSE_S)
+        assert await opening is None
 
 
 class Process:

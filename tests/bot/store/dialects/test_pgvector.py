@@ -216,6 +216,28 @@ async def test_an_interrupted_conversion_goes_on(
 
 
 @pytest.mark.asyncio
+async def test_a_process_that_may_not_migrate_uses_what_is_prepared_and_changes_nothing(
+    owned: Callable[[], OwnedDatabase],
+) -> None:
+    """Neither before pgvector is used, nor while embeddings are still converted; then the database searches them."""
+    place = owned()
+    async with open_database(place.place) as database:
+        room = _Room(database)
+        await room.tell(EVENING, *SAID[:3])
+        await room.embed()
+    place.administer("CREATE EXTENSION vector")
+    async with open_database(place.place, migrates=False) as database:
+        assert not asks_the_database(database)
+        assert await database.rows("SELECT to_regclass('searched_vectors')") == [(None,)]
+    async with open_database(place.place), open_database(place.place, migrates=False) as database:
+        assert asks_the_database(database)
+        assert len(await like(_Room(database).vectors, "lighthouse")) == 3
+    run(place.place, "DELETE FROM searched_vectors WHERE vector_id = (SELECT min(id) FROM passage_vectors)")
+    async with open_database(place.place, migrates=False) as database:
+        assert not asks_the_database(database)
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("version", ["0014", "0015", "0016"])
 @pytest.mark.parametrize("has_pgvector", [False, True], ids=["without", "with"])
 async def test_an_older_database_comes_forward(*, has_pgvector: bool, version: str) -> None:
