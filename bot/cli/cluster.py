@@ -9,16 +9,19 @@ import signal
 import socket
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.cluster_rooms import HANDED_OVER, Cluster, Most, RoomsEach, Waiting, check_rooms, rooms_pool
+from bot.cli.cluster_rooms import command as rooms
 from bot.cli.environment import cluster_folder
 from bot.cli.output import say
 from bot.cli.signals import stop_on_signals, until_stopped
-from bot.cluster.room_offer import RoomOffer, workers_count
+from bot.cluster.room_offer import PROCESSES, RoomOffer, workers_count
 from bot.errors import SetupError
 from config.load import load
 
@@ -29,10 +32,7 @@ if TYPE_CHECKING:
     from bot.cluster.node import NodeSettings
     from bot.cluster.pool_settings import PoolSettings
     from bot.cluster.state import ClusterState
-    from bot.cluster.worker_folder import OfferedProcesses
-    from config.schema import Settings
 
-HANDED_OVER = "All rooms are handed over."
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 app = typer.Typer(
@@ -41,6 +41,7 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("rooms")(rooms)
 
 
 @app.command()
@@ -56,8 +57,8 @@ def up(
     recognisers: Annotated[
         str, typer.Option(metavar="MIN-MAX", help="How many recognisers there are at least and at most.")
     ] = "1",
-    cpus: Annotated[float, typer.Option(help="CPUs that each recogniser, and each room worker, reserves.")] = 1.0,
-    gpus: Annotated[float, typer.Option(help="GPUs that each of them reserves; 0.25 lets four share one.")] = 0.0,
+    cpus: Annotated[float, typer.Option(help="CPUs that each recogniser reserves.")] = 1.0,
+    gpus: Annotated[float, typer.Option(help="GPUs that each recogniser reserves; 0.25 lets four share one.")] = 0.0,
     batch: Annotated[
         int,
         typer.Option(
@@ -65,11 +66,21 @@ def up(
         ),
     ] = 0,
     workers: Annotated[
-        int, typer.Option(min=0, help="How many room workers there are, as in `roomtone cluster rooms`.")
+        int,
+        typer.Option(
+            min=0,
+            help="How many room workers there are. They, and the options below, are those of `roomtone cluster rooms`.",
+        ),
     ] = 0,
     gateway: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="With --workers: where the bot listens for rooms.")
     ] = "",
+    most: Most = PROCESSES,
+    waiting: Waiting = 1,
+    rooms_each: RoomsEach = 1,
+    cluster: Cluster = None,
+    worker_cpus: Annotated[float, typer.Option(help="CPUs that each room worker reserves.")] = 1.0,
+    worker_gpus: Annotated[float, typer.Option(help="GPUs that each room worker reserves.")] = 0.0,
 ) -> None:
     """Make this machine a part of a cluster until Ctrl-C; on the first machine, start recognisers and rooms too."""
     from bot.cluster.node import NodeSettings, make_token
@@ -80,15 +91,19 @@ def up(
     pool_settings(recognisers, cpus=cpus, gpus=gpus, batch=batch)  # refused before anything is started
     if bool(workers) != bool(gateway):
         raise SetupError("--workers and --gateway belong together: how many room workers, and where the bot is.")
-    reserved = ("--cpus", str(cpus), "--gpus", str(gpus))
-    wanted: list[tuple[str, ...]] = []
+    offer = RoomOffer(gateway, most, rooms_each, cluster, waiting=waiting, cpus=worker_cpus, gpus=worker_gpus)
+    wanted: list[list[str]] = []
     if workers:
         if not join:
             make_token(node.folder)
         check_rooms(settings, gateway, socket.gethostname())
-        wanted.append(("rooms", "--gateway", gateway, "--workers", str(workers), *reserved))
+        offer = replace(offer, cluster=rooms_pool(settings, cluster, placed=True))
+        wanted.append(offer.asking(workers_count(workers)))
+    elif offer != RoomOffer(""):
+        raise SetupError("--rooms, --waiting, --rooms-each, --cluster and --worker-… are for --workers: give how many.")
     if not join:
-        wanted.append(("scale", recognisers, *reserved, "--batch", str(batch)))
+        reserved = ("--cpus", str(cpus), "--gpus", str(gpus))
+        wanted.append(["scale", recognisers, *reserved, "--batch", str(batch)])
     raise typer.Exit(asyncio.run(_up(node, wanted)))
 
 
@@ -174,67 +189,6 @@ def down() -> None:
     say("This machine is in no cluster, but still runs rooms. Handing them over …")
     asyncio.run(until_stopped(hand_over_workers(folder, SystemClock())))
     say(HANDED_OVER)
-
-
-@app.command()
-def rooms(
-    gateway: Annotated[
-        str,
-        typer.Option(metavar="HOST:PORT", help="Where the bot listens: --rooms-listen of its `roomtone run`."),
-    ],
-    most: Annotated[
-        int, typer.Option("--rooms", min=1, help="How many processes there are at most, those that wait included.")
-    ] = 4,
-    waiting: Annotated[
-        int,
-        typer.Option(
-            min=1, help="How many loaded processes wait, so that as many rooms that lost their machine go on at once."
-        ),
-    ] = 1,
-    rooms_each: Annotated[
-        int, typer.Option(min=1, help="How many rooms share one process and its loaded models, as in `roomtone run`.")
-    ] = 1,
-    cluster: Annotated[str | None, typer.Option(metavar="ADDRESS", help="As in `roomtone run`.")] = None,
-    name: Annotated[
-        str, typer.Option(help="What the bot's log calls this machine. Default: the machine's own name.")
-    ] = "",
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Let the cluster do this with so many workers, wherever it has room, and start each anew when it or "
-            "its machine fails. 0 ends them all. Without it, this machine alone does it.",
-        ),
-    ] = None,
-    cpus: Annotated[float, typer.Option(help="With --workers: CPUs that each reserves.")] = 1.0,
-    gpus: Annotated[float, typer.Option(help="With --workers: GPUs that each reserves.")] = 0.0,
-    worker: Annotated[str, typer.Option(hidden=True, help="The worker that this process is, as its actor says.")] = "",
-) -> None:
-    """Run rooms of a bot on other machines: on this one until Ctrl-C, or on those of a cluster with --workers."""
-    settings, name = load(), name or socket.gethostname()
-    check_rooms(settings, gateway, name)
-    if workers is not None:
-        offer = RoomOffer(gateway, most, rooms_each, cluster, waiting=waiting, cpus=cpus, gpus=gpus)
-        asyncio.run(until_stopped(_set_workers(settings, offer, workers_count(workers))))
-        return
-    offer = RoomOffer(gateway, most, rooms_each, cluster, waiting=waiting)
-    asyncio.run(_rooms(settings, offer, name, worker))
-
-
-def check_rooms(settings: Settings, gateway: str, name: str) -> None:
-    """Raise `SetupError` for what rooms on other machines need, before a process has loaded for seconds."""
-    from bot.cluster.address import read_token
-    from bot.remote.address import RoomsAddress
-    from bot.remote.hello import is_machine_name
-    from bot.wiring.room_process import require_server
-
-    RoomsAddress.parsed(gateway)
-    if not is_machine_name(name):
-        raise SetupError(
-            f"{name!r} is not the name of a machine. Give --name up to 64 letters, digits, dots and hyphens."
-        )
-    require_server(settings.storage)
-    read_token(cluster_folder(settings))
 
 
 def check_own_addresses(ip: str, join: str) -> None:
@@ -340,49 +294,3 @@ async def _until(stop: asyncio.Event, ended: asyncio.Task[int]) -> None:
         await asyncio.wait({stopped, ended}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         stopped.cancel()
-
-
-async def _set_workers(settings: Settings, offer: RoomOffer, count: int) -> None:
-    """Have so many room workers in the cluster, and say how they are."""
-    from bot.cluster.address import connected
-    from bot.cluster.workers import set_workers, worker_states
-
-    async with connected(cluster_folder(settings)):
-        await set_workers(offer, count)
-        states = await worker_states()
-    for state in states:
-        say(state.line())
-    waiting = sum(not state.node_id for state in states)
-    if waiting:
-        say(f"A machine needs {offer.needs} free for one more worker. Add one with `roomtone cluster up --join`.")
-    say(f"Room workers: {len(states) - waiting} of {count}.")
-
-
-async def _rooms(settings: Settings, offer: RoomOffer, name: str, worker: str) -> None:
-    """Offer processes to the bot until a signal. `worker`: the one in the cluster that this process is; or empty."""
-    from bot.cli.environment import logging_from_settings
-    from bot.cli.room_start import room_command
-    from bot.clock import SystemClock
-    from bot.cluster.worker_folder import worker_folder
-    from bot.remote.address import RoomsAddress
-    from bot.remote.room_machine import RoomMachine
-
-    address = RoomsAddress.parsed(offer.gateway)
-    stop = asyncio.Event()
-    folder = worker_folder(cluster_folder(settings), worker) if worker else None
-    with ExitStack() as held:
-        held.enter_context(logging_from_settings(settings))
-        held.enter_context(stop_on_signals(stop))
-        say(f"Offering at most {offer.processes} processes to the bot at {offer.gateway}, as {name}.")
-        say("Ctrl-C hands their rooms over.")
-        command = partial(
-            room_command, offer.cluster, address.url(), machine=name, rooms_each=offer.rooms_each, elsewhere=True
-        )
-        tell = _nobody_asks if folder is None else folder.write_processes
-        machine = RoomMachine(command, SystemClock(), most=offer.processes, waiting=offer.waiting, tell=tell)
-        await machine.run(stop)
-        say(HANDED_OVER)
-
-
-def _nobody_asks(_: OfferedProcesses) -> None:
-    """Tell nobody about the processes."""

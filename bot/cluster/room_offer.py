@@ -12,6 +12,10 @@ from bot.errors import SetupError
 PROCESS_BYTES: Final = 600_000_000
 # For each further room that shares a process, which has no models of its own. Generous, not measured.
 ROOM_BYTES: Final = 100_000_000
+# Processes of a worker, where nobody says how many.
+PROCESSES: Final = 4
+# The operator's word for rooms that use no cluster's recognisers.
+NO_POOL: Final = "none"
 # A mistyped number must not fill a cluster.
 MOST_WORKERS: Final = 256
 
@@ -19,14 +23,15 @@ MOST_WORKERS: Final = 256
 @dataclass(frozen=True, slots=True)
 class RoomOffer:
     """`gateway`: HOST:PORT where the bot listens. `processes`: how many there are at most, each for `rooms_each` rooms;
-    `waiting` of them are loaded and wait for the next rooms. `cluster`: as in `roomtone run`.
+    `waiting` of them are loaded and wait for the next rooms. `cluster`: whose recognisers the rooms use, as in
+    `roomtone run`; None: only their own.
 
     `cpus`, `gpus`: what a worker reserves, whether or not it has rooms. Raises `SetupError` for less than nothing, and
     if more should wait than there are.
     """
 
     gateway: str
-    processes: int
+    processes: int = PROCESSES
     rooms_each: int = 1
     cluster: str | None = None
     waiting: int = 1
@@ -35,8 +40,7 @@ class RoomOffer:
 
     def __post_init__(self) -> None:
         if self.cpus < 0 or self.gpus < 0:
-            raise SetupError("A room worker cannot reserve less than nothing: give --cpus and --gpus of 0 or more.")
-
+            raise SetupError("A room worker cannot reserve less than nothing: give CPUs and GPUs of 0 or more.")
         if self.waiting > self.processes:
             raise SetupError(
                 f"Of {self.processes} processes (--rooms), {self.waiting} cannot wait (--waiting). Give more --rooms."
@@ -55,10 +59,18 @@ class RoomOffer:
 
     def command(self, worker: str) -> list[str]:
         """Return the command of a worker's process."""
-        words = ["--gateway", self.gateway, "--rooms", str(self.processes), "--rooms-each", str(self.rooms_each)]
-        words += ["--waiting", str(self.waiting)]
-        asks = [] if self.cluster is None else ["--cluster", self.cluster]
-        return [sys.executable, "-m", "bot", "cluster", "rooms", *words, *asks, "--worker", worker]
+        return [sys.executable, "-m", "bot", "cluster", *self._words, "--worker", worker]
+
+    def asking(self, count: int) -> list[str]:
+        """Return the command of `roomtone cluster` that asks for `count` workers with this offer."""
+        reserved = ("--cpus", str(self.cpus), "--gpus", str(self.gpus))
+        return [*self._words, "--workers", str(count), *reserved]
+
+    @property
+    def _words(self) -> list[str]:
+        words = ["rooms", "--gateway", self.gateway, "--rooms", str(self.processes)]
+        words += ["--rooms-each", str(self.rooms_each), "--waiting", str(self.waiting)]
+        return [*words, "--cluster", self.cluster or NO_POOL]
 
 
 def workers_count(count: int) -> int:

@@ -170,7 +170,11 @@ def test_room_workers_fit_into_their_pods_and_find_the_bot() -> None:
     assert RoomsAddress.parsed(offer.gateway) == RoomsAddress(service["metadata"]["name"], port["port"])
     assert {"name": port["targetPort"], "containerPort": port["port"]} in bot["ports"]
     assert service["spec"]["selector"] == BOT["metadata"]["labels"]
-    assert offer.gateway in (REPOSITORY / "docs" / "cluster.md").read_text("utf-8")
+    asked = (REPOSITORY / "docs" / "cluster.md").read_text("utf-8")
+    where = bot["args"][bot["args"].index("--cluster") + 1]
+    assert f"--gateway {offer.gateway} --workers 2 --cluster {where}\n" in asked, (
+        "a pod for rooms has no pool of its own"
+    )
 
 
 def test_a_worker_has_the_token_in_a_folder_that_it_can_write() -> None:

@@ -93,11 +93,15 @@ RUN_THERE = {
         "tests/bot/cluster/test_node.py",
         'join="10.0.0.1:6379"',
     ),
+    "roomtone cluster up --ip 10.0.0.1 --workers 3 --gateway 10.0.0.1:8572 --rooms-each 4 --waiting 3": (
+        "tests/bot/cli/test_cluster_rooms.py",
+        '["cluster", "up", *(renamed',
+    ),
     "roomtone cluster status": ("tests/bot/cluster/own_network.py", '"cluster", "status"'),
     "roomtone cluster drain 10.0.0.2": ("tests/bot/cluster/own_machines.py", '"cluster", "drain"'),
     "roomtone cluster down": ("tests/bot/cluster/own_network.py", '"cluster", "down"'),
     # `cluster up` runs it.
-    "roomtone cluster scale 2-8": ("bot/cli/cluster.py", '("scale", recognisers'),
+    "roomtone cluster scale 2-8": ("bot/cli/cluster.py", '["scale", recognisers'),
     "roomtone run --shards 0-7/16": ("tests/bot/cli/test_run.py", '_shards("0-7/16")'),
     "ROOMTONE_SHARDS=8-15/16 roomtone run": ("tests/bot/test_two_machines.py", '"ROOMTONE_SHARDS": shards'),
     "roomtone run --cluster auto": ("tests/bot/wiring/test_recognizer.py", "pool=pool"),
@@ -121,6 +125,7 @@ RUN_THERE = {
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
 }
 HEAD_POD = '"$(kubectl get pod -l ray.io/node-type=head -o name)"'
+ROOMS_IN_PODS = "roomtone cluster rooms --gateway roomtone-rooms:8572 --workers 2 --cluster roomtone-serve-svc:8571"
 # Commands that install or configure something. The tests below check them without running them.
 SHOWN = {
     "make setup",
@@ -140,7 +145,7 @@ SERVICE = {
     'kubectl create secret generic roomtone-cluster --from-literal=auth_token="$(openssl rand -hex 32)"',
     "kubectl create secret generic roomtone-bot --from-env-file=.env",
     "kubectl create secret generic roomtone-rooms --from-env-file=rooms.env",
-    f"kubectl exec {HEAD_POD} -- roomtone cluster rooms --gateway roomtone-rooms:8572 --workers 2",
+    f"kubectl exec {HEAD_POD} -- {ROOMS_IN_PODS}",
     "kubectl apply -f deploy/kuberay.yaml",
     "docker compose -f compose.yaml -f compose.cuda.yaml up -d --build",
     "sudo make -C /opt/roomtone setup",

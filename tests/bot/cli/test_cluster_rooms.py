@@ -14,6 +14,7 @@ from bot.cli.environment import cluster_folder
 from bot.cli.room import _stop_without_parent
 from bot.cli.room_start import RoomPlacement, room_command, room_start
 from bot.cluster.room_offer import RoomOffer
+from bot.cluster.running_process import occupied
 from bot.errors import SetupError
 from bot.remote.address import RoomsAddress
 from config.load import load
@@ -21,7 +22,10 @@ from config.load import load
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bot.cluster.node import NodeSettings
     from config.schema import Settings
+
+UP = ["cluster", "up", "--workers", "2", "--gateway", "10.0.0.1:8572"]
 
 
 @pytest.fixture
@@ -32,6 +36,12 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("ROOMTONE_DATABASE_URL", "postgresql://roomtone@127.0.0.1/roomtone")
     return tmp_path / "data"
+
+
+def has_token(data: Path) -> None:
+    """Give the machine the cluster's token."""
+    (data / "cluster").mkdir(parents=True)
+    (data / "cluster" / "token").write_text("a" * 64, "ascii")
 
 
 @pytest.mark.parametrize(
@@ -89,8 +99,7 @@ def test_a_machine_without_what_rooms_need_says_so(
     ):
         assert run_command_line(words) == 1
         assert problem in " ".join(capsys.readouterr().err.split())
-    (data / "cluster").mkdir(parents=True)
-    (data / "cluster" / "token").write_text("a" * 64, "ascii")
+    has_token(data)
     monkeypatch.delenv("ROOMTONE_DATABASE_URL")
     assert run_command_line(offering) == 1
     assert "need PostgreSQL" in " ".join(capsys.readouterr().err.split())
@@ -106,9 +115,8 @@ def test_workers_are_asked_for_with_the_same_words(
         assert settings.storage.data_dir == data
         asked.append((offer, count))
 
-    monkeypatch.setattr("bot.cli.cluster._set_workers", set_workers)
-    (data / "cluster").mkdir(parents=True)
-    (data / "cluster" / "token").write_text("a" * 64, "ascii")
+    monkeypatch.setattr("bot.cli.cluster_rooms._set_workers", set_workers)
+    has_token(data)
     offering = ["cluster", "rooms", "--gateway", "10.0.0.1:8572"]
     assert run_command_line([*offering, "--workers", "3"]) == 0
     assert (
@@ -117,15 +125,75 @@ def test_workers_are_asked_for_with_the_same_words(
         )
         == 0
     )
-    assert asked == [(RoomOffer("10.0.0.1:8572", 4), 3), (RoomOffer("10.0.0.1:8572", 2, 3, waiting=2, cpus=0.5), 0)]
+    assert asked == [
+        (RoomOffer("10.0.0.1:8572", 4, cluster="auto"), 3),
+        (RoomOffer("10.0.0.1:8572", 2, 3, "auto", waiting=2, cpus=0.5), 0),
+    ]
     for words, problem in (
         ([*offering, "--workers", "999"], "between 0 and 256 room workers"),
         ([*offering, "--workers", "2", "--waiting", "5"], "Of 4 processes (--rooms), 5 cannot wait"),
         (["cluster", "up", "--gateway", "10.0.0.1:8572"], "--workers and --gateway belong together"),
         (["cluster", "up", "--workers", "2"], "--workers and --gateway belong together"),
+        (["cluster", "up", "--rooms-each", "2"], "are for --workers"),
+        ([*UP, "--waiting", "5"], "Of 4 processes (--rooms), 5 cannot wait"),
+        ([*UP, "--cluster", "north"], "is not the address of a cluster"),
     ):
         assert run_command_line(words) == 1
         assert problem in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    "offer",
+    [
+        RoomOffer("10.0.0.1:8572", cluster="auto"),
+        RoomOffer("10.0.0.1:8572", 6, 4, "10.0.0.1:8571", waiting=3, cpus=0.5, gpus=0.25),
+        RoomOffer("10.0.0.1:8572", 6, 4, None, waiting=3),
+    ],
+)
+def test_the_service_of_the_first_machine_asks_for_the_same_workers(
+    data: Path, monkeypatch: pytest.MonkeyPatch, offer: RoomOffer
+) -> None:
+    """`cluster up` says what `cluster rooms --workers` says. Otherwise its restart would change every worker."""
+    asked: list[tuple[RoomOffer, int]] = []
+    wanted: list[list[str]] = []
+
+    async def set_workers(_: Settings, offer: RoomOffer, count: int) -> None:
+        asked.append((offer, count))
+
+    async def up(_: NodeSettings, commands: list[list[str]]) -> int:
+        wanted.extend(commands)
+        return 0
+
+    monkeypatch.setattr("bot.cli.cluster_rooms._set_workers", set_workers)
+    monkeypatch.setattr("bot.cli.cluster._up", up)
+    has_token(data)
+    [command, *words] = offer.asking(3)
+    assert run_command_line(["cluster", command, *words]) == 0
+    renamed = {"--cpus": "--worker-cpus", "--gpus": "--worker-gpus"}
+    assert run_command_line(["cluster", "up", *(renamed.get(word, word) for word in words), "--cpus", "2"]) == 0
+    assert wanted[1][0] == "scale"
+    assert run_command_line(["cluster", *wanted[0]]) == 0
+    assert asked == [(offer, 3), (offer, 3)]
+
+
+def test_rooms_use_the_cluster_that_their_machine_is_in(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless they are told otherwise. Where there is no cluster, none is said to be away."""
+    offered: list[str | None] = []
+
+    async def rooms(_settings: Settings, offer: RoomOffer, _name: str, _worker: str) -> None:
+        offered.append(offer.cluster)
+
+    monkeypatch.setattr("bot.cli.cluster_rooms._rooms", rooms)
+    has_token(data)
+    offering = ["cluster", "rooms", "--gateway", "10.0.0.1:8572"]
+    assert run_command_line(offering) == 0
+    with occupied(data / "cluster"):
+        assert run_command_line(offering) == 0
+        assert run_command_line([*offering, "--cluster", "none"]) == 0
+        worker = RoomOffer("10.0.0.1:8572").command("worker-1")
+        assert run_command_line(worker[worker.index("cluster") :]) == 0
+        assert run_command_line([*offering, "--cluster", "10.0.0.9:8571"]) == 0
+    assert offered == [None, "auto", None, None, "10.0.0.9:8571"]
 
 
 @pytest.mark.asyncio
