@@ -36,6 +36,8 @@ _JOIN_TIMEOUT_S = 180.0
 # After the last packet, until the last sound has been delivered.
 _SETTLE_S = 0.5
 _REPORT_S = 6.0
+# Of the whole bot: until what was said is recognised, so that the next speakers do not bear it. 64 utterances may wait.
+_RECOGNISED_WITHIN_S = 90.0
 # The bot speaks to nobody here, and its data folder is deleted.
 _BOT_SETTINGS = {"compaction.summariser": "extractive", "room.notice": "", "web.port": 0}
 
@@ -103,13 +105,22 @@ class _Measuring(Measuring):
                 self.progress.step(f"{name}: people speak at once", total=len(speakers))
                 for number in speakers:
                     sent, cost = await self._one(crowd, receiver, ROOMTONE_BOT_ID, number, seconds)
-                    # The bot's room reports the counters every five seconds.
-                    await asyncio.sleep(_REPORT_S if op == "bot" else 0.0)
+                    if op == "bot":
+                        await self._settle(receiver, number)
                     counted = await receiver.ask("counters")
                     figures[f"{number} speakers"] = summary(sent, {**cost, **counted})
                     self.progress.advance()
         self.ours[name] = figures
         self.part_done()
+
+    async def _settle(self, receiver: ChildProcess, speakers: int) -> None:
+        """Wait until the bot's room has reported its counters, every five seconds, and has recognised what was said."""
+        await asyncio.sleep(_REPORT_S)
+        if not (await receiver.ask("settle", within_s=_RECOGNISED_WITHIN_S))["settled"]:
+            self.remark(
+                f"What {speakers} people said was not recognised {_RECOGNISED_WITHIN_S:g} s later, which costs those "
+                "who speak next."
+            )
 
     async def _measure_node(self, crowd: ChildProcess, where: Mapping[str, object]) -> None:
         async with AsyncExitStack() as stack:

@@ -6,6 +6,7 @@
     {"op": "begin"}                                        -> {}    from here on it is measured
     {"op": "end"}                                          -> the cost since `begin`
     {"op": "counters"}                                     -> what became of the packets since `begin`
+    {"op": "settle", "within_s": 90}                       -> {"settled"}   whether all speech has been recognised
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ class ReceivingProcess:
         self._counters: Callable[[], Mapping[str, int]] = dict
         self._reported: Mapping[str, int] = {}
         self._dropped: dict[str, int] = {}
+        # Utterances that wait for their text, by the room's last report, and whether it has reported since.
+        self._unrecognised = 0
+        self._measured = asyncio.Event()
         self._before: tuple[float, float, Mapping[str, float], Mapping[str, int], Mapping[str, int]] | None = None
 
     async def answer(self, request: Mapping[str, Any]) -> Mapping[str, object]:
@@ -65,6 +69,8 @@ class ReceivingProcess:
                 return self._end()
             case "counters":
                 return self._counted()
+            case "settle":
+                return {"settled": await self._settled(request["within_s"])}
             case other:
                 raise ValueError(f"unknown request {other}")
         return {}
@@ -103,6 +109,8 @@ class ReceivingProcess:
         if isinstance(event, LinkChanged):
             self._reported = event.counters
         if isinstance(event, QueuesMeasured):
+            self._unrecognised = sum(queue.waiting for queue in event.queues if queue.name == "recognise")
+            self._measured.set()
             for queue in event.queues:
                 self._dropped |= {f"{queue.name}: {reason}": count for reason, count in queue.dropped.items()}
 
@@ -111,7 +119,8 @@ class ReceivingProcess:
             self._lag = await self._stack.enter_async_context(LoopLag())
         self._lag.take()
         self._samples = 0
-        self._before = time.monotonic(), time.process_time(), cpu_by_thread(), dict(self._counters()), self._dropped
+        counters, dropped = dict(self._counters()), dict(self._dropped)
+        self._before = time.monotonic(), time.process_time(), cpu_by_thread(), counters, dropped
 
     def _end(self) -> Mapping[str, object]:
         assert self._before is not None
@@ -124,6 +133,18 @@ class ReceivingProcess:
             "threads": shares(threads_before, cpu_by_thread(), wall_s),
             "loop_lag": spread_of(self._lag.take()),
         }
+
+    async def _settled(self, within_s: float) -> bool:
+        """Wait until the room reports that no utterance waits for its text. Return False after `within_s`."""
+        try:
+            async with asyncio.timeout(within_s):
+                while True:
+                    self._measured.clear()
+                    await self._measured.wait()
+                    if not self._unrecognised:
+                        return True
+        except TimeoutError:
+            return False
 
     def _counted(self) -> Mapping[str, object]:
         assert self._before is not None

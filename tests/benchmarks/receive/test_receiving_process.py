@@ -1,0 +1,59 @@
+"""What the receiving process counts of one number of speakers is its own."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+from benchmarks.receive.receiving_process import ReceivingProcess
+from bot.events import QueuesMeasured
+from voice.queue_figures import QueueFigures
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+@pytest_asyncio.fixture
+async def receiving() -> AsyncIterator[ReceivingProcess]:
+    """A process that has joined nothing; the test tells it what a room reports."""
+    async with AsyncExitStack() as stack:
+        yield ReceivingProcess(stack)
+
+
+def _queues(*, waiting: int = 0, overloaded: int = 0) -> QueuesMeasured:
+    return QueuesMeasured((QueueFigures("recognise", waiting, 68, {"overloaded": overloaded}),), 0.0)
+
+
+@pytest.mark.asyncio
+async def test_what_was_dropped_since_the_beginning_is_counted(receiving: ReceivingProcess) -> None:
+    """What the queues dropped before a number of speakers began is not counted again, and what they drop is."""
+    receiving._observe(_queues(overloaded=3))
+    await receiving.answer({"op": "begin"})
+    receiving._observe(_queues(overloaded=10))
+    assert (await receiving.answer({"op": "counters"}))["dropped"] == {"recognise: overloaded": 7}
+    await receiving.answer({"op": "begin"})
+    assert (await receiving.answer({"op": "counters"}))["dropped"] == {}
+
+
+@pytest.mark.asyncio
+async def test_the_next_speakers_wait_until_all_is_recognised(receiving: ReceivingProcess) -> None:
+    """A room is settled with the first report in which no utterance waits for its text, counted from the question."""
+    receiving._observe(_queues())
+    settled = asyncio.create_task(receiving.answer({"op": "settle", "within_s": 60.0}), name="settling")
+    await asyncio.sleep(0)
+    receiving._observe(_queues(waiting=2))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not settled.done()
+    receiving._observe(_queues())
+    assert await settled == {"settled": True}
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_never_settles_is_told(receiving: ReceivingProcess) -> None:
+    """A recogniser that is still behind when the time is over does not hold the benchmark up."""
+    assert await receiving.answer({"op": "settle", "within_s": 0.0}) == {"settled": False}
