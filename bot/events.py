@@ -121,13 +121,21 @@ class SpeechDropped:
     at: float
 
 
+class HeardAgain(StrEnum):
+    """What came of hearing a doubtful sound again."""
+
+    MENDED = "mended"  # the new text is used
+    KEPT = "kept"  # a new text was no better
+    REFUSED = "refused"  # the recogniser was busy or failed, so there is no new text
+
+
 @dataclass(frozen=True, slots=True)
 class SpeechHeardAgain:
-    """A doubtful text was recognised again. `doubt`: why. `mended`: whether the new text is the one that is kept."""
+    """A doubtful text was given to the recogniser again. `doubt`: why."""
 
     speaker_id: int
     doubt: Doubt
-    mended: bool
+    outcome: HeardAgain
     at: float
 
 

@@ -60,7 +60,6 @@ FOLD_OUTCOMES = ("landed", "degraded", "failed")
 PROBLEMS = ("memory_mode", "notice", "realtime", "recogniser", "reply", "session", "store", "transcript")
 # A label that is no single word would be a mistake of ours; it must not become a new series for each event.
 # Whether a second recognition gave the text that is kept.
-MENDED = {True: "mended", False: "kept"}
 OTHER = "other"
 _LABEL_CHARS = 32
 
@@ -126,8 +125,8 @@ class Metrics:
             for label in labels:
                 metric.labels(str(label))
         for doubt in Doubt:
-            for outcome in MENDED.values():
-                self._heard_again.labels(doubt.value, outcome)
+            for outcome in events.HeardAgain:
+                self._heard_again.labels(doubt.value, outcome.value)
         for outcome in FOLD_OUTCOMES:
             for author in ("nobody",) if outcome == "failed" else ("model", "code"):
                 self._folds.labels(outcome, author)
@@ -200,7 +199,7 @@ class Metrics:
             case events.SpeechDropped():
                 self._dropped.labels(_word(event.reason)).inc()
             case events.SpeechHeardAgain():
-                self._heard_again.labels(event.doubt.value, MENDED[event.mended]).inc()
+                self._heard_again.labels(event.doubt.value, event.outcome.value).inc()
             case events.ReplyFinished():
                 self._add_reply(event)
             case events.CompactionLanded():

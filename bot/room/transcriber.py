@@ -88,16 +88,16 @@ class Transcriber:
         doubt = doubt_about(first.recognition, fault, speech_s=speech_s)
         if doubt is None or (fault is None and is_sound_effect(first.recognition.text)):
             return first
-        kept = first
+        kept, outcome = first, events.HeardAgain.REFUSED
         for way in SECOND_PASSES[doubt]:
             second = await self._recognise(utterance, is_finished, way)
             if second.recognition is None:
                 continue
+            outcome = events.HeardAgain.KEPT
             if is_mended(first.recognition, second.recognition, doubt, self.guard(utterance, second)):
-                kept = second
+                kept, outcome = second, events.HeardAgain.MENDED
                 break
-        mended = kept is not first
-        self._observe(events.SpeechHeardAgain(utterance.user_id, doubt, mended, self._clock.monotonic()))
+        self._observe(events.SpeechHeardAgain(utterance.user_id, doubt, outcome, self._clock.monotonic()))
         return kept
 
     def guard(self, utterance: Utterance, transcription: TranscribedUtterance) -> GuardReason | None:

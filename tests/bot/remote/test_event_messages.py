@@ -37,7 +37,7 @@ EVENTS: list[Event] = [
     events.UtteranceTranscribed("u1", 1, "The key", 1.0, 2.5, 3.0),
     events.InterimTranscribed(1, "The k", 1.5),
     events.SpeechDropped("u2", 1, "too_short", "", 1.0, 1.1, 1.2),
-    events.SpeechHeardAgain(1, Doubt.UNSURE, mended=True, at=2.0),
+    events.SpeechHeardAgain(1, Doubt.UNSURE, outcome=events.HeardAgain.MENDED, at=2.0),
     events.TurnRecorded(TURN, 3.0, (SPOKEN,)),
     events.TurnDecided(4, SPOKEN, answers=True, reason="wake_name", released_at=3.4, stored_at=3.5, at=3.6),
     events.SoundReceived(0.02, 1.0),

@@ -101,7 +101,9 @@ async def test_what_a_glossary_spoils_is_heard_without_it() -> None:
     assert [glossary for _, _, glossary in bench.recognizer.asked] == [("Roomtone", "Ada"), ()]
     assert bench.dropped == []
     again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
-    assert [(event.speaker_id, event.doubt, event.mended) for event in again] == [(ADA, Doubt.DROPPED, True)]
+    assert [(event.speaker_id, event.doubt, event.outcome) for event in again] == [
+        (ADA, Doubt.DROPPED, events.HeardAgain.MENDED)
+    ]
 
 
 @pytest.mark.asyncio
@@ -123,7 +125,8 @@ async def test_a_dropped_unsure_text_is_heard_again_carefully(
     assert bench.recognizer.careful == [False, True]
     assert [glossary for _, _, glossary in bench.recognizer.asked] == [("Roomtone", "Ada")] * 2
     again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
-    assert [(event.doubt, event.mended) for event in again] == [(Doubt.UNSURE, mended)]
+    outcome = events.HeardAgain.MENDED if mended else events.HeardAgain.KEPT
+    assert [(event.doubt, event.outcome) for event in again] == [(Doubt.UNSURE, outcome)]
 
 
 @pytest.mark.asyncio
@@ -140,7 +143,9 @@ async def test_an_unsure_text_that_stands_is_not_waited_for() -> None:
 
 @pytest.mark.asyncio
 async def test_a_broken_text_stays_when_the_recogniser_refuses_another() -> None:
-    """If the recogniser refuses the second pass because others wait, the first text is used."""
+    """If the recogniser refuses the second pass because others wait, the first text is used, and the sound does not
+    count as heard again.
+    """
     bench = Bench("Roomtone, what", RecogniserOverloadedError("Finished speech waits."))
     async with bench.running():
         await bench.say(ADA, seconds=3.0)
@@ -148,6 +153,8 @@ async def test_a_broken_text_stays_when_the_recogniser_refuses_another() -> None
     assert [spoken.text for spoken in bench.texts] == ["Roomtone, what"]
     assert bench.recognizer.careful == [False, False]
     assert bench.dropped == []
+    again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
+    assert [(event.doubt, event.outcome) for event in again] == [(Doubt.BROKEN_OFF, events.HeardAgain.REFUSED)]
 
 
 @pytest.mark.asyncio
@@ -160,3 +167,17 @@ async def test_gibberish_that_stays_gibberish_is_dropped() -> None:
     assert bench.dropped == ["gibberish"]
     assert bench.texts == []
     assert bench.recognizer.careful == [False, False, True]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("refused", [1, 2])
+async def test_one_refused_way_of_two_is_a_second_hearing_still(refused: int) -> None:
+    """Gibberish is heard again in two ways. It counts as refused only if the recogniser takes neither."""
+    busy = RecogniserOverloadedError("Finished speech waits.")
+    bench = Bench("MNNNNNNNNNNNN", *(["MNNNNNNNNNNN", busy] if refused == 1 else [busy, busy]))
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.dropped))
+    again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
+    outcome = events.HeardAgain.KEPT if refused == 1 else events.HeardAgain.REFUSED
+    assert [event.outcome for event in again] == [outcome]
