@@ -125,8 +125,8 @@ class Metrics:
             for label in labels:
                 metric.labels(str(label))
         for doubt in Doubt:
-            for outcome in events.HeardAgain:
-                self._heard_again.labels(doubt.value, outcome.value)
+            for heard in events.HeardAgain:
+                self._heard_again.labels(doubt.value, heard.value)
         for outcome in FOLD_OUTCOMES:
             for author in ("nobody",) if outcome == "failed" else ("model", "code"):
                 self._folds.labels(outcome, author)

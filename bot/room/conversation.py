@@ -186,6 +186,7 @@ class Conversation:
             observe=self._on_heard,
             own_words=self.playback.words_between,
             excludes=self._participation.excludes,
+            is_present=lambda user_id: self._participants.find(user_id) is not None,
         )
         self._turn_taking = TurnTaking(
             memory=memory,

@@ -53,7 +53,7 @@ class Transcriber:
 
     `glossary`: returns the names and words to expect now. `language`: the language code that everybody speaks; None:
     detect it for each person. `own_words`: returns the words that the bot spoke between two times. `excludes`: returns
-    whether a person may not be heard any more. Not thread-safe.
+    whether a person may not be heard any more; `is_present`: whether a person is in the channel. Not thread-safe.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class Transcriber:
         observe: events.Observer,
         own_words: Callable[[float, float], str] = lambda since, until: "",
         excludes: Callable[[int], bool] = lambda _: False,
+        is_present: Callable[[int], bool] = lambda _: True,
     ) -> None:
         self._recognizer = recognizer
         self._glossary = glossary
@@ -76,6 +77,7 @@ class Transcriber:
         self._observe = observe
         self._own_words = own_words
         self._excludes = excludes
+        self._is_present = is_present
 
     async def transcribe(self, utterance: Utterance, *, is_finished: Callable[[], bool]) -> TranscribedUtterance:
         """Recognise `utterance`, and again if its text is doubtful. `is_finished`: returns whether its end is certain,
@@ -123,6 +125,9 @@ class Transcriber:
         """Remember the words and the language of an utterance whose text is believed."""
         recognition = transcription.recognition
         assert recognition is not None, "what has no text is not accepted"
+        if not self._is_present(utterance.user_id):
+            # They left while it was recognised, and may have been forgotten already.
+            return
         self._last_texts[utterance.user_id] = (recognition.text, utterance.ended_at)
         self._languages.observed(
             utterance.user_id,

@@ -82,6 +82,7 @@ class Bench:
         self.groups: list[tuple[SpokenText, ...]] = []
         self.own_words = ""
         self.opted_out: set[int] = set()
+        self.left: set[int] = set()
         self.tentative: list[SpokenText] = []
         self.resumed: list[str] = []
         self.transcriber = Transcriber(
@@ -92,6 +93,7 @@ class Bench:
             observe=self.seen.append,
             own_words=lambda since, until: self.own_words,
             excludes=lambda user_id: user_id in self.opted_out,
+            is_present=lambda user_id: user_id not in self.left,
         )
         self.hearing = Hearing(
             listener=RoomListener(LoudnessDetector(), judged=judge is not None),

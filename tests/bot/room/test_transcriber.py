@@ -54,6 +54,27 @@ async def test_two_people_are_heard_in_their_languages_and_followed() -> None:
     assert languages.count(None) == 3
 
 
+@pytest.mark.asyncio
+async def test_nothing_stays_of_who_left_in_mid_sentence() -> None:
+    """The last words of somebody who has left become text, and neither they nor the language are remembered."""
+    said = "Wir gehen morgen um neun Uhr los, sagt Ben."
+    bench = Bench(said, "We leave tomorrow at nine, says Ben.", said)
+    bench.recognizer.languages[ADA] = "de"
+    bench.recognizer.gate.clear()
+    async with bench.running():
+        await bench.say(ADA, seconds=3.0)
+        bench.left.add(ADA)
+        bench.transcriber.forget(ADA)
+        bench.recognizer.gate.set()
+        await until(lambda: len(bench.texts) == 1)
+        await _heard(bench, BO)
+        assert bench.transcriber.reply_language(BO) == ""
+        # Whoever comes back may say the same again.
+        bench.left.discard(ADA)
+        await _heard(bench, ADA)
+    assert [spoken.text for spoken in bench.texts][2] == said
+
+
 async def _heard(bench: Bench, user_id: int) -> None:
     """Let a person say something, and wait until it has become text or was dropped."""
     before = len(bench.texts) + len(bench.dropped)
