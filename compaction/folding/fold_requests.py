@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from compaction.folding.state import Run
     from compaction.model import Note, RenderedSummary, SegmentId, Strategy, Turn
-    from compaction.summary.ledger import ChapterDue, SegmentLedger
+    from compaction.summary.chapters import ChapterDue
+    from compaction.summary.ledger import SegmentLedger
     from compaction.summary.port import ChapterRequest
     from compaction.timeline import Timeline
 

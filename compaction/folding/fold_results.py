@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from compaction.folding.state import Run
     from compaction.model import Chapter, RenderedSummary, Segment, SessionId
     from compaction.ports import StoredMemory
-    from compaction.summary.ledger import ChapterDue
+    from compaction.summary.chapters import ChapterDue
     from compaction.summary.port import ChapterRequest, Fold
 
 # Segments from which on the summary is rendered in a thread.

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from compaction.model import Note
     from compaction.settings import CompactionSettings
-    from compaction.summary.ledger import ChapterDue
+    from compaction.summary.chapters import ChapterDue
 
 THRESHOLD = RECENT_WINDOW + BATCH_SIZE
 # After this many failed repairs (a provider's content filter, for example) the segment stays as the fallback made it.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from compaction.folding.state import Run
     from compaction.model import Chapter, CompactionState, Note, NoteId, RunId, Segment, SegmentId, Seq
     from compaction.ports import Landing
-    from compaction.summary.ledger import ChapterDue
+    from compaction.summary.chapters import ChapterDue
 
 
 class FailureSource(Enum):

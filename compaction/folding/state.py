@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from compaction.model import NoteId, RunId, SegmentId
     from compaction.ports import Landing
-    from compaction.summary.ledger import ChapterDue
+    from compaction.summary.chapters import ChapterDue
 
 
 @dataclass(frozen=True, slots=True)

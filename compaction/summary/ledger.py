@@ -6,48 +6,34 @@ from the same segments and chapters. So it is always a function of what is store
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from dataclasses import dataclass, replace
+from bisect import bisect_right, insort
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from compaction.language.text import as_sentence, sentences, whole_sentences
-from compaction.model import FactKind, RenderedSentence, RenderedSummary, Segment, SegmentId, Seq
+from compaction.model import Chapter, FactKind, RenderedSentence, RenderedSummary, Segment, SegmentId, Seq
+from compaction.summary.chapters import chapter_due, told_chapters, top_chapters
 from compaction.summary.paragraph import Candidate, Stretch, compose, fact_candidate, gist_candidate
 from compaction.summary.port import CHAPTER_PARTS, MAX_SUMMARY_CHARS, ChapterPart, ChapterRequest, KnownFact
 from compaction.summary.subjects import subjects_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from compaction.model import Chapter, Fact
+    from compaction.model import Fact
+    from compaction.summary.chapters import ChapterDue
 
 # The newest batches are what goes on: the present for somebody who comes back to the conversation.
 _NEWEST_SEGMENTS = 2
 # Only so many standing facts are considered for the summary. About fifteen fit into it.
 _SHORTLIST = 150
-# At most so many chapters tell a summary's writer of earlier stretches.
-_TOLD_CHAPTERS = 2 * CHAPTER_PARTS
 # A new batch may correct so many of the newest facts, and so many of the older ones, the most important first.
 _NEWEST_KNOWN = 120
 _WEIGHTIEST_KNOWN = 80
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _NOTHING = "Nothing was said that needs keeping."
-
-
-@dataclass(frozen=True, slots=True)
-class ChapterDue:
-    """Eight closed, consecutive parts of one level that no chapter holds yet: turns `start <= seq < end`.
-
-    `level`: of the chapter, 1 over segments. Times: when they were said, UTC epoch seconds.
-    """
-
-    level: int
-    start: Seq
-    end: Seq
-    started_at: float
-    ended_at: float
 
 
 class SegmentLedger:
@@ -104,30 +90,13 @@ class SegmentLedger:
 
     @cached_property
     def top_chapters(self) -> tuple[Chapter, ...]:
-        """Return the chapters that no other chapter holds, oldest first. There are at most seven of each level."""
-        kept: list[Chapter] = []
-        for each in sorted(self._chapters, key=lambda chapter: (chapter.start, -chapter.level)):
-            if not kept or each.start >= kept[-1].end:
-                kept.append(each)
-        return tuple(kept)
+        """Return the chapters that no other chapter holds, oldest first."""
+        return top_chapters(self._chapters)
 
     @cached_property
     def told_chapters(self) -> tuple[Chapter, ...]:
-        """Return the chapters that tell of earlier stretches, oldest first: at most sixteen, the newer the finer.
-
-        A chapter over others has one gist for eight of theirs, so it stands for them only where there is no room.
-        """
-        told = list(self.top_chapters)
-        for place in reversed(range(len(told))):
-            whole = told[place]
-            parts = [
-                each
-                for each in self._chapters
-                if each.level == whole.level - 1 and whole.start <= each.start and each.end <= whole.end
-            ]
-            if parts and len(told) - 1 + len(parts) <= _TOLD_CHAPTERS:
-                told[place : place + 1] = parts
-        return tuple(told)
+        """Return the chapters that tell of earlier stretches, oldest first: at most sixteen, the newer the finer."""
+        return told_chapters(self._chapters)
 
     # -- changes ------------------------------------------------------------------------------------------------
 
@@ -220,29 +189,27 @@ class SegmentLedger:
         """Return all facts of later segments, in order."""
         return tuple(fact for each in self._segments[self._position(segment_id) + 1 :] for fact in each.facts)
 
-    def chapter_due(self) -> ChapterDue | None:
-        """Return the next chapter to make: of the highest level that has one, the earliest; None if none waits.
+    def chapter_due(self, usable: Callable[[Segment | Chapter], bool] = lambda _: True) -> ChapterDue | None:
+        """Return the next chapter to make, of `usable` parts alone (see `chapters.chapter_due`); None if none waits.
 
         Whether its segments must be repaired first is for the caller to judge.
         """
-        top = max((each.level for each in self._chapters), default=0) + 1
-        for level in range(top, 0, -1):
-            covered = max((each.end for each in self._chapters if each.level == level), default=0)
-            waiting = [each for each in self._parts(level) if each.start >= covered]
-            if len(waiting) >= CHAPTER_PARTS:
-                first, last = waiting[0], waiting[CHAPTER_PARTS - 1]
-                return ChapterDue(level, first.start, last.end, first.started_at, last.ended_at)
-        return None
+        return chapter_due(self._segments, self._chapters, usable)
 
     def chapter_request(self, due: ChapterDue, *, summary: str = "") -> ChapterRequest:
-        """Return the request for this chapter. `summary`: the one that stands now."""
+        """Return the request for this chapter. `summary`: the one that stands now.
+
+        What was folded of notes alone within its turns is a part of its own.
+        """
         known = self.known_facts()
-        parts = [each for each in self._parts(due.level) if due.start <= each.start and each.end <= due.end]
+        below = [each for each in self._chapters if each.level == due.level - 1]
+        parts: Sequence[Segment | Chapter] = self._segments if due.level == 1 else below
         return ChapterRequest(
             level=due.level,
             parts=tuple(
-                ChapterPart(each.start, each.end, each.gist, tuple(self._facts_of(each.start, each.end)))
+                ChapterPart(each.start, each.end, each.gist, tuple(self._facts_of(each)))
                 for each in parts
+                if due.start <= each.start < due.end
             ),
             chapters=tuple(each for each in self.told_chapters if each.end <= due.start),
             since=tuple(each.gist for each in self._segments if each.start >= due.end),
@@ -251,21 +218,14 @@ class SegmentLedger:
             summary=summary,
         )
 
-    def _parts(self, level: int) -> Sequence[Segment] | Sequence[Chapter]:
-        """Return what a chapter of this level is made of: segments of turns, or chapters of the level below."""
-        if level == 1:
-            return [each for each in self._segments if each.start < each.end]
-        return [each for each in self._chapters if each.level == level - 1]
-
-    def _facts_of(self, start: Seq, end: Seq) -> Iterator[KnownFact]:
-        """Yield the standing facts of turns `start <= seq < end`; of a chapter its weightiest alone."""
-        chapter = next((each for each in self._chapters if (each.start, each.end) == (start, end)), None)
+    def _facts_of(self, part: Segment | Chapter) -> Iterator[KnownFact]:
+        """Yield the standing facts of a segment, or the weightiest of a chapter."""
+        chosen = set(part.refs) if isinstance(part, Chapter) else None
         for segment, facts in zip(self._segments, self._facts, strict=True):
-            if start <= segment.start and segment.end <= end and segment.start < segment.end:
+            if segment is part or (chosen is not None and part.start <= segment.start < part.end):
                 for each in facts:
-                    ref = each.refs[0]
-                    if self._holds(each) and (chapter is None or ref in chapter.refs):
-                        yield self._known[ref]
+                    if self._holds(each) and (chosen is None or each.refs[0] in chosen):
+                        yield self._known[each.refs[0]]
 
     # -- the summary --------------------------------------------------------------------------------------------
 
@@ -311,15 +271,16 @@ class SegmentLedger:
             )
             for each in chapters
         ]
-        covered = chapters[-1].end if chapters else 0
-        since = max(self._last_recursive, bisect_left(self._segments, covered, key=lambda each: each.start))
-        for place, segment in enumerate(self._segments[since:until], start=since):
-            if segment.start >= covered:
+        starts = [each.start for each in chapters]
+        for place in range(self._last_recursive, until):
+            segment = self._segments[place]
+            over = bisect_right(starts, segment.start) - 1
+            if over < 0 or segment.start >= chapters[over].end:
                 told = _gist_sentences(segment) if _tells(segment) else ()
                 standing = tuple(each for each in self._facts[place] if self._holds(each))
                 subjects = () if told else tuple(subjects_in(segment.gist))
                 made.append(Stretch(segment.started_at, segment.ended_at, told, standing, subjects))
-        return made
+        return sorted(made, key=lambda each: each.started_at)
 
     def _told(self, place: int) -> list[Candidate]:
         """Return what a summary can say of one segment: its standing facts, and its gist if a model wrote it."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from compaction.model import Chapter, Note, Turn
-    from compaction.summary.port import ChapterRequest, KnownFact
+    from compaction.summary.port import ChapterPart, ChapterRequest, KnownFact
 
 # What is told of earlier stretches: about a thousand tokens.
 _CHAPTERS_CHARS = 4_000
@@ -99,9 +99,14 @@ def _fact_line(known: KnownFact, told: ToldText | None = None) -> str:
 def format_parts(chapter: ChapterRequest, facts: Sequence[Sequence[KnownFact]]) -> str:
     """Return each part with its gist and facts."""
     return "\n".join(
-        marked(f"turns {part.start} to {part.end - 1}", "\n".join([plain(part.gist), *map(_fact_line, its_facts)]))
+        marked(_stretch(part), "\n".join([plain(part.gist), *map(_fact_line, its_facts)]))
         for part, its_facts in zip(chapter.parts, facts, strict=True)
     )
+
+
+def _stretch(part: ChapterPart) -> str:
+    alone = f"shared screens before turn {part.start}"
+    return f"turns {part.start} to {part.end - 1}" if part.start < part.end else alone
 
 
 def format_since(chapter: ChapterRequest) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from compaction.model import Fact, Note, SessionId, Turn
-    from compaction.summary.ledger import ChapterDue
+    from compaction.summary.chapters import ChapterDue
     from compaction.summary.port import ChapterFold, Fold, FoldRequest, KnownFact
 
 

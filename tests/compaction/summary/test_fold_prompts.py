@@ -132,6 +132,13 @@ def test_chapter_prompt_has_every_element() -> None:
     assert '"enum": ["1", "2"]' in json.dumps(request.schema)
 
 
+def test_a_part_of_notes_alone_says_so() -> None:
+    """It covers no turn, so it is named by the one that came next."""
+    seen = ChapterPart(Seq(10), Seq(10), "Bob's screen showed a map.", ())
+    parts = chapter_sections(replace(CHAPTER, parts=(*CHAPTER.parts, seen)))["chapters"]
+    assert '<data from="shared screens before turn 10">\nBob\'s screen showed a map.\n</data>' in parts
+
+
 def test_schema_allows_only_what_can_be_true() -> None:
     """Only turns of the batch can be cited and only shown facts superseded; without structure there is no schema."""
     prompts = LedgerPrompts(TEXTS)

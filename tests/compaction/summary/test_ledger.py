@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from compaction.language.text import ends_a_sentence
 from compaction.model import Chapter, ChapterId, Fact, FactKind, NoteId, Segment, SegmentId, Seq
-from compaction.summary.ledger import ChapterDue, SegmentLedger, render_summary
+from compaction.summary.chapters import ChapterDue
+from compaction.summary.ledger import SegmentLedger, render_summary
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from tests.compaction.turn_store_contract import EVENING, T0
 
@@ -440,6 +441,36 @@ def test_a_batch_that_is_made_again_knows_no_later_paragraph() -> None:
     assert rendered is not None
     assert rendered.text == "Paragraph 8 is here."
     assert [each.gist for each in before.chapters] == [made.gist]
+
+
+def test_a_chapter_has_the_notes_that_were_folded_within_its_turns() -> None:
+    """A segment of notes alone belongs to the chapter over the turns that follow it, and is told once."""
+    seen = replace(fact(40, "On Bob's screen: the map.", FactKind.DOING, speaker="Bob"), note_id=NoteId("n"))
+    first, last = (replace(batch(0, seen), id=SegmentId(f"n{at}"), start=Seq(at), end=Seq(at)) for at in (40, 80))
+    batches = [batch(number, fact(number * 10, f"We walked {number} miles.")) for number in range(9)]
+    ledger = SegmentLedger([*batches[:4], first, *batches[4:8], last, batches[8]])
+    due = ledger.chapter_due()
+    assert due == ChapterDue(1, Seq(0), Seq(80), T0, T0 + 79)
+    request = ledger.chapter_request(due)
+    assert [(part.start, part.end) for part in request.parts][3:6] == [(30, 40), (40, 40), (40, 50)]
+    assert [each.fact.text for each in request.parts[4].facts] == ["On Bob's screen: the map."]
+    assert len(request.parts) == 9
+    assert len(request.since) == 2
+
+
+def test_parts_between_two_chapters_become_a_shorter_one() -> None:
+    """No part stays without a chapter for ever, and until then the summary tells it in its place."""
+    segments = [batch(number, fact(number * 10, f"Day {number} was for walking to Oslo.")) for number in range(19)]
+    ledger = SegmentLedger(segments, [chapter(1, 0, 80), chapter(1, 100, 180)])
+    assert ledger.chapter_due() == ChapterDue(1, Seq(80), Seq(100), T0 + 80, T0 + 99)
+    summary = ledger.render()
+    assert summary is not None
+    assert "Day 8 was for walking to Oslo." in summary.text
+    wide = [chapter(1, start, start + 80) for start in range(100, 740, 80)]
+    whole = SegmentLedger((), [chapter(1, 0, 80), chapter(1, 80, 100), *wide])
+    assert whole.chapter_due() == ChapterDue(2, Seq(0), Seq(580), T0, T0 + 579)
+    above = SegmentLedger((), [chapter(1, 0, 80), chapter(1, 80, 100), *wide, chapter(2, 100, 740)])
+    assert above.chapter_due() == ChapterDue(2, Seq(0), Seq(100), T0, T0 + 99)
 
 
 def test_labels_name_facts_by_their_turn() -> None:
