@@ -115,13 +115,13 @@ def check_rooms(settings: Settings, gateway: str, name: str) -> None:
 
 
 async def _set_workers(settings: Settings, offer: RoomOffer, count: int) -> None:
-    """Have so many room workers in the cluster, and say how they are."""
+    """Have so many room workers for this bot in the cluster, and say how they are."""
     from bot.cluster.address import connected
     from bot.cluster.workers import set_workers, worker_states
 
     async with connected(cluster_folder(settings)):
         await set_workers(offer, count)
-        states = await worker_states()
+        states = await worker_states(offer.gateway)
     for state in states:
         say(state.line())
     waiting = sum(not state.node_id for state in states)

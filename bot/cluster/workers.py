@@ -7,17 +7,17 @@ always there before an old one hands its rooms over, if any machine has room for
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bot.cluster.address import CALL_TIMEOUT_S, ClusterError, told
+from bot.cluster.worker_names import names_to_add, numbered, serves
 from bot.cluster.worker_placement import FreeMachine, machines_for
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from bot.cluster.room_offer import RoomOffer
     from bot.cluster.worker_actor import WorkerReport
@@ -29,7 +29,6 @@ HAND_OVER_S: Final = 600.0
 # One after the other may start a process of Ray's on a busy machine.
 WORKER_S: Final = 60.0
 _POLL_S: Final = 1.0
-_NAME: Final = re.compile(r"worker-(\d+)")
 # Ray's word for an actor that runs, and for one that is gone for good.
 _ALIVE: Final = "ALIVE"
 _DEAD: Final = "DEAD"
@@ -64,54 +63,55 @@ class WorkerState:
         return f"{where}, processes: {offered.busy} with rooms, {offered.waiting} waiting{loading}"
 
 
-def numbered(name: str) -> int:
-    """Return the number of a worker; 0 if the name is no worker's."""
-    match = _NAME.fullmatch(name)
-    return int(match[1]) if match else 0
-
-
-def names_to_add(there: Collection[str], count: int) -> list[str]:
-    """Return the names of the workers that are missing: the lowest numbers that are free."""
-    names: list[str] = []
-    number = 1
-    while len(there) + len(names) < count:
-        if (name := f"worker-{number}") not in there:
-            names.append(name)
-        number += 1
-    return names
-
-
 def names_to_remove(there: Sequence[WorkerState], count: int) -> list[str]:
     """Return which workers are too many: first those that wait for a machine, then the last ones."""
     by_worth = sorted(there, key=lambda worker: (not worker.node_id, numbered(worker.name)))
     return [worker.name for worker in by_worth[count:]]
 
 
-async def set_workers(offer: RoomOffer, count: int) -> None:
-    """Have `count` workers with this offer. Workers that are too many, or have another offer, hand their rooms over.
+@dataclass(frozen=True, slots=True)
+class WorkerChanges:
+    """What to do for the workers that are wanted. `leave`: the names of those that end first. `start`: of new ones."""
 
-    Returns when Ray knows of every worker, whether or not it has a machine yet. Raises `ClusterError`.
+    leave: tuple[str, ...]
+    start: tuple[str, ...]
+
+
+def changes_for(offer: RoomOffer, count: int, workers: Sequence[WorkerState]) -> WorkerChanges:
+    """Return what to do so that `count` workers make this offer. `workers`: the cluster's. Those of other gateway
+    processes stay as they are.
     """
-    there = await worker_states()
+    there = [worker for worker in workers if serves(worker.name, offer.gateway)]
     surplus = names_to_remove(there, count)
     kept = {worker.name for worker in there} - set(surplus)
     changed = {
         worker.name
         for worker in there
-        if worker.name in kept and worker.report is not None and worker.report.offer != offer
+        # Those without a machine do not tell their offer, and have no rooms.
+        if worker.name in kept and (not worker.node_id or (worker.report is not None and worker.report.offer != offer))
     }
-    # Those without a machine do not tell their offer, and have no rooms.
-    changed |= {worker.name for worker in there if worker.name in kept and not worker.node_id}
-    for name in (*surplus, *sorted(changed, key=numbered)):
+    start = names_to_add(kept - changed, count, offer.gateway)
+    return WorkerChanges((*surplus, *sorted(changed, key=numbered)), tuple(start))
+
+
+async def set_workers(offer: RoomOffer, count: int) -> None:
+    """Have `count` workers with this offer for its gateway process. Workers that are too many there, or have another
+    offer, hand their rooms over.
+
+    Returns when Ray knows of every worker, whether or not it has a machine yet. Raises `ClusterError`.
+    """
+    changes = changes_for(offer, count, await worker_states())
+    for name in changes.leave:
         await _remove(name)
-    await _add(names_to_add(kept - changed, count), offer)
-    await _settled()
+    await _add(changes.start, offer)
+    await _settled(offer.gateway)
 
 
-async def worker_states() -> list[WorkerState]:
-    """Return the cluster's workers, in order. Raises `ClusterError`."""
+async def worker_states(gateway: str | None = None) -> list[WorkerState]:
+    """Return the cluster's workers, in order. `gateway`: only those that serve it. Raises `ClusterError`."""
     actors = await told(_actors, _SILENT)
-    return list(await asyncio.gather(*(_state(name, node_id, ip) for name, node_id, ip in actors)))
+    wanted = [actor for actor in actors if gateway is None or serves(actor[0], gateway)]
+    return list(await asyncio.gather(*(_state(name, node_id, ip) for name, node_id, ip in wanted)))
 
 
 async def move_workers(node_id: str) -> bool:
@@ -125,8 +125,9 @@ async def move_workers(node_id: str) -> bool:
         if worker.node_id != node_id:
             continue
         if worker.report is not None:
-            there = {each.name for each in await worker_states()}
-            [successor] = names_to_add(there, len(there) + 1)
+            gateway = worker.report.offer.gateway
+            there = {each.name for each in await worker_states(gateway)}
+            [successor] = names_to_add(there, len(there) + 1, gateway)
             await _add([successor], worker.report.offer)
             moved = await _until_loaded(successor) and moved
         await _remove(worker.name)
@@ -148,11 +149,13 @@ async def _until_loaded(name: str) -> bool:
         return placed
 
 
-async def _settled() -> None:
-    """Wait until each worker runs on a machine, or none has room for it: Ray is asked for a few seconds."""
+async def _settled(gateway: str) -> None:
+    """Wait until each worker of the gateway process runs on a machine, or none has room for it: Ray is asked for a few
+    seconds.
+    """
     try:
         async with asyncio.timeout(CALL_TIMEOUT_S):
-            while any(worker.report is None for worker in await worker_states()):  # noqa: ASYNC110 - as above
+            while any(worker.report is None for worker in await worker_states(gateway)):  # noqa: ASYNC110 - as above
                 await asyncio.sleep(_POLL_S)
     except TimeoutError:
         return
@@ -165,7 +168,7 @@ def _actors() -> list[tuple[str, str, str]]:
     found = []
     for actor in state.actor_table(None).values():
         name = actor["Name"]
-        if numbered(name) and actor["State"] != _DEAD:
+        if any(numbered(name)) and actor["State"] != _DEAD:
             lives = actor["State"] == _ALIVE
             address = actor["Address"]
             found.append((name, address["NodeID"] if lives else "", address["IPAddress"] if lives else ""))

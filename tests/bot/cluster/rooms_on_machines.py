@@ -62,7 +62,7 @@ SENTENCES = (
 WORKER, ACTOR, HEAD = "-m bot cluster rooms ", "ray::WorkerActor", "/gcs_server "
 # Those that a worker has started know their machine's name, and the bot's own do not.
 OFFERED_ROOM = "--machine "
-_RUNS = re.compile(r"(worker-\d+): on (\S+) \((\S+)\), processes: (\d+) with rooms, (\d+) waiting")
+_RUNS = re.compile(r"(\S+-worker-\d+): on (\S+) \((\S+)\), processes: (\d+) with rooms, (\d+) waiting")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bot.cluster.room_offer import MOST_WORKERS, RoomOffer, workers_count
 from bot.cluster.worker_actor import WorkerReport
 from bot.cluster.worker_folder import OfferedProcesses
-from bot.cluster.workers import WorkerState, names_to_add, names_to_remove
+from bot.cluster.worker_names import worker_name
+from bot.cluster.workers import WorkerChanges, WorkerState, changes_for, names_to_remove
 from bot.errors import SetupError
 
 OFFER = RoomOffer("10.0.0.1:8572", 4)
@@ -18,27 +21,44 @@ def report(process: int | None, offered: OfferedProcesses, problem: str = "") ->
     return WorkerReport("north", OFFER, process, offered, problem)
 
 
-@pytest.mark.parametrize(
-    ("there", "count", "names"),
-    [
-        ([], 2, ["worker-1", "worker-2"]),
-        (["worker-1"], 3, ["worker-2", "worker-3"]),
-        (["worker-2"], 2, ["worker-1"]),
-        (["worker-1", "worker-3"], 3, ["worker-2"]),
-        (["worker-1"], 1, []),
-    ],
-)
-def test_the_lowest_free_numbers_are_added(there: list[str], count: int, names: list[str]) -> None:
-    """A worker that has left makes its number free."""
-    assert names_to_add(there, count) == names
+def working(name: str, offer: RoomOffer = OFFER) -> WorkerState:
+    """Return a worker that runs and tells its offer."""
+    return WorkerState(name, "a", "10.0.0.1", replace(report(7, OfferedProcesses(busy=1)), offer=offer))
 
 
 def test_workers_without_a_machine_go_first_and_then_the_last_ones() -> None:
     """So as few rooms as can be have to move; ten comes after nine."""
-    there = [WorkerState("worker-1"), *(WorkerState(f"worker-{number}", "a", "10.0.0.1") for number in (2, 9, 10))]
-    assert names_to_remove(there, 3) == ["worker-1"]
-    assert names_to_remove(there, 1) == ["worker-9", "worker-10", "worker-1"]
+    names = {number: worker_name("10.0.0.1:8572", number) for number in (1, 2, 9, 10)}
+    there = [WorkerState(names[1]), *(WorkerState(names[number], "a", "10.0.0.1") for number in (2, 9, 10))]
+    assert names_to_remove(there, 3) == [names[1]]
+    assert names_to_remove(there, 1) == [names[9], names[10], names[1]]
     assert names_to_remove(there, 4) == []
+
+
+HERE = [worker_name("10.0.0.1:8572", number) for number in (1, 2, 3)]
+ELSEWHERE = [worker_name("10.0.0.9:8572", number) for number in (1, 2)]
+OTHERS = [working(name, replace(OFFER, gateway="10.0.0.9:8572")) for name in ELSEWHERE]
+
+
+@pytest.mark.parametrize(
+    ("there", "count", "leave", "start"),
+    [
+        ([], 2, [], HERE[:2]),
+        ([working(HERE[0]), working(HERE[1])], 2, [], []),
+        ([working(HERE[0])], 3, [], HERE[1:]),
+        ([working(HERE[0]), working(HERE[1])], 1, [HERE[1]], []),
+        ([working(HERE[0])], 0, [HERE[0]], []),
+        ([working(HERE[0], replace(OFFER, rooms_each=2)), working(HERE[1])], 2, [HERE[0]], [HERE[0]]),
+        ([WorkerState(HERE[0]), working(HERE[1])], 2, [HERE[0]], [HERE[0]]),
+        ([WorkerState(HERE[0], "a", "10.0.0.1")], 1, [], []),
+    ],
+)
+@pytest.mark.parametrize("others", [[], OTHERS])
+def test_only_the_workers_of_one_gateway_process_change(
+    there: list[WorkerState], count: int, leave: list[str], start: list[str], others: list[WorkerState]
+) -> None:
+    """Those that serve another one stay, whatever they offer. One that does not answer is left in peace."""
+    assert changes_for(OFFER, count, [*others, *there]) == WorkerChanges(tuple(leave), tuple(start))
 
 
 @pytest.mark.parametrize(
