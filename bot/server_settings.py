@@ -195,6 +195,20 @@ def no_server_settings() -> ServerSettingsBook:
     return ServerSettingsBook(MemoryServerSettings())
 
 
+# What Discord tells of a server whose managers have chosen no language.
+_UNCHOSEN_LOCALE = "en-US"
+
+
 def language_in(settings: ServerSettings, guild_locale: str) -> str:
     """Return the language of what everybody in a channel reads. `guild_locale`: the server's own on Discord."""
     return settings.language or guild_locale or ENGLISH
+
+
+def language_to_assume(settings: ServerSettings, locale: str) -> str:
+    """Return the code of the language in which to hear speech whose language is not sure; empty: the operator's.
+
+    `locale`: what `language_in` returns.
+    """
+    if settings.language is None and locale == _UNCHOSEN_LOCALE:
+        return ""
+    return locale.partition("-")[0]

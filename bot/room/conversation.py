@@ -31,6 +31,7 @@ from bot.room.transcriber import Transcriber
 from bot.room.turn_recorder import TurnRecorder
 from bot.room.turn_taking import TurnTaking
 from bot.screen.commentary import ScreenCommentary
+from bot.server_settings import language_to_assume
 from bot.texts.text import Text, in_language
 from voice.asr.glossary import choose_glossary
 from voice.listening.listener import RoomListener
@@ -187,6 +188,7 @@ class Conversation:
             own_words=self.playback.words_between,
             excludes=self._participation.excludes,
             is_present=lambda user_id: self._participants.find(user_id) is not None,
+            assumed_language=lambda: language_to_assume(services.servers.of(place.guild_id), place.language),
         )
         self._turn_taking = TurnTaking(
             memory=memory,

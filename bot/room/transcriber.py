@@ -5,7 +5,7 @@ It remembers each speaker's language and last words. `bot.room.hearing` decides 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -14,7 +14,7 @@ from bot import events
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
 from bot.texts.text import sentence_of
 from voice.asr.guards import PreviousUtterance, judge
-from voice.asr.languages import SpeakerLanguages
+from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages
 from voice.asr.second_pass import SECOND_PASSES, doubt_about, is_mended
 from voice.errors import RecogniserError, RecogniserOverloadedError
 from voice.listening.coalesce import is_sound_effect
@@ -52,8 +52,10 @@ class Transcriber:
     """The transcriber of one room.
 
     `glossary`: returns the names and words to expect now. `language`: the language code that everybody speaks; None:
-    detect it for each person. `own_words`: returns the words that the bot spoke between two times. `excludes`: returns
-    whether a person may not be heard any more; `is_present`: whether a person is in the channel. Not thread-safe.
+    detect it for each person. `assumed_language`: returns the code of the language to assume while detection is unsure
+    and nothing is known of the person; empty: the recogniser's own fallback. `own_words`: returns the words that the
+    bot spoke between two times. `excludes`: returns whether a person may not be heard any more; `is_present`: whether a
+    person is in the channel. Not thread-safe.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Transcriber:
         own_words: Callable[[float, float], str] = lambda since, until: "",
         excludes: Callable[[int], bool] = lambda _: False,
         is_present: Callable[[int], bool] = lambda _: True,
+        assumed_language: Callable[[], str] = lambda: "",
     ) -> None:
         self._recognizer = recognizer
         self._glossary = glossary
@@ -78,6 +81,7 @@ class Transcriber:
         self._own_words = own_words
         self._excludes = excludes
         self._is_present = is_present
+        self._assumed_language = assumed_language
 
     async def transcribe(self, utterance: Utterance, *, is_finished: Callable[[], bool]) -> TranscribedUtterance:
         """Recognise `utterance`, and again if its text is doubtful. `is_finished`: returns whether its end is certain,
@@ -157,11 +161,35 @@ class Transcriber:
     async def _recognise(
         self, utterance: Utterance, is_finished: Callable[[], bool], again: SecondPass | None = None
     ) -> TranscribedUtterance:
+        """Recognise `utterance` in the person's language. If it is not known and its detection unsure, in the language
+        to assume of them.
+        """
+        speech_s = utterance.ended_at - utterance.started_at
+        expected = self._languages.expected(utterance.user_id, speech_s=speech_s)
+        transcription = await self._ask(utterance, expected, is_finished, again)
+        heard = transcription.recognition
+        if expected is not None or heard is None or heard.language_probability >= FOUND_PROBABILITY:
+            return transcription
+        assumed = self._languages.of(utterance.user_id) or self._assumed_language()
+        if assumed in {"", heard.language}:
+            return transcription
+        second = (await self._ask(utterance, assumed, is_finished, again)).recognition
+        if second is None:
+            return transcription
+        # Nothing was detected, so nothing is learnt about the person's language.
+        return replace(transcription, recognition=replace(second, language_probability=0.0))
+
+    async def _ask(
+        self,
+        utterance: Utterance,
+        expected: str | None,
+        is_finished: Callable[[], bool],
+        again: SecondPass | None,
+    ) -> TranscribedUtterance:
         asked_at = self._clock.monotonic()
         if self._excludes(utterance.user_id):
             return TranscribedUtterance(None, None, asked_at, OPTED_OUT)
         interim = not is_finished()
-        expected = self._languages.expected(utterance.user_id, speech_s=utterance.ended_at - utterance.started_at)
         try:
             recognition = await self._recognizer.recognize(
                 again.sound(utterance.pcm) if again else utterance.pcm,

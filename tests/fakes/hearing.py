@@ -32,6 +32,9 @@ class ScriptedRecognizer:
         self.mean_logprobs: list[float] = []
         # What people speak; others speak English. Heard in another language it makes no sense.
         self.languages: dict[int | None, str] = {}
+        # Whose language is not detected: what they say is heard in `fallback`, as the local model does.
+        self.unsure: set[int | None] = set()
+        self.fallback = "en"
         self.confirmed: list[int] = []
         self.interims: list[bool] = []
         self.sounds: list[Pcm] = []
@@ -58,6 +61,8 @@ class ScriptedRecognizer:
             raise text
         logprob = self.mean_logprobs.pop(0) if self.mean_logprobs else self.mean_logprob
         speaks = self.languages.get(speaker_id, language or "en")
+        if language is None and speaker_id in self.unsure:
+            return Recognition(text, self.fallback, -0.6, 1.0, 0.0, duration_s(pcm), 0.01, 0.1)
         if language not in (None, speaks):
             logprob = -1.2
         return Recognition(text, language or speaks, logprob, 1.0, 0.0, duration_s(pcm), 0.01, 0.99)

@@ -25,7 +25,7 @@ class AsrSettings(BaseModel):
         default="en",
         pattern=r"^[a-z]{2,3}$",
         description="Language code assumed with asr.language = auto while detection is unsure, as on a short first "
-        "word.",
+        "word, on servers that have chosen no language on Discord or with /settings language.",
     )
     glossary_words: tuple[str, ...] = Field(
         default=(),

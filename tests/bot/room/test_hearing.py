@@ -81,6 +81,7 @@ class Bench:
         self.seen: list[events.Event] = []
         self.groups: list[tuple[SpokenText, ...]] = []
         self.own_words = ""
+        self.assumed_language = ""
         self.opted_out: set[int] = set()
         self.left: set[int] = set()
         self.tentative: list[SpokenText] = []
@@ -94,6 +95,7 @@ class Bench:
             own_words=lambda since, until: self.own_words,
             excludes=lambda user_id: user_id in self.opted_out,
             is_present=lambda user_id: user_id not in self.left,
+            assumed_language=lambda: self.assumed_language,
         )
         self.hearing = Hearing(
             listener=RoomListener(LoudnessDetector(), judged=judge is not None),

@@ -10,6 +10,9 @@ from tests.fakes.brain import until
 from voice.asr.second_pass import LEADING_SILENCE, Doubt
 from voice.errors import RecogniserOverloadedError
 
+ENGLISH = "We leave tomorrow at nine, says Ben."
+GERMAN = "Wir gehen morgen um neun Uhr los, sagt Ben."
+
 
 @pytest.mark.asyncio
 async def test_a_language_once_sure_is_expected() -> None:
@@ -55,10 +58,61 @@ async def test_two_people_are_heard_in_their_languages_and_followed() -> None:
 
 
 @pytest.mark.asyncio
+async def test_where_detection_is_unsure_the_servers_language_is_heard() -> None:
+    """What was heard in the recogniser's fallback is heard again in the language of the server. That settles nothing:
+    the next words are detected anew.
+    """
+    bench = Bench("It comes the Iceland.", GERMAN, "Und wer nimmt die lange Leiter mit?")
+    bench.recognizer.unsure, bench.assumed_language = {ADA}, "de"
+    async with bench.running():
+        await _heard(bench, ADA)
+        bench.recognizer.unsure, bench.recognizer.languages[ADA] = set(), "de"
+        await _heard(bench, ADA)
+    assert [language for _, language, _ in bench.recognizer.asked] == [None, "de", None]
+    assert [spoken.recognition.language for spoken in bench.texts] == ["de", "de"]
+    assert bench.texts[0].text == GERMAN
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("assumed", ["", "en"])
+async def test_an_unsure_text_stays_where_nothing_else_is_to_be_assumed(assumed: str) -> None:
+    """A server without a language, or with the one that was assumed anyway, costs no second recognition."""
+    bench = Bench(ENGLISH)
+    bench.recognizer.unsure, bench.assumed_language = {ADA}, assumed
+    async with bench.running():
+        await _heard(bench, ADA)
+    assert [language for _, language, _ in bench.recognizer.asked] == [None]
+
+
+@pytest.mark.asyncio
+async def test_whose_language_is_known_keeps_it_where_a_confirmation_is_unsure() -> None:
+    """An unsure confirmation is heard in the person's own language, whatever the server's is."""
+    bench = Bench()
+    bench.recognizer.languages[ADA], bench.assumed_language = "fr", "de"
+    async with bench.running():
+        await _heard(bench, ADA)
+        bench.transcriber.on_refused(ADA)
+        bench.recognizer.unsure = {ADA}
+        await _heard(bench, ADA)
+        await _heard(bench, ADA)
+    assert [language for _, language, _ in bench.recognizer.asked] == [None, None, "fr", "fr"]
+    assert {spoken.recognition.language for spoken in bench.texts} == {"fr"}
+
+
+@pytest.mark.asyncio
+async def test_a_text_of_an_unsure_language_stays_when_the_recogniser_is_busy() -> None:
+    """If the recogniser refuses to hear it again, the first text is judged."""
+    bench = Bench(ENGLISH, RecogniserOverloadedError("Finished speech waits."))
+    bench.recognizer.unsure, bench.assumed_language = {ADA}, "de"
+    async with bench.running():
+        await _heard(bench, ADA)
+    assert [(spoken.text, spoken.recognition.language) for spoken in bench.texts] == [(ENGLISH, "en")]
+
+
+@pytest.mark.asyncio
 async def test_nothing_stays_of_who_left_in_mid_sentence() -> None:
     """The last words of somebody who has left become text, and neither they nor the language are remembered."""
-    said = "Wir gehen morgen um neun Uhr los, sagt Ben."
-    bench = Bench(said, "We leave tomorrow at nine, says Ben.", said)
+    bench = Bench(GERMAN, ENGLISH, GERMAN)
     bench.recognizer.languages[ADA] = "de"
     bench.recognizer.gate.clear()
     async with bench.running():
@@ -72,7 +126,7 @@ async def test_nothing_stays_of_who_left_in_mid_sentence() -> None:
         # Whoever comes back may say the same again.
         bench.left.discard(ADA)
         await _heard(bench, ADA)
-    assert [spoken.text for spoken in bench.texts][2] == said
+    assert [spoken.text for spoken in bench.texts] == [GERMAN, ENGLISH, GERMAN]
 
 
 async def _heard(bench: Bench, user_id: int) -> None:
