@@ -3,7 +3,8 @@
 A check finds only what is certain; what it can't tell is left to the model. Each name and number must stand in a
 source: the batch, the turns before, the summary so far, the known facts, the notes or the roster. A fact that denies
 what its turns affirm, or the other way round, is replaced by the speaker's own words. Speaker and time come from the
-first cited turn. Source: `SUMMARY.md`, principle 1 (docs/memory.md).
+first cited turn; in a turn of several people, the speaker is who has the fact's words. Source: `SUMMARY.md`,
+principle 1 (docs/memory.md).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.languages import LANGUAGES
 from compaction.language.meaning import meaning
-from compaction.language.terms import UNSPACED
+from compaction.language.terms import UNSPACED, terms
 from compaction.language.text import as_sentence, plain, sentences, whole_sentences, words
 from compaction.model import Fact, FactKind, Seq
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS
@@ -268,9 +269,17 @@ def best_matching_part(text: str, turns: Sequence[Turn]) -> tuple[Turn, TurnPart
 
 
 def _part_of(turn: Turn, subject: str, text: str) -> TurnPart:
-    """Return whose words a fact is from: the subject's own, else those that it matches best."""
+    """Return whose words a fact is from: the subject's own if nobody has more of them, else those that match best."""
     own = [part for part in turn.parts if plain(part.speaker).casefold() == subject.casefold()]
-    return own[0] if own else best_matching_part(text, [turn])[1]
+    others = tuple(part for part in turn.parts if part not in own)
+    if not own or not others:
+        return best_matching_part(text, [turn])[1]
+    about = set(terms(text)) - set(terms(subject))
+    shared = [len(about.intersection(terms(part.text))) for part in (own[0], *others)]
+    # 'Bob is allergic to nuts', said by Ada, is not Bob's because he says 'Yeah, sure' in the same turn.
+    if 0 < shared[0] == max(shared):
+        return own[0]
+    return best_matching_part(text, [replace(turn, parts=others)])[1]
 
 
 def _quoted(fact: Fact, cited: Sequence[Turn]) -> Fact | None:

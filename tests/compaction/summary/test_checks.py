@@ -210,16 +210,40 @@ def test_long_turn_is_quoted_by_the_sentence_that_matches() -> None:
 
 
 def test_speaker_and_time_come_from_the_first_cited_turn() -> None:
-    """In a turn of several speakers it is the part of the subject, else the one that matches best."""
+    """In a turn of several speakers it is who has the words of the fact."""
     fact = check((412, 411), "Taliesin has a kit for Waldok.")
     assert fact is not None
     assert (fact.turns, fact.speaker, fact.at) == ((411, 412), "Laura", T0 + 411 * 3.0)
-    by_subject = check(415, "Ada has nothing to add about the locker code.", subject="Ada")
     by_words = check(415, "The locker code is 14723.", subject="locker code")
-    assert by_subject is not None
     assert by_words is not None
-    assert (by_subject.speaker, by_words.speaker, by_words.subject) == ("Ada", "Bob", "locker code")
+    assert (by_words.speaker, by_words.subject) == ("Bob", "locker code")
     assert best_matching_part("nothing of it", [BOTH])[1].speaker == "Ada"
+
+
+@pytest.mark.parametrize(
+    ("ada", "bob", "text", "speaker"),
+    [
+        # Who is spoken of did not say it.
+        ("Bob is allergic to nuts.", "Yeah, sure.", "Bob is allergic to nuts.", "Ada"),
+        ("Bob, you owe Cy 40 euros for the cabin!", "I owe him.", "Bob owes Cy 40 euros for the cabin.", "Ada"),
+        ("Ada und Bob wohnen in Gent.", "Ja, genau.", "Bob wohnt in Gent.", "Ada"),
+        # Both said it: it is the subject's own.
+        ("Bob is allergic to nuts.", "I'm allergic to nuts.", "Bob is allergic to nuts.", "Bob"),
+        ("Is he?", "I'm allergic to nuts, so is Bob my brother.", "Bob is allergic to nuts.", "Bob"),
+        ("No way!", "I live in Ghent.", "Bob lives in Ghent.", "Bob"),
+        # Nobody has the words, so they are not the subject's either.
+        ("Cashews would kill him.", "Yeah, sure.", "Bob has an allergy.", "Ada"),
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_subject_has_said_only_their_own_words(ada: str, bob: str, text: str, speaker: str, order: int) -> None:
+    """Who is spoken of in a turn of several speakers has said the fact only if its words are theirs."""
+    parts = (TurnPart("id-Ada", "Ada", ada), TurnPart("id-Bob", "Bob", bob))[::order]
+    both = replace(turn(7), parts=parts)
+    sources = sources_of([ada, bob, text], {"Ada", "Bob", "Cy"})
+    written = ModelFact((7,), FactKind.LASTING, text, "Bob", 3)
+    (fact,) = checked_facts([written], [both], sources, {})
+    assert (fact.speaker, fact.subject) == (speaker, "Bob")
 
 
 def test_fact_without_a_good_subject_is_about_its_speaker() -> None:
