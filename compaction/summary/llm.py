@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from compaction.errors import SummaryRefusedError
 from compaction.language.meaning import meaning
-from compaction.language.text import as_sentence, sentences, whole_sentences
+from compaction.language.text import as_sentence, plain, sentences, whole_sentences
 from compaction.model import Strategy, TurnKind
 from compaction.summary.answer import parse_answer
-from compaction.summary.checks import checked_facts, gives_orders, sources_of, unfounded
+from compaction.summary.checks import checked_facts, clauses, gives_orders, may_deny, sources_of, unfounded
 from compaction.summary.day import sayings_of_day
 from compaction.summary.extractive import extract_chapter, extract_facts, make_gist
 from compaction.summary.fold_prompts import (
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from pathlib import Path
 
-    from compaction.model import Turn
+    from compaction.model import Fact, Turn
     from compaction.ports import Completion
     from compaction.summary.checks import Sources
     from compaction.summary.port import ChapterRequest, KnownFact
@@ -132,15 +132,16 @@ class LlmSummariser:
         )
 
     async def _recursive(self, calls: Calls, request: FoldRequest) -> Fold:
+        facts = extract_facts(request.turns, request.notes, start=request.start, before=request.before)
         check = ParagraphCheck(
             _sources(request, self._zone),
+            standing=_said_of_themselves(facts, request.turns),
             turns=request.turns,
             previous=request.previous or "",
             adds=_says_something(request.turns),
             people=request.roster,
         )
         paragraph = await self._writer(calls, partial(fold_sections, request, self._zone), request.turns).write(check)
-        facts = extract_facts(request.turns, request.notes, start=request.start, before=request.before)
         return Fold(
             gist=make_gist(facts, request.turns),
             facts=(),
@@ -208,6 +209,21 @@ def _checked_gist(gist: str, turns: Sequence[Turn], sources: Sources, most: int)
         return ""
     kept = [each for each in sentences(gist) if not unfounded(each, sources) and not gives_orders(each)]
     return whole_sentences(" ".join(as_sentence(each, most) for each in kept), most)
+
+
+def _said_of_themselves(facts: Iterable[Fact], turns: Sequence[Turn]) -> tuple[Fact, ...]:
+    """Return what people said of themselves, unless they deny something in a later turn: it may have been that."""
+    denied_in = {
+        plain(part.speaker): turn.seq
+        for turn in turns
+        for part in turn.parts
+        if any(may_deny(said) for _, said in clauses(part.text))
+    }
+    return tuple(
+        each
+        for each in facts
+        if each.note_id is None and each.subject == each.speaker and each.turns[-1] >= denied_in.get(each.speaker, 0)
+    )
 
 
 def _says_something(turns: Sequence[Turn]) -> bool:

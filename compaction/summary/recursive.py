@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from compaction.summary.fold_prompts import RecursivePrompts
     from compaction.summary.paragraph_checks import ParagraphCheck
 
+# What is left of the time after the last call: the caller's limit began before this one, and the answer is checked.
+_SPARE_SHARE = 0.02
 _CUT_OFF = Fault("The model's summary was cut off at its length limit.", "It has no end. Say it in fewer words.")
 
 
@@ -33,7 +35,7 @@ class Calls:
     def __init__(self, completion: Completion, *, within_s: float | None) -> None:
         self._completion = completion
         self._loop = asyncio.get_running_loop()
-        self._until = None if within_s is None else self._loop.time() + within_s
+        self._until = None if within_s is None else self._loop.time() + within_s * (1 - _SPARE_SHARE)
         self._longest_s = 0.0
         self.prompt_tokens: int | None = None
         self.completion_tokens: int | None = None
@@ -47,10 +49,20 @@ class Calls:
         self.completion_tokens = _sum(self.completion_tokens, answer.completion_tokens)
         return answer
 
-    @property
-    def has_time(self) -> bool:
-        """Return whether a call as long as the longest one so far would end before the deadline."""
-        return self._until is None or self._loop.time() + self._longest_s < self._until
+    async def ask_in_time(self, request: CompletionRequest) -> CompletionAnswer | None:
+        """Return the answer, or None if it doesn't come before the deadline. Raises CompletionError.
+
+        Nothing is asked if a call as long as the longest one so far would not end before the deadline.
+        """
+        if self._until is None:
+            return await self.ask(request)
+        if self._loop.time() + self._longest_s >= self._until:
+            return None
+        try:
+            async with asyncio.timeout_at(self._until):
+                return await self.ask(request)
+        except TimeoutError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +127,12 @@ class ParagraphWriter:
 
     async def _again(self, attempt: str, fault: Fault) -> str:
         """Return the model's second attempt; empty if there is no time for one, or it was cut off."""
-        if not self._calls.has_time:
-            return ""
-        answer = await self._calls.ask(
+        answer = await self._calls.ask_in_time(
             self._prompts.write(
                 self._sections(), max_output_tokens=self._max_output_tokens, fault=fault, attempt=attempt
             )
         )
-        return "" if answer.finish_reason == "length" else self._parsed(answer)
+        return "" if answer is None or answer.finish_reason == "length" else self._parsed(answer)
 
     def _parsed(self, answer: CompletionAnswer) -> str:
         return parse_paragraph(answer, self._turns, labels=self._prompts.labels)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
+from dataclasses import replace
 
 import pytest
 
@@ -33,22 +35,26 @@ LONG = " ".join(["Ada spoke of the cabin in Braemar at length."] * 40)
 
 class Says:
     """A model that gives these answers, the last one again and again. `cut`: calls cut off at their limit; `fails`:
-    calls that fail; `takes_s`: seconds a call takes."""
+    calls that fail; `takes_s`: seconds that each call takes, the last one again and again."""
 
     model = "says-1"
 
     def __init__(
-        self, *texts: str, cut: tuple[int, ...] = (), fails: tuple[int, ...] = (), takes_s: float = 0.0
+        self,
+        *texts: str,
+        cut: tuple[int, ...] = (),
+        fails: tuple[int, ...] = (),
+        takes_s: tuple[float, ...] = (0.0,),
     ) -> None:
         self.texts = itertools.chain(texts, itertools.repeat(texts[-1]))
         self.cut = cut
         self.fails = fails
-        self.takes_s = takes_s
+        self.takes_s = itertools.chain(takes_s, itertools.repeat(takes_s[-1]))
         self.requests: list[CompletionRequest] = []
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         self.requests.append(request)
-        await asyncio.sleep(self.takes_s)
+        await asyncio.sleep(next(self.takes_s))
         if len(self.requests) in self.fails:
             raise CompletionError("The model is overloaded.", retryable=True)
         finish = "length" if len(self.requests) in self.cut else "stop"
@@ -147,12 +153,76 @@ def test_no_second_call_without_time_for_it() -> None:
 
     async def main() -> None:
         for takes_s, calls in ((50.0, 2), (70.0, 1)):
-            model = Says(LONG, takes_s=takes_s)
+            model = Says(LONG, takes_s=(takes_s,))
             paragraph = (await LlmSummariser(model, max_output_tokens=700, within_s=120.0).fold(REQUEST)).paragraph
             assert len(paragraph) <= MAX_SUMMARY_CHARS
             assert len(model.requests) == calls
 
     run_virtually(main())
+
+
+@pytest.mark.parametrize("strategy", list(Strategy))
+def test_slow_second_call_keeps_the_first_answer(strategy: Strategy) -> None:
+    """A second call that takes longer than the first one ends before the caller's deadline, and what the first one gave
+    is kept.
+    """
+    facts = {
+        "turns": [12],
+        "subject": "gate code",
+        "kind": "lasting",
+        "text": "The gate code is 7023.",
+        "importance": 3,
+    }
+    ledger = json.dumps({"gist": "Bob rents the cabin.", "facts": [facts], "paragraph": LONG})
+    model = Says(LONG if strategy is Strategy.RECURSIVE else ledger, GOOD, takes_s=(50.0, 75.0))
+
+    async def main() -> Fold:
+        async with asyncio.timeout(120.0):
+            summariser = LlmSummariser(model, max_output_tokens=700, within_s=120.0)
+            return await summariser.fold(replace(REQUEST, strategy=strategy))
+
+    made = run_virtually(main())
+    assert len(model.requests) == 2
+    if strategy is Strategy.RECURSIVE:
+        assert made.paragraph.startswith("Ada spoke of the cabin")
+    else:
+        assert [fact.text for fact in made.facts] == ["The gate code is 7023."]
+        assert made.paragraph_problem == "The model's summary is too long."
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("I'm allergic to peanuts.", "Ada is not allergic to peanuts."),
+        ("I can't come on Friday.", "Ada can come on Friday."),
+        ("Ich kann am Freitag nicht kommen.", "Ada kann am Freitag kommen."),
+    ],
+)
+def test_turned_sign_costs_one_more_call(said: str, text: str) -> None:
+    """A paragraph that denies what was just said, or affirms what was denied, is no summary."""
+    request = replace(REQUEST, turns=(*TURNS, turn(14, said)))
+    model = Says(text, GOOD)
+    assert fold(model, request).paragraph == GOOD
+    assert said in model.requests[1].prompt.split("what is wrong", 1)[1]
+    with pytest.raises(SummaryRefusedError, match="opposite"):
+        fold(Says(text), request)
+
+
+@pytest.mark.parametrize(
+    ("said", "later", "text"),
+    [
+        ("I'm allergic to peanuts.", "I like walnuts.", "Ada is allergic to peanuts, Bob is not."),
+        ("I can come on Friday.", "Oh, I can't make it after all.", "Ada can't come on Friday."),
+        ("I'm allergic to peanuts.", "I'm not allergic to peanuts.", "Ada is not allergic to peanuts."),
+        ("Am I allergic to peanuts?", "So it seems.", "Ada is not allergic to peanuts."),
+    ],
+)
+def test_what_may_be_said_is_no_opposite(said: str, later: str, text: str) -> None:
+    """What the same person took back, or somebody else is said to be, is not refused."""
+    request = replace(REQUEST, turns=(*TURNS, turn(14, said), turn(15, later)))
+    model = Says(text)
+    assert fold(model, request).paragraph == text
+    assert len(model.requests) == 1
 
 
 @pytest.mark.parametrize(
