@@ -29,7 +29,8 @@ class GatewayParts:
 
     `in_use`: the sessions of open rooms. `upkeeps`: gets what has to read its memory again when words are deleted.
     `speakers_of`: returns who has spoken in a session. `fence`: makes the claim of a server's room stale, if it can.
-    `newest_claim`: returns that of a server; None if the database does not say.
+    `newest_claim`: returns that of a server; None if the database does not say. `require_database`: raises `StoreError`
+    if the database does not answer.
     `serve`: answers what a room asks of its place, while it is entered. `opened_by`: the mark of this process.
     """
 
@@ -46,5 +47,6 @@ class GatewayParts:
     speakers_of: Callable[[SessionId], Awaitable[frozenset[str]]]
     fence: Callable[[int], Awaitable[None]]
     newest_claim: Callable[[int], Awaitable[int | None]]
+    require_database: Callable[[], Awaitable[None]]
     serve: Callable[[Place, MessageLink], AbstractContextManager[None]]
     opened_by: str = ""

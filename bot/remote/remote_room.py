@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.errors import BotError
+from bot.errors import BotError, SetupError
 from bot.health import HealthFault
 from bot.remote.adopted_room import changes_since, moves_between, take_over_report
 from bot.remote.event_messages import event_in
@@ -118,9 +118,18 @@ class RemoteRoom:
         return self._opened
 
     async def run(self) -> str:
-        """Run until the room has ended in its process and return the reason. Raises the error with which it ended, or
-        `ProcessLostError`.
+        """Run until the room has ended in its process and return the reason. Raises the error with which it ended,
+        `ProcessLostError`, or `StoreError` if it cannot begin because the database is away.
         """
+        try:
+            return await self._run()
+        except SetupError:
+            if self._seat is None:
+                # No process can be loaded without the database.
+                await self._parts.require_database()
+            raise
+
+    async def _run(self) -> str:
         guild = self._guild = await self._parts.participation.of_guild(self._place.guild_id)
         adopted = self._adopted
         async with self._parts.processes.taken(guild.guild_id, adopted) as seat:
@@ -138,7 +147,7 @@ class RemoteRoom:
                         await self._take_back(seat, guild)
                     return await self._end_of(seat)
             except BaseException as error:
-                if not self._over.done():
+                if not self._over.done() and not seat.is_handed_back:
                     await self._give_up(seat, fences=isinstance(error, Exception))
                 raise
             finally:
@@ -151,27 +160,33 @@ class RemoteRoom:
             await self._parts.fence(self._place.guild_id)
 
     async def _open(self, seat: RoomSeat, guild: GuildParticipation) -> None:
-        parts = self._parts
-        choice = await parts.choices.choice(guild.guild_id)
-        request = OpenRoom(
-            guild.guild_id,
-            self._place.channel_id,
-            self._listen,
-            told_participation(guild),
-            choice,
-            to_json(parts.servers.of(guild.guild_id)),
-            tuple(guild.costs.ages(parts.clock.monotonic())),
-            await parts.newest_claim(guild.guild_id),
-            parts.opened_by,
-        )
-        self._watch()
         try:
+            request = await self._request(guild)
+            self._watch()
             await seat.link.ask(request, within_s=OPEN_WITHIN_S)
+        except StoreError:
+            # The process has not taken the room, and waits for it until the database is back.
+            seat.hand_back()
+            raise
         except BotError:
             if seat.is_open:
                 raise
             raise ProcessLostError(GONE) from None
         await self._tell_all(seat)
+
+    async def _request(self, guild: GuildParticipation) -> OpenRoom:
+        parts = self._parts
+        return OpenRoom(
+            guild.guild_id,
+            self._place.channel_id,
+            self._listen,
+            told_participation(guild),
+            await parts.choices.choice(guild.guild_id),
+            to_json(parts.servers.of(guild.guild_id)),
+            tuple(guild.costs.ages(parts.clock.monotonic())),
+            await parts.newest_claim(guild.guild_id),
+            parts.opened_by,
+        )
 
     async def _take_back(self, seat: RoomSeat, guild: GuildParticipation) -> None:
         """Go on with a room that runs in its process. What was changed since its gateway process was lost is in effect

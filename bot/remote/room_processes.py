@@ -136,8 +136,9 @@ class RoomProcesses:
     @asynccontextmanager
     async def taken(self, guild_id: int, adopted: AdoptedRoom | None = None) -> AsyncIterator[RoomSeat]:
         """Yield a seat for one room of a server; its process is loaded. It has ended afterwards, and its process with
-        its last room. `adopted`: the room has its seat already. Raises `SetupError`.
+        its last room, unless the seat was handed back. `adopted`: the room has its seat already. Raises `SetupError`.
         """
+        waits_again = False
         async with self._choosing:
             if adopted is not None:
                 process: LinkedChild | DistantProcess = self._distant_process(adopted.room)
@@ -153,14 +154,16 @@ class RoomProcesses:
             try:
                 yield seat
             except BaseException:
-                self._note_loss(process.machine, guild_id)
-                await seat.kill_if_alone()
+                if not seat.is_handed_back:
+                    self._note_loss(process.machine, guild_id)
+                    await seat.kill_if_alone()
                 raise
             finally:
+                waits_again = seat.is_handed_back
                 await seat.end()
         finally:
             process.seats.rooms -= 1
-            if not process.seats.rooms:
+            if not process.seats.rooms and not waits_again:
                 await self._retire(process)
 
     def _note_loss(self, machine: str, guild_id: int) -> None:

@@ -146,6 +146,8 @@ class RoomSeat:
         self._process = process
         self._guild_id = guild_id
         self._closed = asyncio.Event()
+        # Whether the room has not begun there, for a reason outside of the process.
+        self.is_handed_back = False
         link.on_closed(self._closed.set)
 
     @property
@@ -185,6 +187,14 @@ class RoomSeat:
         self.link.close()
         await self.kill_if_alone()
         await self._closed.wait()
+
+    def hand_back(self) -> None:
+        """Let the process, which has not taken the room, wait again: it opens another link, which has no trace of this
+        room.
+        """
+        log.info("room_seat_handed_back", run_id=self.run_id, machine=self.machine)
+        self.is_handed_back = True
+        self.link.close()
 
     async def kill_if_alone(self) -> None:
         """End the process at once if it runs here and has no other room: nobody waits for it to end by itself."""

@@ -1,7 +1,8 @@
 """When a room that has ended by itself starts again: at once, after a pause, or never. Pure.
 
 A crash may repeat, so the pauses grow and have an end. A process that is lost, or hands its room over because its
-machine leaves, is no fault of the room: people would only wait for nothing.
+machine leaves, is no fault of the room: people would only wait for nothing. Nor is a database that is away: a room that
+cannot begin without it waits until it is back, however long that takes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from bot.room.endings import HandedOverError, ProcessLostError
+from compaction.errors import StoreError
 
 # The first restart comes soon: most crashes do not repeat. Doubled for each further crash in a row.
 FIRST_PAUSE_S: Final = 1.0
@@ -21,6 +23,15 @@ STABLE_S: Final = 300.0
 # than this may have ended it (a library that breaks on its sound), and pauses. Another process is loaded by then
 # (`bot.remote.spare_pool`): eight seconds after ten, and longer on a busy machine.
 LOST_AFTER_S: Final = 30.0
+# Between two attempts of a room that waits for the database. One is a query or two, and people wait for it.
+DATABASE_PAUSE_S: Final = 5.0
+
+
+def waits_for_database(error: Exception, *, has_opened: bool) -> bool:
+    """Return whether a room that has ended with `error` waits for the database, which is no crash. A room that was open
+    keeps in memory what it cannot store, so one that ends all the same has crashed.
+    """
+    return isinstance(error, StoreError) and not has_opened
 
 
 class RoomRestarts:

@@ -18,7 +18,7 @@ from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
 from bot.room.auto_join import DECLINING_ENDS, Arrival, BotStay, should_go
 from bot.room.endings import MOVED, PROCESS_ENDS, ProcessLostError
-from bot.room.restarts import RoomRestarts
+from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompactionError, StaleOwnerError
@@ -84,6 +84,8 @@ class _Entry:
     task: asyncio.Task[None] | None = None
     # True between a crash and the restart: there is no room to end in order.
     restarting: bool = False
+    # The room could not begin because the database is away, and tries again.
+    waits: bool = False
     # The channel that somebody moved the bot to; the next room opens there.
     next_place: Place | None = None
     ending: bool = False
@@ -216,7 +218,12 @@ class RoomSupervisor:
         if self._closing:
             return [DRAINING]
         found = [fault for entry in self._entries.values() if not entry.restarting for fault in entry.room.faults()]
-        return found + [RESTARTING for entry in self._entries.values() if entry.restarting]
+        # One that waits for the database is tried again every few seconds, which nobody shall take for a recovery.
+        return found + [
+            RESTARTING
+            for entry in self._entries.values()
+            if entry.restarting or (entry.waits and not entry.room.opened.is_set())
+        ]
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         entry = self._entries.get(guild_id)
@@ -329,6 +336,11 @@ class RoomSupervisor:
                 if entry.ending:
                     # Nobody wants it back.
                     return
+                if waits_for_database(error, has_opened=entry.room.opened.is_set()):
+                    await self._wait_for_database(entry, error)
+                    entry.room = self._make_room(entry.place, entry.listen)
+                    continue
+                entry.waits = False
                 if was_moved and not entry.room.opened.is_set():
                     # The bot may not join there; trying again would not help.
                     await entry.place.write(Text("I could not come along. {why}", why=_crash_sentence(error)))
@@ -390,6 +402,10 @@ class RoomSupervisor:
             if isinstance(cause, ProcessLostError):
                 log.error("room_process_lost", guild_id=guild_id, problem=cause)  # noqa: TRY400 - nothing here failed
                 return cause
+            if waits_for_database(cause, has_opened=room.opened.is_set()):
+                if not entry.waits:
+                    log.error("room_not_opened", guild_id=guild_id, problem=cause)  # noqa: TRY400 - no crash
+                return cause
             log.exception("room_crashed", guild_id=guild_id, error_class=type(cause).__name__)
             return cause
         finally:
@@ -403,6 +419,21 @@ class RoomSupervisor:
                 count=crashes,
             )
         )
+
+    async def _wait_for_database(self, entry: _Entry, error: Exception) -> None:
+        """Write into the channel once that the room waits, and pause."""
+        entry.restarting = True
+        if not entry.waits:
+            entry.waits = True
+            await entry.place.write(
+                Text(
+                    "{why} I try again every {seconds} s until I can store again; what was said before is kept.",
+                    why=sentence_of(error),
+                    seconds=DATABASE_PAUSE_S,
+                )
+            )
+        await self._clock.sleep(DATABASE_PAUSE_S)
+        entry.restarting = False
 
     async def _wait_after_crash(self, entry: _Entry, error: Exception, pause_s: float) -> None:
         """Write into the channel and wait. Without a pause nobody waits for Discord to show the message either."""

@@ -70,6 +70,9 @@ log = structlog.get_logger()
 # killed (`bot.remote.spare_pool.LOAD_WITHIN_S`).
 DATABASE_WITHIN_S: Final = 150.0
 DATABASE_PAUSE_S: Final = 2.0
+# Less than the gateway process waits for the answer to its order, also if the room's facts come late: a process that
+# does not answer is given up, one that says why is kept.
+CLAIM_WITHIN_S: Final = 8.0
 
 NEEDS_SERVER = Text(
     "Rooms in processes of their own need PostgreSQL, because one file of SQLite has one writer. Set "
@@ -192,7 +195,13 @@ async def claiming(sessions: Sessions, database: Database, guild_id: int, after:
     `after`: the newest claim when it was decided who runs the room; None: the gateway process could not ask, so the
     newest one of now counts. Raises `StoreError`.
     """
-    return sessions.claiming_after(await newest_claim(database, guild_id) if after is None else after)
+    if after is None:
+        try:
+            async with asyncio.timeout(CLAIM_WITHIN_S):
+                after = await newest_claim(database, guild_id)
+        except TimeoutError as error:
+            raise database.dialect.failure(error) from error
+    return sessions.claiming_after(after)
 
 
 @asynccontextmanager

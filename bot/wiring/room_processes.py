@@ -155,6 +155,13 @@ async def open_room_processes(
             log.warning("newest_claim_unknown", guild_id=guild_id, error_class=type(error).__name__)
             return None
 
+    async def require_database() -> None:
+        try:
+            async with asyncio.timeout(FENCE_WITHIN_S):
+                await newest_claim(stores.database, 0)
+        except TimeoutError as error:
+            raise stores.database.dialect.failure(error) from error
+
     @contextmanager
     def serve_room(place: Place, link: MessageLink) -> Iterator[None]:
         with serve(place, link), screens.serve(place.guild_id, link):
@@ -174,6 +181,7 @@ async def open_room_processes(
         speakers_of=speakers_of,
         fence=fence,
         newest_claim=newest,
+        require_database=require_database,
         serve=serve_room,
         opened_by=opened_by,
     )

@@ -14,6 +14,7 @@ import pytest
 
 from bot import events
 from bot.channel.port import ListenRequest, MembershipChange, Person
+from bot.errors import SetupError
 from bot.guild import GuildChoice, Silence
 from bot.health import FaultKind, Health, HealthFault
 from bot.models.voices import DEFAULT_VOICE
@@ -21,6 +22,7 @@ from bot.participation.costs import Cost
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.remote.adoption import AdoptedRoom
+from bot.remote.gateway_link import GatewayLink
 from bot.remote.gateway_parts import GatewayParts
 from bot.remote.handover_pause import PATIENCE_S, PAUSE_S, WITHIN_S
 from bot.remote.hello import RoomIdentity
@@ -40,7 +42,7 @@ from bot.server_settings import DEFAULTS, ListenOnly, ServerSettingsBook, no_ser
 from bot.texts.text import Text, in_language
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import Mode, Seq, SessionId, Turn, TurnKind, TurnPart
-from tests.bot.remote.peers import linked, until
+from tests.bot.remote.peers import ROOM, TOKEN, linked, until
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakePlace
@@ -51,7 +53,6 @@ if TYPE_CHECKING:
     from bot.dashboard.shown_memory import ShownMemory
     from bot.models.voices import EmbeddedVoice
     from bot.participation.guild_participation import GuildParticipation
-    from bot.remote.gateway_link import GatewayLink
     from bot.remote.link import MessageLink
     from bot.remote.room_messages import OpenRoom
     from tests.bot.remote.peers import Ends
@@ -185,6 +186,7 @@ class FakeSeat:
     def __init__(self, link: MessageLink) -> None:
         self.link = link
         self.died = asyncio.Event()
+        self.is_handed_back = False
 
     @property
     def is_open(self) -> bool:
@@ -199,6 +201,11 @@ class FakeSeat:
     async def give_up(self) -> None:
         """End it."""
         self.died.set()
+
+    def hand_back(self) -> None:
+        """Close the link; the process opens another one."""
+        self.is_handed_back = True
+        self.link.close()
 
 
 class House:
@@ -221,6 +228,10 @@ class House:
         )
         self.distant_choices = told[0]
         self.rooms: list[DistantRoom] = []
+        # Set: the room's process cannot ask the database; no process can be loaded; the gateway process cannot ask.
+        self.claim_fails: StoreError | None = None
+        self.load_fails: SetupError | None = None
+        self.database_fails: StoreError | None = None
         voices = cast("Any", SimpleNamespace(load=self.upkeep.load))
         # How often the bot was told to stay in the channel.
         self.stays: list[bool] = []
@@ -249,6 +260,8 @@ class House:
         self.stays.append(True)
 
     async def _new_room(self, told: OpenRoom) -> DistantRoom:
+        if self.claim_fails is not None:
+            raise self.claim_fails
         self.rooms.append(DistantRoom(self, told))
         return self.rooms[-1]
 
@@ -280,6 +293,8 @@ class House:
         @asynccontextmanager
         async def taken(guild_id: int, _adopted: object = None) -> AsyncIterator[FakeSeat]:
             assert guild_id == 10
+            if self.load_fails is not None:
+                raise self.load_fails
             yield seat
 
         async def speakers_of(_: SessionId) -> frozenset[str]:
@@ -290,6 +305,10 @@ class House:
 
         async def newest_claim(guild_id: int) -> int:
             return 7 * guild_id
+
+        async def require_database() -> None:
+            if self.database_fails is not None:
+                raise self.database_fails
 
         parts = GatewayParts(
             processes=cast("Any", SimpleNamespace(taken=taken)),
@@ -305,6 +324,7 @@ class House:
             speakers_of=speakers_of,
             fence=fence,
             newest_claim=newest_claim,
+            require_database=require_database,
             serve=lambda *_: nullcontext(),
             opened_by="mark",
         )
@@ -495,6 +515,41 @@ async def test_a_crash_is_raised_as_in_one_process(
         with pytest.raises(raised, match=words):
             await life.task
         assert await life.hosting == reason
+
+
+@pytest.mark.asyncio
+async def test_a_process_that_waits_is_kept_when_the_database_does_not_answer_it() -> None:
+    """The room has not begun there. When the database is back, the same process runs it, or that of another server."""
+    houses: list[House] = []
+    async with linked(room=lambda end: houses.append(House(end))) as ends:
+        (house,) = houses
+        house.claim_fails = StoreError("The database is away.")
+        hosting = asyncio.create_task(house.host.run(asyncio.Event()))
+        for attempt in range(3):
+            await until(lambda attempt=attempt: len(ends.links) == attempt + 1 and ends.room.is_open)  # type: ignore[misc]
+            with pytest.raises(StoreError, match="The database is away"):
+                await house.room(ends.gateway).run()
+            assert house.seat is not None
+            assert (house.seat.is_handed_back, house.seat.died.is_set(), house.fenced) == (True, False, [])
+        house.claim_fails = None
+        await until(lambda: len(ends.links) == 4 and ends.room.is_open)
+        room = house.room(ends.gateway)
+        running = asyncio.create_task(room.run())
+        await until(room.opened.is_set)
+        room.close("left")
+        assert (await running, await hosting) == ("left", "left")
+
+
+@pytest.mark.asyncio
+async def test_a_process_that_cannot_be_loaded_without_the_database_is_no_crash() -> None:
+    """The room waits for the database then. If that answers, the process itself is at fault."""
+    house = House(cast("Any", GatewayLink("ws://127.0.0.1:9/room", TOKEN, ROOM)))
+    house.load_fails, house.database_fails = SetupError("It did not start."), StoreError("The database is away.")
+    with pytest.raises(StoreError, match="is away"):
+        await house.room(cast("Any", None)).run()
+    house.database_fails = None
+    with pytest.raises(SetupError, match="did not start"):
+        await house.room(cast("Any", None)).run()
 
 
 @pytest.mark.asyncio

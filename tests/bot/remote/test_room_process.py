@@ -21,6 +21,7 @@ from bot.remote.room_child import ENDED, FROZEN
 from bot.remote.room_messages import NoMoreRooms
 from bot.remote.room_processes import RoomProcesses
 from bot.remote.spare_pool import SPARE_AFTER_S
+from compaction.errors import StoreError
 from tests.bot.remote.peers import TOKEN, until
 from tests.fakes.clock import FakeClock
 
@@ -164,6 +165,23 @@ async def test_nobody_else_is_let_in() -> None:
             with pytest.raises(RoomRefusedError, match="not started by this bot"):
                 async with GatewayLink(house.listener.url, TOKEN, room):
                     pass
+
+
+@pytest.mark.asyncio
+async def test_a_process_whose_seat_is_handed_back_waits_again() -> None:
+    """The room could not begin, for a reason outside of the process: it opens its link again for the next room."""
+    async with opened() as house:
+        await house.load(0)
+        await house.seat(0, emergency=True)
+        for _ in range(2):
+            with suppress(StoreError):
+                async with house.processes.taken(1) as seat:
+                    seat.hand_back()
+                    raise StoreError("The database is away.")
+            await until(lambda: house.processes.waiting_machines)
+        async with house.processes.taken(2) as again:
+            assert (again.run_id, is_there(house.pid(0))) == (house.started[0], True)
+            await again.give_up()
 
 
 @pytest.mark.asyncio

@@ -13,12 +13,12 @@ from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room import supervisor
 from bot.room.endings import HandedOverError, ProcessLostError
-from bot.room.restarts import LOST_AFTER_S, MOST_CRASHES
+from bot.room.restarts import DATABASE_PAUSE_S, LOST_AFTER_S, MOST_CRASHES
 from bot.room.supervisor import DRAINING, RESTARTING, RoomSupervisor
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.store.claims import STALE
 from bot.texts.text import Text, verbatim
-from compaction.errors import StaleOwnerError
+from compaction.errors import StaleOwnerError, StoreError
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
@@ -243,6 +243,57 @@ async def test_a_room_that_keeps_crashing_is_given_up() -> None:
         await until(lambda: rooms.place_of(place.guild_id) is None)
     assert place.written[1] == "Discord hung up. I am starting again in 2 s; what was said before is kept."
     assert place.written[-1].endswith("so I stop. Use /join to call me back.")
+
+
+@pytest.mark.asyncio
+async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
+    """A room that has lost its process in an outage is not given up. The channel is told once, and health shows it."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.fails_to_open = StoreError("The database is away.")
+        with capture_logs() as logs:
+            house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
+            for attempt in range(2 * MOST_CRASHES):
+                await until(lambda attempt=attempt: (len(house.rooms), house.clock.sleeping) == (attempt + 2, 1))  # type: ignore[misc]
+                assert rooms.faults() == [RESTARTING]
+                if attempt == 2 * MOST_CRASHES - 1:
+                    house.fails_to_open = None
+                house.clock.advance(DATABASE_PAUSE_S)
+            await until(lambda: rooms.faults() == [])
+        assert house.rooms[-1].opened.is_set()
+        assert [line["event"] for line in logs].count("room_not_opened") == 1
+        waits = f"The database is away. I try again every {DATABASE_PAUSE_S:g} s until I can store again; what"
+        assert sum(told.startswith(waits) for told in place.written) == 1
+        # It has lost its process once by now, and crashed once.
+        house.rooms[-1].end.set_exception(LinkError("Discord hung up."))
+        await until(lambda: place.written[-1].startswith("Discord hung up. I am starting again in 2 s"))
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_loses_the_database_while_it_runs_has_crashed() -> None:
+    """Its process or a part of it may be at fault; only one that cannot begin waits."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.rooms[0].end.set_exception(StoreError("The database is away."))
+        await until(lambda: house.clock.sleeping == 1)
+        assert place.written == ["The database is away. I am starting again in 1 s; what was said before is kept."]
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_waits_for_the_database_can_be_sent_away() -> None:
+    """And whoever calls the bot meanwhile gets the sentence at once."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.fails_to_open = StoreError("The database is away.")
+        house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
+        await until(lambda: house.clock.sleeping == 1)
+        assert await rooms.leave(place.guild_id)
+        assert rooms.place_of(place.guild_id) is None
+        with pytest.raises(StoreError, match="is away"):
+            await rooms.join(place)
 
 
 @pytest.mark.asyncio
