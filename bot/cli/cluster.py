@@ -167,7 +167,7 @@ def drain(
     departure = asyncio.run(until_stopped(leave()))
     for line in departure.lines(ip):
         say(line)
-    if not departure.recognisers_gone:
+    if not departure.complete:
         raise typer.Exit(1)
 
 

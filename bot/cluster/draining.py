@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bot.cluster.address import CALL_TIMEOUT_S, ClusterError
 from bot.cluster.deployment import DRAIN_S
 from bot.cluster.state import cluster_state, recognisers_on
-from bot.cluster.workers import move_workers
+from bot.cluster.workers import MovedWorkers, move_workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,27 +33,38 @@ _POLL_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """How a machine has left. `recognisers_gone`: they have ended. `workers_found`: each of its room workers found
-    another machine; otherwise its rooms went where there was a process, and the worker waits.
+    """How a machine has left. `recognisers_gone`: they have ended. `workers`: how its room workers have moved. Of one
+    that found no other machine the rooms went where there was a process, and it waits.
     """
 
     recognisers_gone: bool
-    workers_found: bool
+    workers: MovedWorkers
+
+    @property
+    def complete(self) -> bool:
+        """Return whether nothing is left on the machine."""
+        return self.recognisers_gone and not self.workers.silent
 
     def lines(self, ip: str) -> list[str]:
         """Return it as sentences for the operator."""
         told = []
-        if not self.workers_found:
+        if not self.workers.found:
             told.append(
                 "No other machine has as much free as a room worker reserves, so its rooms went to where a process "
                 "waited, or the bot started one beside itself. `roomtone cluster status` shows what waits."
             )
-        if self.recognisers_gone:
-            told.append(f"{ip} has no rooms and no recognisers any more. `roomtone cluster down` there ends its part.")
-        else:
+        if self.workers.silent:
+            told.append(
+                f"On {ip}, these room workers did not answer and are still there with their rooms: "
+                f"{', '.join(self.workers.silent)}. `roomtone cluster down` there hands the rooms over; then Ray "
+                "starts the workers elsewhere."
+            )
+        if not self.recognisers_gone:
             told.append(
                 f"{ip} still has recognisers, which is longer than they need. `roomtone cluster down` there ends them."
             )
+        if self.complete:
+            told.append(f"{ip} has no rooms and no recognisers any more. `roomtone cluster down` there ends its part.")
         return told
 
 
@@ -86,7 +97,7 @@ async def drain(ip: str) -> Departure:
     if refusal is not None:
         raise ClusterError(f"Ray does not let {ip} leave: {refusal}")
     moved, gone = await asyncio.gather(move_workers(node.id), _recognisers_left(node.id, deadline_s + CALL_TIMEOUT_S))
-    return Departure(recognisers_gone=gone, workers_found=moved)
+    return Departure(recognisers_gone=gone, workers=moved)
 
 
 async def _recognisers_left(node_id: str, within_s: float) -> bool:

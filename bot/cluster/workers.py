@@ -17,12 +17,12 @@ from bot.cluster.worker_names import names_to_add, numbered, serves
 from bot.cluster.worker_placement import FreeMachine, machines_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bot.cluster.room_offer import RoomOffer
     from bot.cluster.worker_actor import WorkerReport
 
-# Seconds in which a worker on another machine should have a loaded process.
+# Seconds in which a worker on another machine should have a loaded process, and in which one that leaves should answer.
 MOVE_S: Final = 60.0
 # One room takes a pause in speech, at most 20 s, and its end. A worker has a few.
 HAND_OVER_S: Final = 600.0
@@ -114,39 +114,52 @@ async def worker_states(gateway: str | None = None) -> list[WorkerState]:
     return list(await asyncio.gather(*(_state(name, node_id, ip) for name, node_id, ip in wanted)))
 
 
-async def move_workers(node_id: str) -> bool:
+@dataclass(frozen=True, slots=True)
+class MovedWorkers:
+    """How a machine's workers have left it. `found`: each that left found another machine. `silent`: the names of those
+    that did not answer, and are still there with their rooms.
+    """
+
+    found: bool = True
+    silent: tuple[str, ...] = ()
+
+
+async def move_workers(node_id: str) -> MovedWorkers:
     """Move the workers of a machine, to which Ray gives nothing any more, to others: for each, another one is started,
-    and once that has a loaded process the old one hands its rooms over. Returns whether all found a machine.
+    and once that has a loaded process the old one hands its rooms over. One that does not answer does not tell what the
+    other one should offer, so it stays, and Ray starts it elsewhere once the machine is gone.
 
     Raises `ClusterError`.
     """
-    moved = True
-    for worker in await worker_states():
+    found, silent = True, []
+    for name in [worker.name for worker in await worker_states() if worker.node_id == node_id]:
+        worker = await _seen(name, lambda seen: seen.report is not None or seen.node_id != node_id)
         if worker.node_id != node_id:
             continue
-        if worker.report is not None:
-            gateway = worker.report.offer.gateway
-            there = {each.name for each in await worker_states(gateway)}
-            [successor] = names_to_add(there, len(there) + 1, gateway)
-            await _add([successor], worker.report.offer)
-            moved = await _until_loaded(successor) and moved
-        await _remove(worker.name)
-    return moved
+        if worker.report is None:
+            silent.append(name)
+            continue
+        offer = worker.report.offer
+        there = {each.name for each in await worker_states(offer.gateway)}
+        [successor] = names_to_add(there, len(there) + 1, offer.gateway)
+        await _add([successor], offer)
+        placed = await _seen(successor, lambda seen: seen.has_loaded)
+        found = found and bool(placed.node_id)
+        await _remove(name)
+    return MovedWorkers(found, tuple(silent))
 
 
-async def _until_loaded(name: str) -> bool:
-    """Wait until the worker has a loaded process, and return whether it has found a machine at all."""
-    placed = False
-    try:
+async def _seen(name: str, holds: Callable[[WorkerState], bool]) -> WorkerState:
+    """Wait for `MOVE_S` at most until a worker is as `holds` says, and return how it is then."""
+    worker = WorkerState(name)
+    with suppress(TimeoutError):
         async with asyncio.timeout(MOVE_S):
             while True:
-                worker = next((worker for worker in await worker_states() if worker.name == name), WorkerState(name))
-                placed = bool(worker.node_id)
-                if worker.has_loaded:
-                    return True
+                worker = next((each for each in await worker_states() if each.name == name), WorkerState(name))
+                if holds(worker):
+                    break
                 await asyncio.sleep(_POLL_S)
-    except TimeoutError:
-        return placed
+    return worker
 
 
 async def _settled(gateway: str) -> None:
