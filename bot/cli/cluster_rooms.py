@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -132,15 +132,17 @@ async def _set_workers(settings: Settings, offer: RoomOffer, count: int) -> None
 
 async def _rooms(settings: Settings, offer: RoomOffer, name: str, worker: str) -> None:
     """Offer processes to the bot until a signal. `worker`: the one in the cluster that this process is; or empty."""
+    from bot.background_task import background_task
     from bot.cli.environment import logging_from_settings
     from bot.cli.room_start import room_command
     from bot.clock import SystemClock
     from bot.cluster.worker_folder import worker_folder
+    from bot.cluster.worker_output import keep_output_short
     from bot.remote.address import RoomsAddress
     from bot.remote.room_machine import RoomMachine
 
     address = RoomsAddress.parsed(offer.gateway)
-    stop = asyncio.Event()
+    stop, clock = asyncio.Event(), SystemClock()
     folder = worker_folder(cluster_folder(settings), worker) if worker else None
     with ExitStack() as held:
         held.enter_context(logging_from_settings(settings))
@@ -151,8 +153,10 @@ async def _rooms(settings: Settings, offer: RoomOffer, name: str, worker: str) -
             room_command, offer.cluster, address.url(), machine=name, rooms_each=offer.rooms_each, elsewhere=True
         )
         tell = _nobody_asks if folder is None else folder.write_processes
-        machine = RoomMachine(command, SystemClock(), most=offer.processes, waiting=offer.waiting, tell=tell)
-        await machine.run(stop)
+        machine = RoomMachine(command, clock, most=offer.processes, waiting=offer.waiting, tell=tell)
+        short = folder and background_task(keep_output_short(folder.output, clock), name="worker-output")
+        async with short or nullcontext():
+            await machine.run(stop)
         say(HANDED_OVER)
 
 

@@ -7,6 +7,7 @@
     worker_actor ----- one worker, as Ray runs it
     room_worker ------ keeps the process of a worker: pure of Ray
     worker_folder ---- where a worker's process, its actor and `cluster up` find each other
+    worker_output ---- what a worker's process says, in a file that stays small
     left_behind ------ ends what Ray has forgotten on a machine
     running_process -- which process has a folder
     scaling ---------- how many recognisers are wanted: a pure policy

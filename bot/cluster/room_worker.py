@@ -29,12 +29,14 @@ FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 300.0
 STEADY_S: Final = 60.0
 # The shell leaves the process to the system, writes its number and ends. A process of Ray's is the first that the
-# system ends when memory is short, which a room must not inherit.
+# system ends when memory is short, which a room must not inherit. What it says is appended, so that `worker_output` can
+# cut the file.
 _DETACHED: Final = """umask 077
 { echo 0 >/proc/self/oom_score_adj; } 2>/dev/null
 output=$1 number=$2
 shift 2
-"$@" >"$output" 2>&1 &
+: >"$output"
+"$@" >>"$output" 2>&1 &
 echo $! >"$number"
 """
 

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from bot.cluster.running_process import PROCESS_FILE, for_a_child, occupied, running_process
+from bot.cluster.worker_output import last_line
 from bot.private_files import write_private_text
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class WorkerFolder:
 
     @property
     def output(self) -> Path:
-        """Return the file with what the process has said."""
+        """Return the file with what the process and those of its rooms have said last (`worker_output`)."""
         return self.path / OUTPUT_FILE
 
     @property
@@ -113,10 +114,7 @@ class WorkerFolder:
 
     def last_words(self) -> str:
         """Return the last line that the process has said; empty if there is none."""
-        with suppress(OSError):
-            lines = [line.strip() for line in self.output.read_text("utf-8", "replace").splitlines() if line.strip()]
-            return lines[-1][:300] if lines else ""
-        return ""
+        return last_line(self.output)
 
 
 def workers_here(cluster_folder: Path) -> list[WorkerFolder]:

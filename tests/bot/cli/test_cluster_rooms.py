@@ -15,6 +15,8 @@ from bot.cli.room import _stop_without_parent
 from bot.cli.room_start import RoomPlacement, room_command, room_start
 from bot.cluster.room_offer import RoomOffer
 from bot.cluster.running_process import occupied
+from bot.cluster.worker_folder import worker_folder
+from bot.cluster.worker_output import MOST_BYTES
 from bot.errors import SetupError
 from bot.remote.address import RoomsAddress
 from config.load import load
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.cluster.node import NodeSettings
+    from bot.remote.room_machine import RoomMachine
     from config.schema import Settings
 
 UP = ["cluster", "up", "--workers", "2", "--gateway", "10.0.0.1:8572"]
@@ -194,6 +197,23 @@ def test_rooms_use_the_cluster_that_their_machine_is_in(data: Path, monkeypatch:
         assert run_command_line(worker[worker.index("cluster") :]) == 0
         assert run_command_line([*offering, "--cluster", "10.0.0.9:8571"]) == 0
     assert offered == [None, "auto", None, None, "10.0.0.9:8571"]
+
+
+def test_a_worker_keeps_what_it_says_short(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process of a worker does so while it offers rooms, because its actor may be away."""
+    has_token(data)
+    output = worker_folder(data / "cluster", "a-worker-1").output
+    output.parent.mkdir(parents=True)
+    output.write_bytes(b"x" * (MOST_BYTES + 1))
+
+    async def run(_machine: RoomMachine, _stop: asyncio.Event) -> None:
+        async with asyncio.timeout(10):
+            while output.stat().st_size > MOST_BYTES:  # noqa: ASYNC110 - a thread cuts it
+                await asyncio.sleep(0.01)
+
+    monkeypatch.setattr("bot.remote.room_machine.RoomMachine.run", run)
+    assert run_command_line(["cluster", "rooms", "--gateway", "10.0.0.1:8572", "--worker", "a-worker-1"]) == 0
+    assert output.stat().st_size == 0
 
 
 @pytest.mark.asyncio

@@ -14,6 +14,8 @@ import pytest
 
 from bot.cluster.room_worker import FIRST_PAUSE_S, LONGEST_PAUSE_S, STEADY_S, RoomWorker
 from bot.cluster.worker_folder import OfferedProcesses, worker_folder, workers_here
+from bot.cluster.worker_output import KEPT_BYTES, cut_output
+from tests.bot.cluster.worker_program import LINE, ONE_MORE
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -165,3 +167,16 @@ async def test_a_worker_that_leaves_returns_when_the_process_has_ended(tmp_path:
         await keeper.worker.hand_over()
         assert keeper.folder.process is None
         await until(lambda: not is_alive(process))
+
+
+@pytest.mark.asyncio
+async def test_a_process_goes_on_speaking_when_its_output_is_cut(tmp_path: Path) -> None:
+    """The file begins anew with its last lines, and has no hole where the others were."""
+    async with kept(tmp_path, "talks") as keeper:
+        process = await keeper.process()
+        await until(lambda: keeper.folder.read_processes() == OfferedProcesses(busy=1, waiting=1))
+        cut_output(keeper.folder.output)
+        os.kill(process, signal.SIGUSR1)
+        await until(lambda: keeper.folder.last_words() == ONE_MORE)
+        said = keeper.folder.output.read_text("ascii").splitlines(keepends=True)
+        assert said == [LINE] * (KEPT_BYTES // len(LINE)) + [f"{ONE_MORE}\n"]

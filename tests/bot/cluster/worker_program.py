@@ -1,15 +1,21 @@
 """A process that is a room worker and offers nothing: what `roomtone cluster rooms --worker` is to its actor.
 
-Its words are the worker's folder and, for one that fails, `fails`. SIGTERM ends it.
+Its words are the worker's folder and `fails`, for one that fails, or `talks`, for one that says much, and at SIGUSR1
+one line more. SIGTERM ends it.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
 
 from bot.cluster.worker_folder import OfferedProcesses, WorkerFolder
+from bot.cluster.worker_output import MOST_BYTES
+
+LINE = "A library says this again and again.\n"
+ONE_MORE = "One more."
 
 
 def main(path: str, *more: str) -> None:
@@ -18,6 +24,10 @@ def main(path: str, *more: str) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     if "fails" in more:
         sys.exit("There is no database.")
+    if "talks" in more:
+        signal.signal(signal.SIGUSR1, lambda *_: os.write(1, f"{ONE_MORE}\n".encode()))
+        sys.stdout.write(LINE * (MOST_BYTES // len(LINE) + 1))
+        sys.stdout.flush()
     folder.write_processes(OfferedProcesses(busy=1, waiting=1))
     while True:
         signal.pause()
