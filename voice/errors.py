@@ -27,6 +27,13 @@ class LinkError(VoiceError):
         self.retryable = retryable
 
 
+class RemovedFromChannelError(LinkError):
+    """Somebody took the bot out of the voice channel or moved it, or the channel is gone. It does not come back."""
+
+    def __init__(self) -> None:
+        super().__init__("Somebody took the bot out of the voice channel, or the channel is gone.", retryable=False)
+
+
 class OpusMissingError(VoiceError):
     """libopus was not found: the operator must install it."""
 

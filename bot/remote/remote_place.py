@@ -38,7 +38,7 @@ from bot.remote.remote_gateway import RemoteMainGateway
 from bot.remote.sound_watch import SoundWatch
 from bot.remote.wire_error import OtherProcessError
 from bot.texts.text import Text, sentence_of
-from voice.errors import LinkError
+from voice.errors import LinkError, RemovedFromChannelError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -277,7 +277,7 @@ class RemotePlace:
             try:
                 link = await stack.enter_async_context(connection())
             except LinkError as error:
-                if not self._gateway.took_over:
+                if not self._gateway.took_over or isinstance(error, RemovedFromChannelError):
                     raise
                 # The voice server takes the credentials of the process before no more: ask Discord for new ones.
                 log.info("voice_credentials_refused", channel_id=self.channel_id, problem=error)

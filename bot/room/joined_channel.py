@@ -24,6 +24,7 @@ from bot.room.tasks import run_for_room
 from bot.room.transcript_writer import TranscriptWriter, read_transcript
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
+from voice.errors import RemovedFromChannelError
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
@@ -149,7 +150,8 @@ class JoinedChannel:
     # -- joining and leaving ----------------------------------------------------------------------------------
 
     async def run(self, on_opened: Callable[[], None]) -> str:
-        """Join, call `on_opened`, stay until the room is asked to end, and return the reason.
+        """Join, call `on_opened`, stay until the room is asked to end, and return the reason. Somebody who takes the
+        bot out while it joins asks for that too.
 
         Raises `LinkError`, `StaleOwnerError` or `NotAnnouncedError`, or the error of the task that failed.
         """
@@ -161,20 +163,28 @@ class JoinedChannel:
             is_owner=self._claim_watch.is_owner,
             claim=self._session.opened.claim.number,
         )
-        async with connection as link, self._shown_as_listening():
-            self._link = link
-            await self._announcer.begin()
-            self._notice_given = True
-            async with asyncio.TaskGroup() as tasks:
-                running = [tasks.create_task(run_for_room(work), name=name) for name, work in self._work(link)]
-                on_opened()
-                reason = await self._ending.wait()
-                await self._record_the_rest(process_ends=reason in {PROCESS_ENDS, HANDED_OVER})
-                for task in running:
-                    task.cancel()
-                await self._finish_messages(session_ends=reason != HANDED_OVER)
-            self._report_link()
-            self._report_queues(link)
+        try:
+            async with connection as link, self._shown_as_listening():
+                return await self._stay(link, on_opened)
+        except RemovedFromChannelError:
+            self._ending.ask("expelled")
+            return await self._ending.wait()
+
+    async def _stay(self, link: Link, on_opened: Callable[[], None]) -> str:
+        """Run the room's tasks until it is asked to end, and return the reason."""
+        self._link = link
+        await self._announcer.begin()
+        self._notice_given = True
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(run_for_room(work), name=name) for name, work in self._work(link)]
+            on_opened()
+            reason = await self._ending.wait()
+            await self._record_the_rest(process_ends=reason in {PROCESS_ENDS, HANDED_OVER})
+            for task in running:
+                task.cancel()
+            await self._finish_messages(session_ends=reason != HANDED_OVER)
+        self._report_link()
+        self._report_queues(link)
         return reason
 
     def _work(self, link: Link) -> Iterator[tuple[str, Coroutine[Any, Any, object]]]:

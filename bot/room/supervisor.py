@@ -22,7 +22,7 @@ from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompactionError, StaleOwnerError
-from voice.errors import VoiceError
+from voice.errors import RemovedFromChannelError, VoiceError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -392,6 +392,8 @@ class RoomSupervisor:
             log.info("room_ended", guild_id=guild_id, reason=reason)
             if reason in DECLINING_ENDS:
                 self._declined.add(entry.place.channel_id)
+            if reason == "expelled" and not started.done():
+                return RemovedFromChannelError()
             return None
         except Exception as error:
             # A crash of one room must not end another.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 import discord
 
-from voice.errors import LinkError
+from voice.errors import LinkError, RemovedFromChannelError
 from voice.transport.private.client import ReceivingClient
 
 if TYPE_CHECKING:
@@ -63,20 +63,30 @@ class Connector:
         return self.client is not None and self.client.connection.end_to_end
 
     async def connect(self) -> None:
-        """Make a voice client and connect it, in one attempt. Raises `LinkError` after cleaning up the client."""
+        """Make a voice client and connect it, in one attempt.
+
+        Raises `LinkError` after cleaning up the client; `RemovedFromChannelError` if somebody took the bot out of the
+        channel meanwhile.
+        """
         self._gateway.check_entry()
         try:
             async with asyncio.timeout(self._timeout_s + _LEAVE_TIMEOUT_S):
                 await self._make_client().join(timeout_s=self._timeout_s)
         except BaseException as error:
             code = self.client.connection.close_code if self.client is not None else None
+            removed = self._removed
             await self.retire()
             task = asyncio.current_task()
             cancelled = task is not None and task.cancelling() > 0
+            if removed and not cancelled:
+                raise RemovedFromChannelError from error
             refusal = _refusal(error, self._gateway, timeout_s=self._timeout_s, close_code=code, cancelled=cancelled)
             if refusal is None:
                 raise
             raise refusal from error
+        if self._removed:
+            await self.retire()
+            raise RemovedFromChannelError
         if self._require_e2ee and not self.end_to_end:
             await self.retire()
             raise LinkError(NOT_ENCRYPTED, retryable=False)
@@ -87,6 +97,10 @@ class Connector:
         if self._leaving is not None:
             await self._leaving.retire(timeout_s=_LEAVE_TIMEOUT_S)
             self._leaving = None
+
+    @property
+    def _removed(self) -> bool:
+        return self.client is not None and self.client.connection.removed
 
     def _make_client(self) -> ReceivingClient:
         def state_is(up: bool) -> None:

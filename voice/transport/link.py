@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import structlog
 
-from voice.errors import LinkError
+from voice.errors import LinkError, RemovedFromChannelError
 from voice.transport.close_codes import SENT_AWAY
 from voice.transport.connector import NOT_ENCRYPTED, Connector
 from voice.transport.handover import Handover
@@ -49,7 +49,6 @@ UNHEARD_FOR_S = 60.0
 # Seconds of reconnection attempts before the bot leaves the room for good.
 GIVE_UP_AFTER_S = 300.0
 _ENDED = LinkError("The voice connection ended and is made anew.")
-_SENT_AWAY = "Somebody took the bot out of the voice channel, or the channel is gone."
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +151,8 @@ class VoiceLink:
         change takes effect at once. `paced_sender` sends the bot's sound on time; without it the link's own thread
         does. `require_e2ee`: without end-to-end encryption hear and send nothing, and leave.
 
-        Raises `LinkError` (and `OpusMissingError`) with a plain sentence. *Cancellation*: leaves the channel.
+        Raises `LinkError` (and `OpusMissingError`) with a plain sentence; `RemovedFromChannelError` if somebody takes
+        the bot out of the channel before it is connected. *Cancellation*: leaves the channel.
         *Ownership*: it owns the voice client, its threads, and one task.
         """
         link = cls(
@@ -308,8 +308,7 @@ class VoiceLink:
         assert client is not None, "the link has a client from open to close, or is lost for good"
         state = client.connection
         if state.removed:
-            self._removed = True
-            await self._give_up(LinkError(_SENT_AWAY))
+            await self._give_up(RemovedFromChannelError())
             return
         if client.is_connected() and await self._encryption_refused():
             return
@@ -376,8 +375,7 @@ class VoiceLink:
         """Make a new connection in the place of one that is over, unless somebody has sent the bot away."""
         state = client.connection
         if state.close_code in SENT_AWAY and not await self._gateway.is_in_channel():
-            self._removed = True
-            await self._give_up(LinkError(_SENT_AWAY))
+            await self._give_up(RemovedFromChannelError())
         else:
             await self._reconnect(close_code=state.close_code)
 
@@ -406,6 +404,7 @@ class VoiceLink:
     async def _give_up(self, reason: LinkError) -> None:
         await self.stop()
         await self._connector.retire()
+        self._removed = isinstance(reason, RemovedFromChannelError)
         self._reason = reason
         self._lost_for_good.set()
         self._emit(Lost(time.monotonic(), reason, final=True))

@@ -53,7 +53,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 from voice.asr.settings import AsrSettings
-from voice.errors import LinkError
+from voice.errors import LinkError, RemovedFromChannelError
 from voice.listening.settings import ListeningSettings
 from voice.speaking.settings import SpeakingSettings
 
@@ -711,6 +711,10 @@ async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tm
         async with living(house) as (_, task):
             house.place.links[-1].lose(removed=True)
             assert await ended(house, task) == "expelled"
+        house.place.refuse = RemovedFromChannelError()
+        async with living(house) as (room, task):
+            assert await ended(house, task) == "expelled"
+            assert not room.opened.is_set()
 
 
 @pytest.mark.asyncio

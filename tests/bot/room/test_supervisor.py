@@ -22,7 +22,7 @@ from compaction.errors import StaleOwnerError, StoreError
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
-from voice.errors import LinkError
+from voice.errors import LinkError, RemovedFromChannelError
 
 if TYPE_CHECKING:
     from bot.channel.port import ListenRequest, Place
@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 class FakeRoom:
     """A fake room that opens at once and ends or crashes when the test says so."""
 
-    def __init__(self, place: Place, *, fails_to_open: Exception | None = None) -> None:
+    def __init__(self, place: Place, *, fails_to_open: Exception | None = None, opens: bool = True) -> None:
         self.place = place
         self.opened = asyncio.Event()
         self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.moves: list[MembershipChange] = []
         self._fails_to_open = fails_to_open
+        self._opens = opens
         self.found: list[HealthFault] = []
         # Set it to let the room take its time to end.
         self.stored = asyncio.Event()
@@ -47,7 +48,8 @@ class FakeRoom:
         """Open, then wait for the end."""
         if self._fails_to_open:
             raise self._fails_to_open
-        self.opened.set()
+        if self._opens:
+            self.opened.set()
         reason = await self.end
         await self.stored.wait()
         return reason
@@ -82,13 +84,14 @@ class House:
         self.rooms: list[FakeRoom] = []
         self.clock = FakeClock()
         self.fails_to_open: Exception | None = None
+        self.opens = True
         self.servers = no_server_settings()
         self.listens: list[ListenRequest | None] = []
         self.supervisor = RoomSupervisor(self._make, clock=self.clock, servers=self.servers)
 
     def _make(self, place: Place, listen: ListenRequest | None) -> FakeRoom:
         self.listens.append(listen)
-        self.rooms.append(FakeRoom(place, fails_to_open=self.fails_to_open))
+        self.rooms.append(FakeRoom(place, fails_to_open=self.fails_to_open, opens=self.opens))
         return self.rooms[-1]
 
 
@@ -494,6 +497,24 @@ async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None
         rooms.on_arrival(place, BO, came_from=None)
         await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
     assert place.written == []
+
+
+@pytest.mark.asyncio
+async def test_being_taken_out_before_it_is_connected_is_told_and_respected() -> None:
+    """Whoever called the bot reads why it did not come, and it does not come by itself either."""
+    house, place = House(), FakePlace(people=[ADA])
+    await house.servers.change(place.guild_id, ServerSettings(auto_join_with=(ADA.id,)), by=1)
+    async with house.supervisor as rooms:
+        house.opens = False
+        joining = asyncio.create_task(rooms.join(place), name="joining")
+        await until(lambda: bool(house.rooms))
+        house.rooms[0].close("expelled")
+        with pytest.raises(RemovedFromChannelError, match="took the bot out"):
+            await joining
+        assert rooms.room_count == 0
+        rooms.on_arrival(place, ADA, came_from=None)
+        await until(lambda: not rooms._visits)
+    assert len(house.rooms) == 1
 
 
 @pytest.mark.asyncio

@@ -14,21 +14,35 @@ import numpy as np
 import pytest
 from discord.voice_state import ConnectionFlowState
 
+from rehearsal.discord import LocalDiscord
 from rehearsal.runner.scripted_member import scripted_member
-from tests.rehearsal.discord.stock import until
+from tests.rehearsal.discord.stock import stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
-from tests.voice.transport.link_scene import ADA, BEN, BOT, CHANNEL, SIDE_ROOM, ask_nobody, scene, voice_channel
+from tests.voice.transport.link_scene import (
+    ADA,
+    BEN,
+    BOT,
+    CHANNEL,
+    SIDE_ROOM,
+    Scene,
+    ask_nobody,
+    scene,
+    voice_channel,
+)
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
+from voice.errors import RemovedFromChannelError
 from voice.transport import keepalive, reconnection
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
-from voice.transport.connector import NOT_ENCRYPTED
+from voice.transport.connector import ATTEMPT_S, NOT_ENCRYPTED
+from voice.transport.discord_gateway import DiscordMainGateway
 from voice.transport.keepalive import Keepalive
-from voice.transport.link import Connected, Deaf, Lost, Recovering
+from voice.transport.link import Connected, Deaf, Lost, Recovering, VoiceLink
 from voice.transport.paced_sender import running_paced_sender
 from voice.transport.private import connection_state, websocket
 from voice.transport.private.connection_state import ReceivingState
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from rehearsal.discord.arrivals import PacketArrival
@@ -477,6 +491,64 @@ async def test_being_taken_out_of_the_channel_is_final(tmp_path: Path) -> None:
         assert room.link.removed
         assert isinstance(room.listener.events[-1], Lost)
         assert room.listener.events[-1].final
+
+
+async def never_answers(self: ReceivingState, resume: bool) -> None:
+    """Stand in for the connecting to a voice server that lets nothing through."""
+    await asyncio.Event().wait()
+
+
+async def taken_out(room: Scene) -> None:
+    await room.local.leave(BOT)
+
+
+async def moved(room: Scene) -> None:
+    await room.local.join(BOT, channel_id=SIDE_ROOM)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("sent_away", [taken_out, moved])
+async def test_being_taken_out_while_reconnecting_is_final(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent_away: Callable[[Scene], Awaitable[None]]
+) -> None:
+    """Somebody takes the bot out, or moves it, while the voice server is away: the link ends at once and stays away."""
+    async with scene(tmp_path) as room:
+        first = room.link._connector.client
+        assert first is not None
+        monkeypatch.setattr(ReceivingState, "_connect_websocket", never_answers)
+        await end_runner(first)
+        await until(lambda: room.link._connector.client not in (None, first), "the attempt")
+        await until(lambda: room.link._connector.client.connection.endpoint, "Discord's answer")  # type: ignore[union-attr]
+        await sent_away(room)
+        async with asyncio.timeout(ATTEMPT_S / 2):
+            assert "took the bot out" in str(await room.link.lost())
+        assert room.link.removed
+        assert room.listener.kinds() == [Connected, Recovering, Lost]
+        await until(lambda: not room.local.status()["voice_states"], "leaving")
+
+
+@pytest.mark.asyncio
+async def test_being_taken_out_while_joining_is_final(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ReceivingState, "_connect_websocket", never_answers)
+    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+
+        async def take_out() -> None:
+            await until(lambda: local.status()["voice_states"], "the bot in the channel")
+            await local.leave(BOT)
+
+        taking_out = asyncio.create_task(take_out(), name="take-out")
+        async with asyncio.timeout(ATTEMPT_S / 2):
+            with pytest.raises(RemovedFromChannelError, match="took the bot out"):
+                async with VoiceLink.open(
+                    DiscordMainGateway(client, voice_channel(client)),
+                    sink=lambda _: None,
+                    is_excluded=lambda _: False,
+                    on_event=lambda _: None,
+                ):
+                    pytest.fail("connected to nobody")
+        await taking_out
+        assert not local.status()["voice_states"]
+        assert client.voice_clients == []
 
 
 async def end_runner(client: ReceivingClient) -> None:

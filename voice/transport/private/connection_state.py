@@ -202,16 +202,21 @@ class ReceivingState(VoiceConnectionState):
         if data["channel_id"] is not None:
             self._disconnected.clear()
             if int(data["channel_id"]) != self.voice_client.channel.id:
-                self.removed = True
-                if self.is_connected():
-                    # discord.py would follow, and the bot would hear people who were not told about it.
-                    return
+                # discord.py would follow, and the bot would hear people who were not told about it.
+                self._removed()
+                return
         elif not self._expecting_disconnect:
             if self.session_id is None:
                 # We have not joined yet, so this is a late message about the previous client.
                 return
-            self.removed = True
+            self._removed()
         await super().voice_state_update(data)
+
+    def _removed(self) -> None:
+        """Note that somebody took the bot out of the channel. An attempt to connect that is under way ends at once."""
+        self.removed = True
+        if self._connector is not None:
+            self._connector.cancel()
 
     async def _inner_connect(self, reconnect: bool, self_deaf: bool, self_mute: bool, resume: bool) -> None:
         """Join the channel and do the handshake, once.
