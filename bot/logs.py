@@ -23,7 +23,7 @@ from bot.log_redaction import LogRedactor, describe_library_message, describe_tr
 from bot.private_files import make_private_folder, open_private
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
     from pathlib import Path
 
     from structlog.typing import EventDict, Processor
@@ -36,6 +36,8 @@ LOGGER_NAME = "roomtone"
 MAX_FILE_BYTES = 20_000_000
 KEEP_FILES = 5
 FILE_NAME = "roomtone.jsonl"
+# What a library has logged.
+_LIBRARY_EVENT = "library_logged"
 
 
 def log_path(data_dir: Path) -> Path:
@@ -128,9 +130,24 @@ class LogFile(logging.handlers.RotatingFileHandler):
             )
 
 
+class _LineTaker(logging.Handler):
+    """Passes each line to a function, which must be quick and may not raise."""
+
+    def __init__(self, take: Callable[[str], None]) -> None:
+        super().__init__()
+        self._take = take
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(Exception):
+            # As in `LogFile`: a line that cannot be formatted must not stop the work that logs it.
+            self._take(self.format(record))
+
+
 @dataclass(frozen=True, slots=True)
 class LogStatus:
     file: LogFile
+    # Never with what people said.
+    wordless: logging.Formatter
 
     @property
     def path(self) -> Path:
@@ -146,6 +163,21 @@ class LogStatus:
     def dropped(self) -> int:
         """How many lines were lost so far."""
         return self.file.dropped
+
+    @contextmanager
+    def copied_to(self, take: Callable[[str], None]) -> Iterator[None]:
+        """Give each line of the file to `take` too while the block runs, from the thread and the context that logs it.
+        It is JSON without what people said, also if the file has that (`logs.speech`).
+        """
+        taker = _LineTaker(take)
+        taker.setLevel(self.file.level)
+        taker.setFormatter(self.wordless)
+        root = logging.getLogger()
+        root.addHandler(taker)
+        try:
+            yield
+        finally:
+            root.removeHandler(taker)
 
 
 @contextmanager
@@ -194,7 +226,7 @@ def configured_logging(
     )
     try:
         file.probe()
-        yield LogStatus(file)
+        yield LogStatus(file, _wordless(settings, secrets))
     finally:
         root.handlers[:], root_level, our_level, configuration = before
         root.setLevel(root_level)
@@ -224,6 +256,26 @@ def _formatter(
     )
 
 
+def _wordless(settings: LogsSettings, secrets: Sequence[str]) -> logging.Formatter:
+    redactor = LogRedactor(speech=False, secrets=secrets)
+
+    def without_words(logger: object, method: str, event: EventDict) -> EventDict:
+        # With `speech`, the traceback of an event of ours was written with the messages of its errors.
+        ours = settings.speech and event["event"] != _LIBRARY_EVENT
+        return redactor(logger, method, {key: event[key] for key in event if not (ours and key == "exception")})
+
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[*_shared_processors(speech=False), partial(_name_foreign, speech=False)],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            without_words,
+            _order_keys,
+            structlog.processors.JSONRenderer(default=_type_name),
+        ],
+        pass_foreign_args=True,
+    )
+
+
 def _terminal_renderer(console: TextIO) -> Processor:
     return structlog.dev.ConsoleRenderer(
         colors=console.isatty(), exception_formatter=structlog.dev.plain_traceback, pad_event_to=32
@@ -236,7 +288,7 @@ def _name_foreign(_logger: object, _method: str, event: EventDict, *, speech: bo
     arguments = event.pop("positional_args", None)
     detail = event["event"] if speech else describe_library_message(record, arguments)
     location = f"{record.module}:{record.lineno}"
-    return {**event, "event": "library_logged", "logger": record.name, "location": location, "detail": detail}
+    return {**event, "event": _LIBRARY_EVENT, "logger": record.name, "location": location, "detail": detail}
 
 
 def _order_keys(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:

@@ -45,19 +45,18 @@ async def _run(
     from bot.cli.run import STOP_WITHIN_S, pool_of
     from bot.cli.signals import stop_on_signals
     from bot.cluster.address import read_token
-    from bot.remote.link_file import read_link
+    from bot.remote.link_file import link_file, read_link
     from bot.wiring.room_process import GatewayAddress, run_room_process
-    from bot.wiring.room_processes import link_file
     from bot.wiring.settings import BotSettings
 
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     stop = asyncio.Event()
     with (
-        logging_from_settings(settings),
+        logging_from_settings(settings) as logs,
         stop_on_signals(stop, within_s=STOP_WITHIN_S),
         _stop_without_parent(stop, watches=bool(machine)),
     ):
-        find_again = None if machine else partial(read_link, link_file(parts))
+        find_again = None if machine else partial(read_link, link_file(settings.storage.data_dir))
         token = read_token(cluster_folder(settings)) if find_again is None else find_again().token
         reason = await run_room_process(
             parts,
@@ -67,6 +66,7 @@ async def _run(
             pool=pool_of(settings, cluster),
             rooms=rooms,
             tell=_tell_parent if machine else lambda _: None,
+            logs=logs,
         )
         structlog.get_logger().info("room_process_ended", reason=reason)
 

@@ -31,5 +31,6 @@ QUEUES: Final[Mapping[str, str]] = {
     # Of the process.
     "recogniser": "voice.asr.scheduler.QueuedRecognizer._queue",
     "embedding": "bot.embedding.worker.ThreadedEmbedder._jobs",
+    "room_log": "bot.remote.room_log.RoomLog._waiting",
     "dashboard": "bot.dashboard.live.Follower._waiting",
 }

@@ -32,6 +32,7 @@ class GatewayParts:
     `newest_claim`: returns that of a server; None if the database does not say. `require_database`: raises `StoreError`
     if the database does not answer.
     `serve`: answers what a room asks of its place, while it is entered. `opened_by`: the mark of this process.
+    `data_folder`: the mark of its data folder.
     """
 
     processes: RoomProcesses
@@ -50,3 +51,4 @@ class GatewayParts:
     require_database: Callable[[], Awaitable[None]]
     serve: Callable[[Place, MessageLink], AbstractContextManager[None]]
     opened_by: str = ""
+    data_folder: str = ""

@@ -6,6 +6,7 @@ Processes on other machines know its address, and have the cluster's token (`bot
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ from bot.texts.text import Text
 if TYPE_CHECKING:
     from pathlib import Path
 
+# In the data folder of the gateway process.
+_NAME = "rooms-link"
 UNREADABLE = Text("Where the bot's own processes reach it cannot be read from {file}. Start the bot again.")
 
 
@@ -26,6 +29,11 @@ class LinkAddress:
 
     url: str
     token: str
+
+
+def link_file(data_dir: Path) -> Path:
+    """Return the file from which rooms' processes on this machine learn where the bot is."""
+    return data_dir / _NAME
 
 
 def new_token() -> str:
@@ -47,3 +55,13 @@ def read_link(file: Path) -> LinkAddress:
     except (OSError, ValueError) as error:
         raise SetupError(UNREADABLE.fill(file=str(file))) from error
     return LinkAddress(url, token)
+
+
+def folder_mark(file: Path) -> str:
+    """Return the mark of the data folder with this file: two processes with the same one use the same folder. It tells
+    nothing of the token. Empty if there is no address.
+    """
+    try:
+        return hashlib.sha256(f"folder {read_link(file).token}".encode()).hexdigest()
+    except SetupError:
+        return ""

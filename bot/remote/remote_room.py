@@ -40,6 +40,7 @@ from bot.remote.room_messages import (
     StoreSilence,
 )
 from bot.remote.told_guild import told_participation
+from bot.remote.told_log import follow_log
 from bot.remote.told_memory import ToldMemory
 from bot.remote.wire_error import error_from_wire
 from bot.room.endings import HANDED_OVER, HandedOverError, ProcessLostError
@@ -138,6 +139,8 @@ class RemoteRoom:
             where = seat.machine or "here"
             log.info("room_placed", guild_id=guild.guild_id, machine=where, run_id=seat.run_id, again=bool(adopted))
             self._handle(seat.link)
+            if seat.machine != THIS_MACHINE:
+                follow_log(seat.link, self._parts.data_folder, seat.machine, self._parts.clock)
             try:
                 with self._parts.serve(self._place, seat.link), self._shown:
                     if adopted is None:

@@ -45,7 +45,7 @@ from bot.texts.text import Text
 from compaction.errors import StaleOwnerError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
     from weakref import WeakSet
 
     from bot.channel.port import Person, Place
@@ -129,13 +129,24 @@ class _Running:
 
 
 class RoomHost:
-    """Runs the room of one seat of this process, once. `link`: to the gateway process; enter it after `prepare`."""
+    """Runs the room of one seat of this process, once. `link`: to the gateway process; enter it after `prepare`.
+    `reports`: tell more of the process; called every second while there is a room, and when it has ended.
+    """
 
-    def __init__(self, link: GatewayLink, stores: ToldStores, *, health: Health, clock: Clock) -> None:
+    def __init__(
+        self,
+        link: GatewayLink,
+        stores: ToldStores,
+        *,
+        health: Health,
+        clock: Clock,
+        reports: Sequence[Callable[[], None]] = (),
+    ) -> None:
         self._link = link
         self._stores = stores
         self._health = health
         self._clock = clock
+        self._reports = reports
         self._participation: GuildParticipations | None = None
         self._place: HostedPlace | None = None
         self._new_room: Callable[[OpenRoom], Awaitable[HostedRoom]] | None = None
@@ -234,6 +245,7 @@ class RoomHost:
             else:
                 over = RoomOver("crashed", error_to_wire(cause))
                 log.exception("room_crashed", guild_id=running.told.guild_id, error_class=type(cause).__name__)
+        self._report_all()
         try:
             await self._link.ask(over, within_s=OVER_WITHIN_S)
         except BotError as error:
@@ -260,6 +272,11 @@ class RoomHost:
         faults = tuple((fault.kind, str(fault.sentence)) for fault in found)
         self._link.tell(RoomLook(room.opened.is_set(), room.status(), faults))
         self._tell_memory(running)
+        self._report_all()
+
+    def _report_all(self) -> None:
+        for report in self._reports:
+            report()
 
     # -- what the gateway process asks and tells --------------------------------------------------------------------
 

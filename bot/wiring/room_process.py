@@ -23,8 +23,10 @@ from bot.monitoring.metrics import Metrics
 from bot.participation.guild_participation import GuildParticipations
 from bot.remote.gateway_link import GatewayLink
 from bot.remote.hello import RoomIdentity
+from bot.remote.link_file import folder_mark, link_file
 from bot.remote.remote_place import RemotePlace
 from bot.remote.room_host import NOT_WANTED, RoomHost, ToldStores
+from bot.remote.room_log import RoomLog, RoomLogs
 from bot.remote.room_machine import HAS_ROOM, LOADED
 from bot.remote.room_seats import RoomSeats
 from bot.remote.served_screens import ServedScreens
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.clock import Clock
+    from bot.logs import LogStatus
     from bot.models.loaded_voices import LoadedVoices
     from bot.remote.link_file import LinkAddress
     from bot.remote.room_messages import OpenRoom
@@ -112,9 +115,11 @@ async def run_room_process(
     pool: Endpoint | None = None,
     rooms: int = 1,
     tell: Callable[[str], None] = lambda _: None,
+    logs: LogStatus | None = None,
 ) -> str:
     """Load everything, wait for rooms, run them, and return why one has ended. `rooms`: how many at once. `stop`: hand
-    all of them over. `tell`: gets `LOADED` when it waits, and `HAS_ROOM`.
+    all of them over. `tell`: gets `LOADED` when it waits, and `HAS_ROOM`. `logs`: of this process, which a
+    gateway process of another machine gets too.
 
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence.
     """
@@ -126,6 +131,10 @@ async def run_room_process(
         if stores is None:
             return NOT_WANTED
         parts = ProcessParts(settings, stores, zone, clock, metrics)
+        room_logs = RoomLogs()
+        metrics.add_queue(lambda: room_logs.queue)
+        if logs is not None and gateway.machine:
+            stack.enter_context(logs.copied_to(room_logs.take))
         # Of the rooms now.
         servers: WeakSet[ServerSettingsBook] = WeakSet()
         voices = await stack.enter_async_context(open_voices(settings.speaking, settings.models, servers))
@@ -138,6 +147,7 @@ async def run_room_process(
             screens=await open_screens(stack, settings, clock, elsewhere=bool(gateway.machine)),
             paced_sender=stack.enter_context(running_paced_sender()),
             in_cluster=pool is not None,
+            logs=room_logs,
         )
         stack.enter_context(low_latency_interpreter())
         await stack.enter_async_context(background_task(release_free_memory(clock.sleep), name="memory-release"))
@@ -187,6 +197,7 @@ class LoadedParts:
     screens: Screens
     paced_sender: PacedSender | None
     in_cluster: bool
+    logs: RoomLogs
 
 
 async def claiming(sessions: Sessions, database: Database, guild_id: int, after: int | None) -> Sessions:
@@ -219,12 +230,14 @@ async def open_seat(
     settings, clock, health = parts.settings, parts.clock, parts.metrics.health
     identity = RoomIdentity(0, 0, run_id=gateway.run_id, machine=gateway.machine, emergency=emergency)
     link = GatewayLink(gateway.url, gateway.token, identity, find_again=gateway.find_again)
+    address_file = link_file(settings.storage.data_dir)
+    log = RoomLog(link, clock, is_same_log=lambda folder: folder == folder_mark(address_file))
     choices, opt_outs, told_servers = ToldChoices(link), ToldOptOuts(), ToldServerSettings(link)
     servers = ServerSettingsBook(told_servers)
     loaded.servers.add(servers)
     stores = replace(parts.stores, servers=servers, upkeeps=WeakSet())
     told = ToldStores(choices, opt_outs, told_servers, servers, stores.people, stores.upkeeps)
-    host = RoomHost(link, told, health=health, clock=clock)
+    host = RoomHost(link, told, health=health, clock=clock, reports=(log.tell,))
     participation = GuildParticipations(
         choices,
         opt_outs,
@@ -257,5 +270,7 @@ async def open_seat(
         return Room(place, replace(services, sessions=sessions), told.listen)
 
     host.prepare(participation, place, new_room, loaded.voices)
-    async with ServedScreens(LocalScreens(loaded.screens), loaded.screens, link), link:
-        yield host
+    # The log first: the tasks of the others write to it.
+    with loaded.logs.of_room(log):
+        async with ServedScreens(LocalScreens(loaded.screens), loaded.screens, link), link:
+            yield host

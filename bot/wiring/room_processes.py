@@ -12,7 +12,7 @@ import structlog
 
 from bot.remote.adoption import Adoptions
 from bot.remote.gateway_parts import GatewayParts
-from bot.remote.link_file import LinkAddress, new_token, write_link
+from bot.remote.link_file import LinkAddress, folder_mark, link_file, new_token, write_link
 from bot.remote.listener import RemoteRoomListener
 from bot.remote.remote_room import RemoteRoom
 from bot.remote.room_processes import RoomProcesses
@@ -26,7 +26,6 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager, AsyncExitStack
-    from pathlib import Path
 
     from bot import events
     from bot.channel.port import ListenRequest, Place
@@ -48,8 +47,6 @@ if TYPE_CHECKING:
 
 # How long the start of a room's next process may wait for it. That one's claim makes the lost one stale anyway.
 FENCE_WITHIN_S = 2.0
-# In the data folder: where the bot that runs now is reached by its rooms, and the token that opens a link.
-LINK_FILE = "rooms-link"
 
 log = structlog.get_logger()
 
@@ -81,11 +78,6 @@ class MakeRoom(Protocol):
 
     def __call__(self, place: Place, listen: ListenRequest | None, *, adopted: AdoptedRoom | None = None) -> RemoteRoom:
         """Return a room for one start."""
-
-
-def link_file(settings: BotSettings) -> Path:
-    """Return the file from which rooms' processes on this machine learn where the bot is."""
-    return settings.storage.data_dir / LINK_FILE
 
 
 async def open_room_processes(
@@ -121,7 +113,8 @@ async def open_room_processes(
         adoptions=adoptions,
     )
     listener = await stack.enter_async_context(RemoteRoomListener(processes.on_link, token, streams=screens.streams))
-    write_link(link_file(settings), LinkAddress(listener.url, token))
+    address_file = link_file(settings.storage.data_dir)
+    write_link(address_file, LinkAddress(listener.url, token))
     if start.listen is not None:
         elsewhere = RemoteRoomListener(processes.on_offer, start.token, at=start.listen, streams=screens.streams)
         await stack.enter_async_context(elsewhere)
@@ -184,6 +177,7 @@ async def open_room_processes(
         require_database=require_database,
         serve=serve_room,
         opened_by=opened_by,
+        data_folder=folder_mark(address_file),
     )
     return RemoteRooms(partial(_room, parts), adoptions)
 

@@ -27,10 +27,24 @@ ADA = 2001
 # A slow machine loads a model, connects and recognises a sentence within this time.
 PATIENCE_S = 60.0
 CLIPS = bundled_scenarios()["hello"].parent
+# What the bot logs itself about other machines.
+ABOUT_MACHINES = {"room_given_up", "room_not_taken_back", "room_placed", "room_process_offered", "room_taken_back"}
 
 
 def logged(folder: Path, event: str) -> list[dict[str, object]]:
-    """Return the lines of an event in the log of the bot and its rooms, in order."""
+    """Return the lines of an event in the log of the bot and its rooms, in order. Those that a room on another machine
+    has told are not among them.
+    """
+    return [line for line in _lines(folder, event) if event in ABOUT_MACHINES or "machine" not in line]
+
+
+def told(folder: Path, event: str) -> list[dict[str, object]]:
+    """Return the lines of an event that rooms on other machines have told the bot, in order."""
+    assert event not in ABOUT_MACHINES
+    return [line for line in _lines(folder, event) if "machine" in line]
+
+
+def _lines(folder: Path, event: str) -> list[dict[str, object]]:
     lines = (json.loads(line) for path in folder.rglob("*.jsonl") for line in path.read_text("utf-8").splitlines())
     return [line for line in lines if line.get("event") == event]
 

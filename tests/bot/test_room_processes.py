@@ -15,7 +15,7 @@ import pytest
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import ADA, CLIPS, PATIENCE_S, ada_in, logged, roomtone, roomtone_run, two_machines
+from tests.bot.bot_process import ADA, CLIPS, PATIENCE_S, ada_in, logged, roomtone, roomtone_run, told, two_machines
 from tests.bot.test_takeover import said, until
 from tests.bot.test_two_machines import NORTH, SOUTH, has_spoken, sessions, spoken
 
@@ -120,6 +120,7 @@ async def test_a_room_on_another_machine_is_drained_and_goes_on(
 ) -> None:
     """Two data folders are two machines. The room begins on the one that only has the cluster's token. That one is
     told to end: the room goes on beside the gateway process, with the same session, and nothing is lost or doubled.
+    `roomtone tail` on the first machine shows the room on both.
     """
     here, north, address = two_machines(tmp_path)
     url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
@@ -139,6 +140,8 @@ async def test_a_room_on_another_machine_is_drained_and_goes_on(
             await local.invoke(ADA, "quiet")
             await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
             await until(lambda: len(said(postgres_place)) == 1, "the first turn")
+            async with roomtone(local, here, whisper_model_dir, "tail", "--event", "turn_recorded", "-f") as tail:
+                await tail.says("machine=north")
             status, err = await machine.ends(signal.SIGTERM)
             assert (status, err.count("Traceback")) == (0, 0)
         await until(lambda: len(logged(here, "room_opened")) == 1, "the room here")
@@ -151,6 +154,9 @@ async def test_a_room_on_another_machine_is_drained_and_goes_on(
         assert (status, err.count("Traceback")) == (0, 0)
     assert [line["machine"] for line in logged(here, "room_placed")] == ["north", "here"]
     assert [line["resumed"] for line in logged(here, "room_opened")] == [True]
+    for event in ("room_opened", "turn_recorded"):
+        (line,), (there,) = told(here, event), logged(north, event)
+        assert {**line, "timestamp": there["timestamp"]} == {**there, "machine": "north"}
     assert [*running(here), *running(north)] == []
     with psycopg.connect(postgres_place.get_secret_value()) as database:
         numbers = [seq for (seq,) in database.execute("SELECT seq FROM turns ORDER BY seq").fetchall()]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.errors import SetupError
-from bot.remote.link_file import LinkAddress, new_token, read_link, write_link
+from bot.remote.link_file import LinkAddress, folder_mark, link_file, new_token, read_link, write_link
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,3 +34,18 @@ def test_an_address_that_is_not_there_is_told(tmp_path: Path, content: str | Non
         file.write_text(content, "utf-8")
     with pytest.raises(SetupError, match="Start the bot again"):
         read_link(file)
+
+
+def test_two_processes_know_whether_they_use_the_same_folder(tmp_path: Path) -> None:
+    """By a mark that says nothing of the token, and is another one when the bot is started again."""
+    here, there = (link_file(tmp_path / name) for name in ("here", "there"))
+    assert folder_mark(here) == ""
+    marks = []
+    for file in (here, there, here):
+        file.parent.mkdir(exist_ok=True)
+        address = LinkAddress("ws://127.0.0.1:1/room", new_token())
+        write_link(file, address)
+        marks.append(folder_mark(file))
+        assert address.token not in marks[-1]
+    assert len(set(marks)) == 3
+    assert folder_mark(link_file(tmp_path / "here")) == marks[-1]

@@ -51,6 +51,13 @@ def test_completed_shows_the_cursor_before_and_after() -> None:
     )
 
 
+def test_an_event_of_another_machine_names_it() -> None:
+    """Of each kind, once."""
+    for event in ("voice_context_compaction_failed", "tiers_checked", "turn_recorded"):
+        assert line_of(event=event, machine="north").count("machine=north") == 1
+        assert "machine" not in line_of(event=event)
+
+
 def test_a_repair_says_which_segment_was_made_again() -> None:
     """A repair shows which segment is replaced and that the cursor stays."""
     line = line_of(event="voice_context_compaction_started", cursor=0, batch_size=10, repairs="evening:0-10")
