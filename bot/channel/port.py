@@ -34,6 +34,14 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
+class UnfinishedWords:
+    """What is recognised so far of somebody who still speaks. `name`: theirs."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class MembershipChange:
     """Somebody joined the channel or left it. Never the bot itself."""
 

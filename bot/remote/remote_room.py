@@ -44,6 +44,7 @@ from bot.remote.told_log import follow_log
 from bot.remote.told_memory import ToldMemory
 from bot.remote.wire_error import error_from_wire
 from bot.room.endings import HANDED_OVER, HandedOverError, ProcessLostError
+from bot.room.unfinished_speech import UnfinishedSpeech
 from bot.server_settings import from_json, to_json
 from bot.texts.text import Text, joined, sentence_of
 from compaction.errors import StaleOwnerError, StoreError
@@ -52,7 +53,7 @@ from compaction.model import SessionId
 if TYPE_CHECKING:
     from typing import Any
 
-    from bot.channel.port import ListenRequest, MembershipChange, Place
+    from bot.channel.port import ListenRequest, MembershipChange, Place, UnfinishedWords
     from bot.guild import GuildChoice
     from bot.models.voices import EmbeddedVoice
     from bot.participation.guild_participation import GuildParticipation
@@ -107,7 +108,8 @@ class RemoteRoom:
         self._session_id: SessionId | None = None
         self._look: RoomLook | None = None
         self._memory = ToldMemory()
-        self._observers: list[events.Observer] = [parts.observe]
+        self._unfinished = UnfinishedSpeech(place)
+        self._observers: list[events.Observer] = [parts.observe, self._unfinished.on_event]
         self._shown = ExitStack()
         self._participation: RemoteParticipation | None = None
 
@@ -299,6 +301,9 @@ class RemoteRoom:
         if self._seat is None or self._seat.machine == THIS_MACHINE:
             return self._look.status
         return joined((self._look.status, ELSEWHERE.fill(machine=self._seat.machine)))
+
+    def unfinished(self) -> tuple[UnfinishedWords, ...]:
+        return () if self._guild is None else self._unfinished.words(self._guild.excludes)
 
     def faults(self) -> list[HealthFault]:
         return [] if self._look is None else [HealthFault(*each) for each in self._look.faults]

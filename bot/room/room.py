@@ -20,6 +20,7 @@ from bot.room.joined_channel import JoinedChannel, RoomSession
 from bot.room.listen_only import remembered_request
 from bot.room.recap import post_recap
 from bot.room.room_status import room_status, status_before_opening
+from bot.room.unfinished_speech import UnfinishedSpeech
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import sentence_of
 from compaction.errors import StoreError
@@ -28,7 +29,7 @@ from compaction.folding.events import FoldFailed, FoldLanded
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from bot.channel.port import ListenRequest, MembershipChange, Place
+    from bot.channel.port import ListenRequest, MembershipChange, Place, UnfinishedWords
     from bot.health import HealthFault
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice
@@ -65,6 +66,7 @@ class Room:
         self._ending = RoomEnding()
         # Discord limits how fast people come and go.
         self._membership_changes: asyncio.Queue[MembershipChange] = asyncio.Queue()
+        self._unfinished = UnfinishedSpeech(place)
         self._memory: SessionMemory | None = None
         self._upkeep: MemoryUpkeep | None = None
         self._conversation: Conversation | None = None
@@ -152,6 +154,9 @@ class Room:
             open_s=now - self._opened_at,
             now=now,
         )
+
+    def unfinished(self) -> tuple[UnfinishedWords, ...]:
+        return () if self._conversation is None else self._unfinished.words(self._conversation.hides)
 
     def faults(self) -> list[HealthFault]:
         """Return why nobody is heard here, nobody hears the bot, or nothing is stored. Nothing is wrong before the room
@@ -246,6 +251,7 @@ class Room:
             self._conversation.on_screen_turn(turn)
 
     def _on_event(self, event: events.Event) -> None:
+        self._unfinished.on_event(event)
         if self._channel is not None:
             self._channel.on_event(event)
 

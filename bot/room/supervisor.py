@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from types import TracebackType
 
-    from bot.channel.port import ListenRequest, MembershipChange, Person, Place
+    from bot.channel.port import ListenRequest, MembershipChange, Person, Place, UnfinishedWords
     from bot.clock import Clock
     from bot.models.voices import EmbeddedVoice
     from bot.server_settings import ServerSettingsBook
@@ -69,6 +69,9 @@ class SupervisedRoom(Protocol):
 
     def status(self) -> Text:
         """Return the room's state in plain sentences."""
+
+    def unfinished(self) -> tuple[UnfinishedWords, ...]:
+        """Return what people in the room are saying, as far as it is recognised; the latest first."""
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Say the voice's sample; return why it was not said, or None. Raises `SynthesisError`."""
@@ -202,6 +205,10 @@ class RoomSupervisor:
         if entry is None:
             return Text("I am not in a voice channel here. Use /join from the one you are in.")
         return entry.room.status()
+
+    def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
+        entry = self._entries.get(guild_id)
+        return () if entry is None else entry.room.unfinished()
 
     async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
         entry = self._entries.get(guild_id)

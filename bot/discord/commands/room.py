@@ -10,15 +10,16 @@ import structlog
 from discord import app_commands
 
 from bot.channel.port import ListenRequest
-from bot.discord.answers import answer
+from bot.discord.answers import answer, escaped
+from bot.discord.audience import readable_channels
 from bot.errors import BotError
-from bot.texts.text import Text, sentence_of
+from bot.texts.text import Text, joined, sentence_of
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from bot.channel.port import Place
+    from bot.channel.port import Place, UnfinishedWords
     from bot.discord.command_tree import CheckedCommandTree
 
     FindPlace = Callable[[int, int], Place | None]
@@ -27,6 +28,11 @@ log = structlog.get_logger()
 
 # The channel may be one that who asks cannot see, so it is not named.
 ELSEWHERE = Text("I am in another voice channel. Somebody there or a moderator can send me away with /leave.")
+
+
+# How much /status shows of what people are saying at the moment.
+MOST_SPEAKERS = 4
+MOST_WORDS_CHARS = 200
 
 
 class Rooms(Protocol):
@@ -43,6 +49,9 @@ class Rooms(Protocol):
 
     def status(self, guild_id: int) -> Text:
         """Return the state of the guild's room in sentences."""
+
+    def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
+        """Return what people in the guild's room are saying, as far as it is recognised; the latest first."""
 
 
 def add_room_commands(
@@ -84,7 +93,18 @@ def add_room_commands(
     @app_commands.guild_only()
     async def status(interaction: discord.Interaction) -> None:
         assert interaction.guild_id is not None, "guild_only"
-        await answer(interaction, rooms.status(interaction.guild_id))
+        place = rooms.place_of(interaction.guild_id)
+        # A moderator may ask from elsewhere, and of a channel that they may not enter.
+        may_hear = place is not None and place.channel_id in readable_channels(interaction)
+        words = rooms.unfinished(interaction.guild_id)[:MOST_SPEAKERS] if may_hear else ()
+        sentences = (rooms.status(interaction.guild_id), *map(unfinished_sentence, words))
+        await answer(interaction, joined(sentences, "\n"))
+
+
+def unfinished_sentence(words: UnfinishedWords) -> Text:
+    """Return what somebody is saying in a sentence: of long speech the end."""
+    text = words.text if len(words.text) <= MOST_WORDS_CHARS else f"… {words.text[-MOST_WORDS_CHARS:]}"
+    return Text("{name} is saying: {words}", name=escaped(words.name), words=escaped(text))
 
 
 async def _answer_while(change: Coroutine[Any, Any, object], interaction: discord.Interaction, sentence: Text) -> None:

@@ -11,10 +11,11 @@ import pytest
 from discord.gateway import DiscordWebSocket
 from pydantic import SecretStr
 
+from bot.channel.port import UnfinishedWords
 from bot.discord.answers import answer
 from bot.discord.changes import Change
 from bot.discord.commands import room as room_commands
-from bot.discord.commands.room import ELSEWHERE
+from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS
 from bot.discord.connection import connected, translated
 from bot.discord.endpoint import connector, point_at
 from bot.discord.place import DiscordPlace
@@ -50,6 +51,7 @@ class FakeHousehold:
         self.refuse: LinkError | None = None
         self.listens: ListenRequest | None = None
         self.state = Text("I am well.")
+        self.words: tuple[UnfinishedWords, ...] = ()
         self.told = asyncio.Event()
         self.movements: list[tuple[int, int, MembershipChange]] = []
         self.drags: list[tuple[int, int]] = []
@@ -74,6 +76,10 @@ class FakeHousehold:
     def status(self, guild_id: int) -> Text:
         """Return the prepared status."""
         return self.state
+
+    def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
+        """Return the prepared words."""
+        return self.words
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         """Record the change."""
@@ -174,8 +180,10 @@ def test_one_place_repoints_discord() -> None:
 
 
 @pytest.mark.asyncio
-async def test_join_leave_and_status_answer_in_sentences() -> None:
-    """Each situation has its own answer, and only the person who used the command sees it."""
+async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each situation has its own answer, and only the person who used the command sees it. What is being said is shown
+    to those alone who may enter the channel.
+    """
     async with online() as (local, _, household):
 
         async def say(command: str, user_id: int = ADA, replies: int = 1) -> list[str]:
@@ -202,6 +210,16 @@ async def test_join_leave_and_status_answer_in_sentences() -> None:
         assert await say("status") == ["I am well."]
         household.state = verbatim("The voice kokoro has not worked for 3 minutes. " * 50)
         assert await say("status") == [household.state[:2000]]
+        household.state = verbatim("I am well.")
+        household.words = (UnfinishedWords("A*da", "the key is _here_ " * 20), *[UnfinishedWords("Bo", "so")] * 9)
+        (told,) = await say("status")
+        assert told.startswith("I am well.\nA da is saying: … ")
+        assert told.count("is saying") == MOST_SPEAKERS
+        assert told.count("the key is here") == 11
+        with monkeypatch.context() as patched:
+            patched.setattr(room_commands, "readable_channels", lambda _: {602: "Elsewhere"})
+            assert await say("status") == ["I am well."]
+        household.words = ()
         assert await say("leave") == ["I am leaving Evening. What was said stays remembered."]
         await settle(lambda: household.place is None)
         household.refuse = LinkError("No voice server answers.")
@@ -323,6 +341,10 @@ class Visit:
     def faults(self) -> list[HealthFault]:
         """Return none."""
         return []
+
+    def unfinished(self) -> tuple[UnfinishedWords, ...]:
+        """Return nothing."""
+        return ()
 
     def status(self) -> Text:
         """Return an empty status."""

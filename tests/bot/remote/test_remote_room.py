@@ -13,7 +13,7 @@ from weakref import WeakSet
 import pytest
 
 from bot import events
-from bot.channel.port import ListenRequest, MembershipChange, Person
+from bot.channel.port import ListenRequest, MembershipChange, Person, UnfinishedWords
 from bot.errors import SetupError
 from bot.guild import GuildChoice, Silence
 from bot.health import FaultKind, Health, HealthFault
@@ -146,6 +146,10 @@ class DistantRoom:
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Refuse."""
         return Text("I could not speak in {channel} now.", channel=voice.name)
+
+    def unfinished(self) -> tuple[UnfinishedWords, ...]:
+        """Return nothing."""
+        return ()
 
     def status(self) -> Text:
         """Return a sentence."""
@@ -417,6 +421,17 @@ async def test_a_room_runs_in_its_process_until_it_is_closed() -> None:
         assert await life.task == "left"
         assert await life.hosting == "left"
         assert (house.in_use, guild.room) == (set(), None)
+
+
+@pytest.mark.asyncio
+async def test_what_somebody_is_saying_is_known_to_the_first_process() -> None:
+    """/status shows it there, too, and nothing of somebody who has opted out."""
+    async with living() as life:
+        life.distant.observe(events.InterimTranscribed(ADA, "the key is", 2.0))
+        await until(lambda: bool(life.room.unfinished()))
+        assert life.room.unfinished() == (UnfinishedWords("Ada", "the key is"),)
+        await life.house.participation.set_opt_out(10, ADA, out=True)
+        assert life.room.unfinished() == ()
 
 
 @pytest.mark.asyncio

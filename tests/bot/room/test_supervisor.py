@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from bot.channel.port import MembershipChange
+from bot.channel.port import MembershipChange, UnfinishedWords
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room import supervisor
@@ -40,6 +40,7 @@ class FakeRoom:
         self._fails_to_open = fails_to_open
         self._opens = opens
         self.found: list[HealthFault] = []
+        self.words: tuple[UnfinishedWords, ...] = ()
         # Set it to let the room take its time to end.
         self.stored = asyncio.Event()
         self.stored.set()
@@ -71,6 +72,10 @@ class FakeRoom:
     def faults(self) -> list[HealthFault]:
         """Return what the test says."""
         return self.found
+
+    def unfinished(self) -> tuple[UnfinishedWords, ...]:
+        """Return what the test says."""
+        return self.words
 
     def status(self) -> Text:
         """Return the name of the channel in a sentence."""
@@ -104,11 +109,14 @@ async def test_a_room_is_joined_asked_and_left() -> None:
         await rooms.join(place)
         assert rooms.place_of(place.guild_id) is place
         assert rooms.status(place.guild_id) == "I am in Lounge."
+        house.rooms[-1].words = (UnfinishedWords("Ada", "the key is"),)
+        assert rooms.unfinished(place.guild_id) == (UnfinishedWords("Ada", "the key is"),)
         with pytest.raises(SetupError, match=r"already.*/leave"):
             await rooms.join(place)
         assert await rooms.leave(place.guild_id)
         assert rooms.place_of(place.guild_id) is None
         assert "/join" in rooms.status(place.guild_id)
+        assert rooms.unfinished(place.guild_id) == ()
         await rooms.join(place)
     assert [room.end.result() for room in house.rooms] == ["left", "stopped"]
 
