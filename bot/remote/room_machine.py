@@ -32,7 +32,8 @@ HAND_OVER_WITHIN_S = 60.0
 
 class RoomMachine:
     """Keeps `waiting` processes loaded for the next rooms, and has at most `most` of them. `command`: starts one; the
-    number of its run is added. `tell`: gets how many processes there are whenever that changes.
+    number of its run is added. `tell`: gets how many processes there are whenever that changes; its `OSError` is
+    logged.
     """
 
     def __init__(
@@ -48,6 +49,8 @@ class RoomMachine:
             command, self._watched, clock, most=most, waiting=waiting, stream=asyncio.subprocess.PIPE
         )
         self._tell = tell
+        # Whether that failed the last time, and was logged.
+        self._untold = False
         self._watching: set[asyncio.Task[None]] = set()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -83,7 +86,19 @@ class RoomMachine:
         spares, known = self._pool.spares, [process for process in self._pool.known if process.is_alive]
         loaded = [process for process in known if process.is_loaded]
         waiting = sum(process in spares for process in loaded)
-        self._tell(OfferedProcesses(len(loaded) - waiting, waiting, len(known) - len(loaded)))
+        try:
+            self._tell(OfferedProcesses(len(loaded) - waiting, waiting, len(known) - len(loaded)))
+        except OSError as error:
+            # It is for people alone: the processes are offered by their links.
+            if not self._untold:
+                log.error(  # noqa: TRY400 - nothing here failed
+                    "room_processes_not_told",
+                    problem=error.strerror,
+                    remedy="free some space on this machine; until then `roomtone cluster status` shows old numbers",
+                )
+            self._untold = True
+        else:
+            self._untold = False
 
     def _watched(self, run_id: str, process: Process) -> RoomChild:
         child = RoomChild(run_id, process)

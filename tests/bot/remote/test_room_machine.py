@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.cluster.worker_folder import OfferedProcesses
 from bot.remote.room_machine import RoomMachine
@@ -18,7 +20,7 @@ from tests.bot.remote.peers import until
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.process
@@ -58,9 +60,14 @@ class Machine:
             self.clock,
             most=most,
             waiting=waiting,
-            tell=self.told.append,
+            tell=self._tell,
         )
+        self.before_telling: Callable[[], None] = lambda: None
         self.running = asyncio.create_task(rooms.run(self.stop))
+
+    def _tell(self, processes: OfferedProcesses) -> None:
+        self.before_telling()
+        self.told.append(processes)
 
     def noted(self, what: str) -> list[int]:
         """Return the processes to which this has happened, in order."""
@@ -136,6 +143,28 @@ async def test_several_processes_wait_for_the_rooms_of_a_lost_machine(tmp_path: 
         await until(lambda: machine.told[-1] == OfferedProcesses(1, 3, 0))
         assert is_there(second)
         assert is_there(third)
+
+
+@pytest.mark.asyncio
+async def test_a_machine_whose_disk_is_full_offers_processes_all_the_same(tmp_path: Path) -> None:
+    """It says once in the log that nobody can read how many there are, and again only if it could meanwhile."""
+
+    def fail() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with capture_logs() as logs:
+        async with opened(tmp_path, most=3) as machine:
+            machine.before_telling = fail
+            for number in range(1, 3):
+                await machine.room_begins(await machine.loaded(number))
+            await machine.loaded(3)
+            machine.before_telling = lambda: None
+            os.kill(machine.noted("loaded")[0], signal.SIGUSR1)
+            os.kill(machine.noted("loaded")[0], signal.SIGKILL)
+            await until(lambda: machine.told)
+    told = [line for line in logs if line["event"] == "room_processes_not_told"]
+    assert len(told) == 1
+    assert "free some space" in told[0]["remedy"]
 
 
 @pytest.mark.asyncio
