@@ -211,6 +211,14 @@ class GatewayLink:
                 max_msg_size=most_bytes,
             )
 
+    def _tell_opened(self) -> None:
+        for call in self._on_opened:
+            try:
+                call()
+            except Exception:
+                # The others must know too, and the room must not stay without a link.
+                log.exception("link_opening_not_handled")
+
     async def _hold(self, session: aiohttp.ClientSession) -> None:
         """Open the link and run it until it is lost. Raises `RoomRefusedError` and what a network raises."""
         try:
@@ -233,12 +241,11 @@ class GatewayLink:
         async with socket:
             await introduce(socket, self.room)
             link = self._link = MessageLink(socket, self._handlers, name="gateway-link")
-            self._away_since = None
-            log.info("gateway_link_opened")
-            for call in self._on_opened:
-                call()
-            self._opened.set()
             try:
+                self._away_since = None
+                log.info("gateway_link_opened")
+                self._tell_opened()
+                self._opened.set()
                 await link.run()
             finally:
                 self._link, self._away_since = None, time.monotonic()

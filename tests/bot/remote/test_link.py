@@ -445,6 +445,29 @@ async def test_a_room_that_is_refused_later_learns_it() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_part_that_fails_when_the_link_is_opened_keeps_nobody_from_it() -> None:
+    """The others learn that it is open, and can ask and tell."""
+    called: list[str] = []
+
+    def fail() -> None:
+        called.append("fails")
+        raise RuntimeError("a part of the room is broken")
+
+    def register(end: GatewayLink) -> None:
+        greeting(end)
+        end.on_opened(fail)
+        end.on_opened(lambda: called.append("works"))
+
+    with capture_logs() as logs:
+        async with linked(gateway=greeting, room=register) as ends:
+            assert "Hall" in await ends.room.ask(Greet("Hall"), within_s=5)
+            await ends.drop()
+            assert "Bar" in await ends.room.ask(Greet("Bar"), within_s=5)
+    assert called == ["fails", "works"] * 2
+    assert [line["event"] for line in logs].count("link_opening_not_handled") == 2
+
+
+@pytest.mark.asyncio
 async def test_a_gateway_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first opening has a time limit."""
     monkeypatch.setattr("bot.remote.gateway_link.OPEN_WITHIN_S", 0.05)
