@@ -141,7 +141,9 @@ async def _explain(settings: Settings, session: str | None, turn: int, log: Path
         if found is None:
             raise MemoryAdminError(_unknown(session_id, turn, records, log))
         now = SystemPrompt(settings.brain.name, settings.brain.instructions).text()
-        return await Explainer(database, turns).explain(found.record, prompts=[now], calls=found.calls)
+        return await Explainer(database, turns).explain(
+            found.record, prompts=[now], calls=found.calls, earlier=found.earlier
+        )
 
 
 def _unknown(session_id: str, turn: int, records: Sequence[ContextRecord], log: Path) -> str:
@@ -219,8 +221,9 @@ def _show_calls(explained: Explanation, out: Console) -> None:
     for number, call in enumerate(explained.calls, start=1):
         same = sum(message.is_part for message in call.messages)
         out.print(
-            f"\nCall {number} of {len(explained.calls)}, {_moment(call.at, explained.record.zone)}: "
-            f"{count(len(call.messages), 'message')} left the process, {same} of them parts as above"
+            f"\nCall {number} of {len(explained.calls)}, {_moment(call.at, explained.record.zone)}"
+            + (", with an earlier prompt for this turn, which was given up: " if call.given_up else ": ")
+            + f"{count(len(call.messages), 'message')} left the process, {same} of them parts as above"
             + ("." if call.exact else "; NOT all of the others are stored any more."),
             markup=False,
             style="green" if call.exact else "yellow",
@@ -302,6 +305,7 @@ def _fields(explained: Explanation, fact: str | None) -> dict[str, object]:
             {
                 "at": call.at,
                 "exact": call.exact,
+                "given_up": call.given_up,
                 "messages": [None if each.text is None else json.loads(each.text) for each in call.messages],
             }
             for call in explained.calls

@@ -133,7 +133,9 @@ class StoredHistory:
         found = reply_records(self._read.lines, turn)
         if found is None:
             return None
-        explained = await self._explainer.explain(found.record, prompts=[self._prompt], calls=found.calls)
+        explained = await self._explainer.explain(
+            found.record, prompts=[self._prompt], calls=found.calls, earlier=found.earlier
+        )
         told = await self._turns.turns(session_id, Seq(0), Seq(total)) if visible.withheld else ()
         return {
             **_record_json(found.record),
@@ -204,6 +206,7 @@ def _call_json(call: ExplainedCall, visible: SpeechFilter) -> Json:
     return {
         "at": call.at,
         "exact": call.exact,
+        "given_up": call.given_up,
         "same": sum(message.is_part for message in call.messages),
         "others": [
             {"told": True, "text": WITHHELD} if visible.withheld else _message_json(message.text)

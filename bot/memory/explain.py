@@ -20,9 +20,11 @@ from compaction.payload import text_digest
 from compaction.summary.trace import trace_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from bot.memory.prompt_records import ReplyRecords
     from bot.store.database import Database
+    from bot.store.history import SessionSnapshot
     from compaction.context.provenance import RebuiltPayload
     from compaction.context.record import CallRecord, ContextRecord
     from compaction.model import Chapter, Segment, SessionId
@@ -52,10 +54,13 @@ class ExplainedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedCall:
-    """One model call of a reply. `at`: UTC epoch seconds."""
+    """One model call of a reply. `at`: UTC epoch seconds. `given_up`: it was made with an earlier prompt for the turn,
+    and its answer was not used.
+    """
 
     at: float
     messages: tuple[ExplainedMessage, ...]
+    given_up: bool = False
 
     @property
     def exact(self) -> bool:
@@ -86,13 +91,37 @@ class Explainer:
         self._turns = turns
 
     async def explain(
-        self, record: ContextRecord, *, prompts: Iterable[str] = (), calls: Sequence[CallRecord] = ()
+        self,
+        record: ContextRecord,
+        *,
+        prompts: Collection[str] = (),
+        calls: Sequence[CallRecord] = (),
+        earlier: Sequence[ReplyRecords] = (),
     ) -> Explanation:
-        """Return what the model was sent for the reply of `record`, in each of `calls`.
+        """Return what the model was sent for the reply of `record`, in each of `calls`, and before it in those of
+        `earlier`.
 
         `prompts`: system prompts that may have been sent but not stored.
         """
-        snapshot = await self._history.snapshot(record.session_id, record.summary_revision, record.cursor or 0)
+        snapshot = await self._snapshot(record)
+        rebuilt = await self._rebuilt(record, snapshot, prompts)
+        given_up = [await self._rebuilt(each.record, await self._snapshot(each.record), prompts) for each in earlier]
+        traced = (
+            ()
+            if snapshot.summary is None
+            else await self._traced(record.session_id, snapshot.summary, snapshot.segments, snapshot.chapters)
+        )
+        explained = await self._explained_calls(
+            record.session_id, rebuilt, given_up, calls, [call for each in earlier for call in each.calls]
+        )
+        return Explanation(record, rebuilt, traced, explained)
+
+    async def _snapshot(self, record: ContextRecord) -> SessionSnapshot:
+        return await self._history.snapshot(record.session_id, record.summary_revision, record.cursor or 0)
+
+    async def _rebuilt(
+        self, record: ContextRecord, snapshot: SessionSnapshot, prompts: Collection[str]
+    ) -> RebuiltPayload:
         known = await self._prompts.prompts_by_digest(record.system)
         sources = StoredSources(
             turns=await self._turns_of(record),
@@ -105,29 +134,28 @@ class Explainer:
             quoted=await self._quoted(record),
             texts=await self._prompts.sent_texts(record.session_id, [digest for _, digest in record.texts]),
         )
-        rebuilt = rebuild_payload(record, sources)
-        traced = (
-            ()
-            if snapshot.summary is None
-            else await self._traced(record.session_id, snapshot.summary, snapshot.segments, snapshot.chapters)
-        )
-        return Explanation(record, rebuilt, traced, await self._explained_calls(record.session_id, rebuilt, calls))
+        return rebuild_payload(record, sources)
 
     async def _explained_calls(
-        self, session_id: SessionId, rebuilt: RebuiltPayload, calls: Sequence[CallRecord]
+        self,
+        session_id: SessionId,
+        rebuilt: RebuiltPayload,
+        given_up: Iterable[RebuiltPayload],
+        calls: Sequence[CallRecord],
+        earlier_calls: Sequence[CallRecord],
     ) -> tuple[ExplainedCall, ...]:
         parts = {text_digest(text): text for text in map(message_json, rebuilt.payload)}
-        digests = {digest for call in calls for digest in call.message_digests}
-        stored = await self._prompts.sent_texts(session_id, digests - parts.keys())
+        known = {text_digest(text): text for each in given_up for text in map(message_json, each.payload)} | parts
+        sent = [*((call, True) for call in earlier_calls), *((call, False) for call in calls)]
+        digests = {digest for call, _ in sent for digest in call.message_digests}
+        known |= await self._prompts.sent_texts(session_id, digests - known.keys())
         return tuple(
             ExplainedCall(
                 call.at,
-                tuple(
-                    ExplainedMessage(parts.get(digest, stored.get(digest)), digest in parts)
-                    for digest in call.message_digests
-                ),
+                tuple(ExplainedMessage(known.get(digest), digest in parts) for digest in call.message_digests),
+                unused,
             )
-            for call in calls
+            for call, unused in sent
         )
 
     async def summary_now(self, session_id: SessionId, summary: str) -> tuple[TracedSentence, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bot.log_reader import LogReader, parse_event
@@ -17,10 +17,15 @@ _MARKS = (b'"model_context_built"', b'"model_call_sent"')
 
 @dataclass(frozen=True, slots=True)
 class ReplyRecords:
-    """One reply in the log: the last prompt that was built for it, and the calls that were made with it."""
+    """The last prompt that was built to answer a turn, and the calls that were made with it.
+
+    `earlier`: prompts built for the turn before it, oldest first, with their calls: a reply that was begun before the
+    turn had ended is given up when the person goes on, and its calls have left the process all the same.
+    """
 
     record: ContextRecord
     calls: tuple[CallRecord, ...]
+    earlier: tuple[ReplyRecords, ...] = ()
 
 
 def records_of(log: Path, session_id: str | None = None) -> Iterator[ContextRecord | CallRecord]:
@@ -38,9 +43,12 @@ def records_of(log: Path, session_id: str | None = None) -> Iterator[ContextReco
 
 def reply_records(lines: Sequence[ContextRecord | CallRecord], turn: int) -> ReplyRecords | None:
     """Return what was sent for the reply to `turn`, if anything. `lines`: a session's, from `records_of`."""
-    found = [line for line in lines if isinstance(line, ContextRecord) and line.answer_to == turn]
-    if not found:
-        return None
-    later = lines[lines.index(found[-1]) :]
-    calls = (line for line in later if isinstance(line, CallRecord) and line.answer_to == turn)
-    return ReplyRecords(found[-1], tuple(calls))
+    built: list[ReplyRecords] = []
+    for line in lines:
+        if line.answer_to != turn:
+            continue
+        if isinstance(line, ContextRecord):
+            built.append(ReplyRecords(line, ()))
+        elif built:
+            built[-1] = replace(built[-1], calls=(*built[-1].calls, line))
+    return replace(built[-1], earlier=tuple(built[:-1])) if built else None

@@ -15,7 +15,7 @@ from compaction.budget.messages import message_json
 from compaction.errors import StoreError
 from compaction.memory.people import Audience
 from compaction.model import TurnKind
-from compaction.payload import text_digest
+from compaction.payload import PartKind, text_digest
 from compaction.speaker_names import plain_name
 from voice.asr.language_names import language_name
 
@@ -198,9 +198,13 @@ def asker_of(question: Question, participants: Participants, wake_names: tuple[s
 def record_call(
     memory: SessionMemory, upkeep: MemoryUpkeep | None, context: ModelContext, messages: Sequence[ChatMessage]
 ) -> None:
-    """Log what one model call was sent, by digests, and have stored what is no part of the prompt of `context`."""
+    """Log what one model call was sent, by digests, and have stored what is no part of the prompt of `context`.
+
+    A turn that is not recorded yet is stored too: the person may go on, and then it is recorded with other words.
+    """
     sent = [message_json(message) for message in messages]
     memory.record_call([text_digest(text) for text in sent], answer_to=context.current.seq)
     if upkeep is not None:
-        parts = {message_json(part) for part in context.parts}
+        is_recorded = context.current.seq < memory.total_turns
+        parts = {message_json(part) for part in context.parts if is_recorded or part.kind is not PartKind.CURRENT}
         upkeep.on_messages_sent({text_digest(text): text for text in sent if text not in parts})

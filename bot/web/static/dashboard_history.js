@@ -209,6 +209,7 @@ class Session {
       el("ol", { class: "parts" }, found.parts.map(part)),
       found.sources.length ? el("details", {}, el("summary", { text: t("Where the summary comes from") }), el("ol", { class: "sources" }, found.sources.map((each) => this.source(each)))) : null,
       ...found.calls.map((call, number) => el("details", {}, el("summary", { text: headOfCall(call, number + 1) }),
+        call.given_up ? el("p", { class: "quiet", text: t("Its reply was given up: it was begun before the person had finished.") }) : null,
         call.exact ? null : el("p", { class: "quiet bad", text: t("Not every message is stored any more.") }), call.others.map((other) => el("pre", { lang: other.told ? null : "", text: other.text, tabindex: "0" })))));
   }
 

@@ -25,6 +25,7 @@ from bot.guild import PromptPolicy
 from bot.llm.factory import open_model
 from bot.llm.settings import LlmSettings
 from bot.memory.explain import Explainer, Explanation
+from bot.memory.prompt_records import reply_records
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.memory.replay import SESSION, replay
 from bot.memory.transcript import NoteLine, SaidLine
@@ -37,7 +38,7 @@ from bot.store.search import SqlRecallIndex
 from bot.store.turns import SqlTurnStore
 from bot.store.vector_store import VectorStore
 from compaction.context.record import read_call, read_record
-from compaction.model import Mode, Note, NoteId, TurnKind
+from compaction.model import Mode, Note, NoteId, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -386,3 +387,40 @@ async def test_each_call_is_explained_as_the_server_got_it(place: Place) -> None
         (cy,) = await forgetting.find("Cy")
         await forgetting.forget(cy)
         assert not any(call.exact for call in (await explainer.explain(record, calls=calls)).calls)
+
+
+@pytest.mark.asyncio
+async def test_call_of_a_reply_that_was_given_up_is_explained(place: Place) -> None:
+    """A reply that was begun before the person had finished is given up when they go on. Its call left the process, so
+    it is shown with what it said, though the turn was recorded with other words.
+    """
+    async with Evening(place) as evening:
+        await evening.say("The lantern is Cy's.", "Ada")
+        early = Turn(
+            Seq(evening.memory.total_turns),
+            TurnKind.SPEECH,
+            evening.clock.now(),
+            evening.clock.now(),
+            (TurnPart("id-Bob", "Bob", "Who brings it."),),
+        )
+        with capture_logs() as logs:
+            given_up = evening.asks(early, system=SYSTEM, zone=EAST)
+            record_call(evening.memory, evening.keeper, given_up, given_up.messages)
+            question = await evening.say("Who brings it on Saturday?", "Bob")
+            answered = evening.asks(question, system=SYSTEM, zone=EAST)
+            for _ in range(2):
+                record_call(evening.memory, evening.keeper, answered, answered.messages)
+        assert question.seq == early.seq
+        evening.keeper.on_payload_sent(answered.parts)
+        await evening.keeper.run_once()
+        found = reply_records([each for line in logs if (each := read_record(line) or read_call(line))], early.seq)
+        assert found is not None
+        explained = await Explainer(evening.database, evening.store).explain(
+            found.record, calls=found.calls, earlier=found.earlier
+        )
+    assert [(call.exact, call.given_up) for call in explained.calls] == [(True, True), (True, False), (True, False)]
+    first, *others = explained.calls
+    assert all(message.is_part for call in others for message in call.messages)
+    shown = [json.loads(message.text or "")["content"] for message in first.messages]
+    assert shown == [message.content for message in given_up.messages]
+    assert any("Who brings it." in (message.text or "") for message in first.messages if not message.is_part)
