@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import platform
+import time
+from dataclasses import dataclass, field
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -17,21 +19,24 @@ import structlog
 from bot.discord.endpoint import connector, point_at
 from bot.errors import SetupError
 from bot.texts.text import Text, in_language
-from voice.errors import LinkError
+from voice.transport.connector import Connector
 from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel, check_entry
 from voice.transport.header_recorder import HeaderRecorder
 from voice.transport.link import CONNECT_TIMEOUT_S
-from voice.transport.private.client import ReceivingClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.settings import DiscordSettings
+    from voice.transport.private.connection_state import ReceivingState
 
 _log = structlog.get_logger()
 
 _LOGIN_TIMEOUT_S = 30.0
-_LEAVE_TIMEOUT_S = 5.0
+# Seconds between two looks at the connection. Keepalives leave when they are due.
+_CHECK_S = 0.5
+# Changes of a connection that a hostile server could make without end.
+_MAX_CHANGES = 200
 NOTICE = Text(
     "I am testing the voice connection for {seconds} seconds. I count and measure the packets here. "
     "Nothing that is said is played, written down or kept."
@@ -49,6 +54,40 @@ class _Client(discord.Client):
 
     async def on_ready(self) -> None:
         self.knows_guilds.set()
+
+
+@dataclass(slots=True)
+class _ConnectionRecord:
+    """What became of the connection, for the file. The changes are `up` and `down`; if it did not last, the last one is
+    `removed` (somebody took the bot out), `ended` (by the voice server) or `silent` (keepalives are answered no more).
+    """
+
+    started_at: float = field(default_factory=time.monotonic)
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    round_trips_ms: list[float] = field(default_factory=list)
+
+    def note(self, change: str, **more: Any) -> None:
+        del self.changes[_MAX_CHANGES:]
+        self.changes.append({"after_s": round(time.monotonic() - self.started_at, 1), "change": change, **more})
+
+    async def watch(self, state: ReceivingState, *, seconds: float) -> None:
+        """Keep the connection's path open for `seconds`, or until it is lost."""
+        until = time.monotonic() + seconds
+        noted: float | None = None
+        while (left := until - time.monotonic()) > 0:
+            is_open = not state.is_connected() or state.keep_path_open()
+            await asyncio.sleep(min(left, _CHECK_S))
+            round_trip_s = state.keepalive.round_trip_s
+            if round_trip_s is not None and round_trip_s != noted:
+                noted = round_trip_s
+                self.round_trips_ms.append(round(1000 * round_trip_s, 1))
+            if state.removed or state.over or not is_open:
+                lost = "removed" if state.removed else "ended" if state.over else "silent"
+                self.note(lost, close_code=state.close_code)
+                return
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"connection": self.changes, "keepalive_round_trips_ms": self.round_trips_ms}
 
 
 async def probe_channel(
@@ -70,12 +109,12 @@ async def probe_channel(
             await _logged_in(client, running)
             channel = _channel(client, channel_id)
             say(f"Joining {channel.name} in {channel.guild.name} for {seconds:g} seconds.")
-            recorder = await _listened(client, channel, seconds=seconds)
+            noted = await _listened(client, channel, seconds=seconds)
         finally:
             await client.close()
             running.cancel()
             await asyncio.wait([running])
-    return {"format": 1, "versions": _versions(), **recorder.record()}
+    return {"format": 1, "versions": _versions(), **noted}
 
 
 async def _logged_in(client: _Client, running: asyncio.Task[None]) -> None:
@@ -116,26 +155,27 @@ def _channel(client: discord.Client, channel_id: int) -> VoiceChannel:
     return channel
 
 
-async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: float) -> HeaderRecorder:
-    """Tell the people, join, wait, leave. Raises `LinkError`."""
+async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: float) -> dict[str, Any]:
+    """Tell the people, join, wait, leave. Returns what was noted. Raises `LinkError`."""
     await _tell(channel, NOTICE.fill(seconds=round(seconds)))
-    recorder = HeaderRecorder()
-    voice = ReceivingClient(DiscordMainGateway(client, channel), receiver=recorder, on_state=lambda _: None)
-    voice.connection.on_message = recorder.message
+    recorder, record = HeaderRecorder(), _ConnectionRecord()
+    voice = Connector(
+        DiscordMainGateway(client, channel),
+        receiver=recorder,
+        on_state=lambda up: record.note("up" if up else "down"),
+        on_message=recorder.message,
+        paced_sender=None,
+        timeout_s=CONNECT_TIMEOUT_S,
+        require_e2ee=False,
+    )
     try:
-        async with asyncio.timeout(CONNECT_TIMEOUT_S + _LEAVE_TIMEOUT_S):
-            await voice.join(timeout_s=CONNECT_TIMEOUT_S)
-        await asyncio.sleep(seconds)
-    except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
-        raise LinkError(
-            "The voice server of {channel} could not be reached ({error}).",
-            channel=channel.name,
-            error=type(error).__name__,
-        ) from error
+        await voice.connect()
+        assert voice.client is not None
+        await record.watch(voice.client.connection, seconds=seconds)
+        return {**recorder.record(), **record.as_dict()}
     finally:
-        await voice.retire(timeout_s=_LEAVE_TIMEOUT_S)
+        await voice.retire()
         await _tell(channel, THANKS)
-    return recorder
 
 
 async def _tell(channel: VoiceChannel, text: Text) -> None:

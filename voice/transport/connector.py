@@ -7,7 +7,7 @@ decided by `link`.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import discord
@@ -16,11 +16,11 @@ from voice.errors import LinkError, RemovedFromChannelError
 from voice.transport.private.client import ReceivingClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from voice.transport.gateway import MainGateway
     from voice.transport.paced_sender import PacedSender
-    from voice.transport.receiver import Receiver
+    from voice.transport.packet_receiver import PacketReceiver
 
 # Seconds of one attempt. It takes three round trips and one answer over UDP, for which the bot asks for five seconds.
 ATTEMPT_S = 10.0
@@ -41,18 +41,23 @@ class Connector:
         self,
         gateway: MainGateway,
         *,
-        receiver: Receiver,
+        receiver: PacketReceiver,
         on_state: Callable[[bool], None],
+        on_message: Callable[[Mapping[str, Any]], None] | None = None,
         paced_sender: PacedSender | None,
         timeout_s: float,
         require_e2ee: bool,
     ) -> None:
-        """`timeout_s`: at most this long for one attempt. `require_e2ee`: refuse a call without encryption."""
+        """`timeout_s`: at most this long for one attempt. `require_e2ee`: refuse a call without encryption.
+
+        `on_message` gets every JSON message of the voice gateway.
+        """
         self.client: ReceivingClient | None = None
         self._leaving: ReceivingClient | None = None
         self._gateway = gateway
         self._receiver = receiver
         self._on_state = on_state
+        self._on_message = on_message
         self._paced_sender = paced_sender
         self._timeout_s = min(ATTEMPT_S, timeout_s)
         self._require_e2ee = require_e2ee
@@ -114,6 +119,7 @@ class Connector:
             paced_sender=self._paced_sender,
             require_e2ee=self._require_e2ee,
         )
+        made.connection.on_message = self._on_message
         self.client = made
         return made
 

@@ -23,6 +23,8 @@ def live_findings(record: Mapping[str, Any]) -> list[Finding]:
     streams = record["streams"]
     return [
         _packets(record, streams),
+        _connection(record),
+        _keepalive(record),
         _modes(record),
         _encryption(record, streams),
         _padding(streams),
@@ -40,6 +42,38 @@ def _packets(record: Mapping[str, Any], streams: list[dict[str, Any]]) -> Findin
         return Finding("packets", Status.OK, detail)
     remedy = "Let somebody speak in the channel while the test runs, and allow UDP to get out and in."
     return Finding("packets", Status.WARNING, f"{detail}: nobody was heard", remedy)
+
+
+def _connection(record: Mapping[str, Any]) -> Finding:
+    changes = record["connection"]
+    last, breaks = changes[-1], sum(each["change"] == "down" for each in changes)
+    code = f" (close code {last['close_code']})" if last.get("close_code") else ""
+    match last["change"]:
+        case "removed":
+            how = "Somebody took the bot out of the channel"
+        case "ended":
+            how = f"The voice server ended the connection{code}"
+        case "silent":
+            how = "The voice server stopped answering"
+        case _ if not breaks:
+            return Finding("connection", Status.OK, "held to the end")
+        case "down":
+            return Finding(
+                "connection", Status.WARNING, f"broke after {last['after_s']:g} s and was not back at the end", _REPORT
+            )
+        case _:
+            return Finding("connection", Status.WARNING, f"broke {count(breaks, 'time')} and came back")
+    detail = f"{how} after {last['after_s']:g} s, and the test with it"
+    return Finding("connection", Status.WARNING, detail, "Run the test again. " + _REPORT)
+
+
+def _keepalive(record: Mapping[str, Any]) -> Finding:
+    answers = record["keepalive_round_trips_ms"]
+    if not answers:
+        detail = "the voice server answered none of them, as some of Discord's do not"
+        return Finding("keepalives", Status.OK, detail)
+    typical = f"{median(answers):.1f} ms (median of {count(len(answers), 'answer')})"
+    return Finding("keepalives", Status.OK, f"answered within {typical}, at most {max(answers):.1f} ms")
 
 
 def _modes(record: Mapping[str, Any]) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +18,8 @@ from rehearsal.discord.header_replay import HeaderReplay
 from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import repointed, until
 from tests.rehearsal.people.sounds import clip_of
+from voice.transport import keepalive
+from voice.transport.keepalive import Keepalive
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,6 +76,55 @@ async def test_what_comes_is_noted_and_can_be_replayed(tmp_path: Path) -> None:
     assert sum(packet.padding_only for packet in replayed) == stream["kinds"]["p"]
 
 
+@pytest.mark.parametrize(
+    ("fault", "options", "seconds", "told"),
+    [
+        ("kill_voice_websocket", {"close_code": 4006}, 60.0, "The voice server ended the connection (close code 4006)"),
+        ("kill_voice_websocket", {"close_code": 0}, 4.0, "broke 1 time and came back"),
+        ("leave", {}, 60.0, "Somebody took the bot out of the channel after"),
+        ("silence", {}, 60.0, "The voice server stopped answering"),
+        ("", {}, 1.0, "held to the end"),
+    ],
+)
+@pytest.mark.asyncio
+async def test_what_became_of_the_connection_is_named(
+    monkeypatch: pytest.MonkeyPatch, fault: str, options: dict[str, Any], seconds: float, told: str
+) -> None:
+    """The probe sends keepalives as a room does, ends when its connection is lost, and says why."""
+    monkeypatch.setattr(keepalive, "KEEPALIVE_EVERY_S", 0.1)
+    echoes: list[bool] = []
+    echoed = Keepalive.echoed
+
+    def counted(self: Keepalive, datagram: bytes, now: float) -> bool:
+        echoes.append(echoed(self, datagram, now))
+        return echoes[-1]
+
+    monkeypatch.setattr(Keepalive, "echoed", counted)
+    async with LocalDiscord() as local:
+        with repointed(local):
+
+            async def harm() -> None:
+                await until(lambda: any(echoes), "an echo")
+                match fault:
+                    case "leave":
+                        await local.leave(BOT)
+                    case "silence":
+                        monkeypatch.setattr(Keepalive, "dead", lambda *_: True)
+                    case _ if fault:
+                        await local.fault(fault, **options)
+
+            harming = asyncio.create_task(harm(), name="harm")
+            async with asyncio.timeout(20):
+                record = await probe_channel(settings_of(local), CHANNEL, seconds=seconds, say=lambda _: None)
+            await harming
+        assert local.messages[-1].content == "The test of the voice connection is over. Thank you."
+        assert not local.status()["voice_states"]
+    assert record["keepalive_round_trips_ms"]
+    findings = {finding.name: finding for finding in live_findings(record)}
+    assert findings["connection"].detail.startswith(told)
+    assert findings["keepalives"].detail.startswith("answered within ")
+
+
 def _connected(local: LocalDiscord) -> bool:
     return any(member["id"] == str(BOT) and member["voice_connected"] for member in local.status()["members"])
 
@@ -111,6 +162,8 @@ def test_findings_name_what_is_odd() -> None:
         "streams": [stream],
         "other_packets": {"rtcp 201": 5},
         "counters": {"overflowed": 2},
+        "connection": [{"after_s": 0.0, "change": "up"}],
+        "keepalive_round_trips_ms": [],
     }
     found = {finding.name: finding for finding in live_findings(record)}
     assert found["modes"].status is Status.MISSING
@@ -122,3 +175,5 @@ def test_findings_name_what_is_odd() -> None:
     assert found["packets"].detail == "100 packets of 1 stream in 30 s"
     quiet = {**record, "streams": [], "modes_offered": ["aead_xchacha20_poly1305_rtpsize"]}
     assert live_findings(quiet)[0].status is Status.WARNING
+    assert found["connection"].status is found["keepalives"].status is Status.OK
+    assert "answered none of them" in found["keepalives"].detail
