@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.errors import SessionEndedError
+from compaction.folding.fold_results import LedgerView
 from compaction.folding.outbox import Outbox
 from compaction.folding.state import SessionState
 from compaction.folding.withheld import WithheldPeople
 from compaction.notes import NoteBuffer
 from compaction.speaker_names import SpeakerNames
-from compaction.summary.ledger import SegmentLedger
 from compaction.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class RestoredSession:
     timeline: Timeline
     outbox: Outbox
     state: SessionState
-    ledger: SegmentLedger
+    view: LedgerView
     names: SpeakerNames
     withheld: WithheldPeople
 
@@ -51,7 +51,7 @@ async def restore_session(
         timeline,
         Outbox(store, session_id, stored_turns=stored.total_turns, timeout_s=timeout_s),
         SessionState.restored(stored.state, live=NoteBuffer(live=stored.live_notes), ended=stored.ended),
-        SegmentLedger(stored.segments, stored.chapters),
+        await LedgerView.of_stored(stored),
         SpeakerNames(stored.speakers),
         WithheldPeople(stored.speakers),
     )

@@ -119,7 +119,7 @@ class SessionMemory:
         compactor = Compactor(
             session_id=session_id,
             machine=machine,
-            ledger=restored.ledger,
+            view=restored.view,
             timeline=restored.timeline,
             outbox=restored.outbox,
             summariser=summariser,

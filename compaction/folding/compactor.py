@@ -8,15 +8,16 @@ and when to stop.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from math import inf, nextafter
 from typing import TYPE_CHECKING, assert_never
 
-from compaction.errors import StoreError
+from compaction.errors import StoreError, SummaryRefusedError
 from compaction.folding.event_reporter import EventReporter
 from compaction.folding.events import FoldStarted
 from compaction.folding.failures import failure_of
-from compaction.folding.fold_input import FoldInput
-from compaction.folding.fold_results import LedgerView, fold_result
+from compaction.folding.fold_input import WITHHELD_MEANWHILE, FoldInput
+from compaction.folding.fold_results import LedgerView, fold_result, off_the_loop
 from compaction.folding.signals import (
     AwaitRun,
     CancelRun,
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from compaction.model import Mode, Note, NoteId, RenderedSummary, Segment, SessionId
     from compaction.ports import SessionClock, StoredMemory
     from compaction.settings import CompactionSettings
-    from compaction.summary.ledger import SegmentLedger
     from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest, Summariser
     from compaction.timeline import Timeline
 
@@ -74,7 +74,7 @@ class Compactor:
         *,
         session_id: SessionId,
         machine: FoldingMachine,
-        ledger: SegmentLedger,
+        view: LedgerView,
         timeline: Timeline,
         outbox: Outbox,
         summariser: Summariser,
@@ -87,7 +87,7 @@ class Compactor:
     ) -> None:
         self._session_id = session_id
         self._machine = machine
-        self._view = LedgerView.of(ledger)
+        self._view = view
         self._timeline = timeline
         self._input = FoldInput(
             session_id,
@@ -112,7 +112,7 @@ class Compactor:
     @property
     def rendered(self) -> RenderedSummary | None:
         """Return the summary of all folded turns and notes, without what is withheld."""
-        return self._input.summary(self._view)
+        return self._input.allowed(self._view).rendered
 
     @property
     def span(self) -> tuple[float, float] | None:
@@ -140,14 +140,15 @@ class Compactor:
     def check(self) -> None:
         """Start a run if one is due, and return at once. Must be called while an event loop is running."""
         try:
-            # Repairs and chapters are made from what is folded, which may hold withheld words.
-            withheld = self.update_withheld()
+            # What is made again or next is made from what is folded, which may hold withheld words.
+            self.update_withheld()
+            allowed = self._input.allowed(self._view)
             self._handle(
                 CheckRequested(
                     total_turns=self._timeline.total,
                     stored_turns=self._outbox.stored_turns,
-                    degraded=self._view.degraded if self._summarisers.can_repair and not withheld else (),
-                    chapter=self._view.chapter if self._summarisers.makes_chapters and not withheld else None,
+                    degraded=allowed.degraded if self._summarisers.can_repair else (),
+                    chapter=allowed.chapter if self._summarisers.makes_chapters else None,
                 )
             )
         except Exception as exc:  # noqa: BLE001 - a reply must not fail because compaction has a bug
@@ -261,10 +262,17 @@ class Compactor:
         culprit = FailureSource.CODE
         try:
             request = await self._input.request(run, self._view, self.state)
+            withheld_changes = self._input.withheld_changes
             culprit = self._summarisers.culprit(run)
             fold = await self._summarisers.fold(run, request)
-            result = self._result(run, request, fold)
+            self.update_withheld()
+            if run.moves_cursor_to in (None, run.start) and self._input.withheld_changes != withheld_changes:
+                # Only the turns of a batch tell whose words may be in what was made of it.
+                culprit = FailureSource.CODE
+                raise SummaryRefusedError(WITHHELD_MEANWHILE)
+            result = await self._result(run, request, fold)
             culprit = FailureSource.CODE
+            await self._input.prepare(result.view)
             await self._land(run, result)
         except asyncio.CancelledError as exc:
             task = asyncio.current_task()
@@ -275,8 +283,9 @@ class Compactor:
         except Exception as exc:  # noqa: BLE001 - a bug anywhere in a fold fails the run, not the session
             self._fail(run, culprit, exc)
 
-    def _result(self, run: Run, request: FoldRequest | ChapterRequest, fold: Fold | ChapterFold) -> FoldResult:
-        return fold_result(
+    async def _result(self, run: Run, request: FoldRequest | ChapterRequest, fold: Fold | ChapterFold) -> FoldResult:
+        make = partial(
+            fold_result,
             run,
             request,
             fold,
@@ -286,6 +295,7 @@ class Compactor:
             summariser=self._summarisers.of(run).name,
             at=self._made_at(),
         )
+        return await off_the_loop(len(self._view.ledger.segments), make)
 
     def _made_at(self) -> float:
         """Return now (UTC epoch seconds), later than the last landing also where the clock was set back.

@@ -6,9 +6,11 @@ memory.
 
 from __future__ import annotations
 
+from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
-from compaction.errors import StoreError
+from compaction.errors import StoreError, SummaryRefusedError
 from compaction.folding.fold_requests import (
     first_context_turn,
     request_for_batch,
@@ -16,17 +18,22 @@ from compaction.folding.fold_requests import (
     request_for_repair,
     turns_before,
 )
+from compaction.folding.fold_results import off_the_loop
 from compaction.model import Seq
 from compaction.summary.segments import make_closing_segment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from compaction.folding.fold_results import LedgerView
     from compaction.folding.outbox import Outbox
     from compaction.folding.state import Run, SessionState
     from compaction.folding.withheld import WithheldPeople
-    from compaction.model import RenderedSummary, Segment, SegmentId, SessionId, Strategy
+    from compaction.model import Segment, SegmentId, SessionId, Strategy, Turn
     from compaction.summary.port import ChapterRequest, FoldRequest
     from compaction.timeline import Timeline
+
+WITHHELD_MEANWHILE = "Somebody's words were withheld or given back meanwhile."
 
 
 class FoldInput:
@@ -50,25 +57,53 @@ class FoldInput:
     def update_withheld(self, state: SessionState) -> bool:
         """Take over who is withheld now; return whether anybody is. Call it before anything goes to a model."""
         folded_until = state.memory.cursor if state.run is None else max(state.run.end, state.memory.cursor)
-        return self._withheld.update(said_until=Seq(self._timeline.total), folded_until=Seq(folded_until))
+        return self._withheld.update(
+            said_until=Seq(self._timeline.total),
+            folded_until=Seq(folded_until),
+            landed_at=-inf if state.memory.last_at is None else state.memory.last_at,
+        )
 
-    def summary(self, view: LedgerView) -> RenderedSummary | None:
-        """Return the summary of all folded turns and notes, without what is withheld."""
-        return self._withheld.summary(view.ledger, view.rendered)
+    def allowed(self, view: LedgerView) -> LedgerView:
+        """Return what may be told of all folded turns and notes, without what is withheld."""
+        return self._withheld.view(view)
+
+    @property
+    def withheld_changes(self) -> int:
+        """Return how often somebody was withheld or allowed again."""
+        return self._withheld.changes
+
+    async def prepare(self, view: LedgerView) -> None:
+        """Make in a thread what `allowed` will return of a view that is about to be the session's."""
+        await self._withheld.prepare(view)
 
     async def request(self, run: Run, view: LedgerView, state: SessionState) -> FoldRequest | ChapterRequest:
-        """Return what the summariser is asked in a run. Raises StoreError if the turns of a repair can't be read."""
-        if run.chapter is not None:
-            return request_for_chapter(run.chapter, self._timeline, view.ledger, rendered=self.summary(view))
-        if run.repairs is not None:
-            return await self._repair_request(run, run.repairs, view)
+        """Return what the summariser is asked in a run.
+
+        Raises StoreError if the turns of a repair can't be read, and SummaryRefusedError if what the run is to make may
+        not be told any more.
+        """
+        turns = () if run.repairs is None else await self._stored_turns(run)
         # Somebody may have opted out since the check.
         self.update_withheld(state)
+        allowed = self._withheld.view(view)
+        if run.chapter not in (None, allowed.chapter) or run.repairs not in (None, *_ids(allowed)):
+            raise SummaryRefusedError(WITHHELD_MEANWHILE)
+        if run.chapter is not None:
+            chapter = request_for_chapter(run.chapter, self._timeline, allowed.ledger, rendered=allowed.rendered)
+            return self._withheld.request(chapter)
+        if run.repairs is not None:
+            changes = self._withheld.changes
+            make = partial(request_for_repair, run, run.repairs, turns, allowed.ledger, strategy=self._strategy)
+            repair = await off_the_loop(len(allowed.ledger.segments), make)
+            self.update_withheld(state)
+            if self._withheld.changes != changes:
+                raise SummaryRefusedError(WITHHELD_MEANWHILE)
+            return self._withheld.request(repair)
         request = request_for_batch(
             run,
             self._timeline,
-            self._withheld.ledger(view.ledger),
-            rendered=self.summary(view),
+            allowed.ledger,
+            rendered=allowed.rendered,
             pending=state.notes.pending,
             strategy=self._strategy,
         )
@@ -85,18 +120,22 @@ class FoldInput:
             tuple(map(self._withheld.turn, self._timeline.since(start))),
             tuple(map(self._withheld.note, (*state.notes.pending, *state.notes.live))),
             session_id=self._session_id,
-            known=self._withheld.ledger(view.ledger).known_facts(),
+            known=self._withheld.view(view).ledger.known_facts(),
             before=tuple(map(self._withheld.turn, turns_before(self._timeline, start))),
             degraded=degraded,
             at=at,
         )
 
-    async def _repair_request(self, run: Run, segment_id: SegmentId, view: LedgerView) -> FoldRequest:
-        """Return the request to repair a segment, with its turns read from the store."""
+    async def _stored_turns(self, run: Run) -> Sequence[Turn]:
+        """Return the turns of the segment that a run repairs and those just before it, from the store."""
         stored = await self._outbox.turns(first_context_turn(run.start), run.end)
         found = sum(turn.seq >= run.start for turn in stored)
         if found != run.batch_size:
             raise StoreError(
                 "Of turns {start} to {end} only {found} are stored.", start=run.start, end=run.end - 1, found=found
             )
-        return request_for_repair(run, segment_id, stored, view.ledger, strategy=self._strategy)
+        return stored
+
+
+def _ids(view: LedgerView) -> Iterator[SegmentId]:
+    return (each.id for each in view.ledger.segments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from compaction.folding.signals import DegradedSegment
 from compaction.summary.ledger import SegmentLedger
@@ -12,6 +12,8 @@ from compaction.summary.port import ChapterFold, FoldRequest
 from compaction.summary.segments import make_chapter, make_repaired_segment, make_segment
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from compaction.folding.state import Run
     from compaction.model import Chapter, RenderedSummary, Segment, SessionId
     from compaction.ports import StoredMemory
@@ -20,6 +22,14 @@ if TYPE_CHECKING:
 
 # Segments from which on the summary is rendered in a thread.
 _LONG_SESSION = 20
+_T = TypeVar("_T")
+
+
+async def off_the_loop(segments: int, make: Callable[[], _T]) -> _T:
+    """Return what `make` returns. With so many segments it may take a second, in which nobody would be heard, so a long
+    session's is made in a thread.
+    """
+    return make() if segments < _LONG_SESSION else await asyncio.to_thread(make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +53,12 @@ class LedgerView:
 
     @classmethod
     async def of_stored(cls, stored: StoredMemory) -> LedgerView:
-        """Return the view of a stored session. A very long one takes a second, in which nobody would be heard, so it is
-        made in a thread.
-        """
+        """Return the view of a stored session."""
 
         def make() -> LedgerView:
             return cls.of(SegmentLedger(stored.segments, stored.chapters))
 
-        return make() if len(stored.segments) < _LONG_SESSION else await asyncio.to_thread(make)
+        return await off_the_loop(len(stored.segments), make)
 
 
 @dataclass(frozen=True, slots=True)

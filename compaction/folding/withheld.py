@@ -7,17 +7,23 @@ before.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, TypeVar
 
+from compaction.folding.fold_results import LedgerView, off_the_loop
 from compaction.model import Seq, TurnKind
-from compaction.summary.ledger import SegmentLedger
+from compaction.summary.port import ChapterRequest, FoldRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from compaction.model import Note, RenderedSummary, Turn
-    from compaction.summary.port import FoldRequest
+    from compaction.model import Chapter, Note, Segment, Turn
+    from compaction.summary.ledger import SegmentLedger
+
+_Request = TypeVar("_Request", FoldRequest, ChapterRequest)
 
 # What is left of a note of a withheld person's screen.
 SOMEBODY = "somebody"
@@ -26,11 +32,16 @@ SOME_SCREEN = "a screen that is not described"
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """Where a withheld person's words may be: what was said and folded from `first` on, before these turns."""
+    """Where a withheld person's words may be: what was said and folded from `first` on, before these turns.
+
+    `first_at`: when they first spoke. `landed_at`: of the last landing before they were withheld. UTC epoch seconds.
+    """
 
     first: Seq
+    first_at: float
     said_until: Seq
     folded_until: Seq
+    landed_at: float
 
 
 class WithheldPeople:
@@ -42,10 +53,12 @@ class WithheldPeople:
     def __init__(self, speakers: Iterable[tuple[str, str]] = ()) -> None:
         self._who: Callable[[], frozenset[str]] = frozenset
         known = list(speakers)
-        self._first = {speaker_id: Seq(0) for speaker_id, _ in known}
+        # The first turn of each person, and when it was said.
+        self._first = {speaker_id: (Seq(0), -inf) for speaker_id, _ in known}
         self._names = {speaker_id: {name} for speaker_id, name in known}
         self._reaches: dict[str, _Reach] = {}
-        self._ledger: tuple[SegmentLedger, tuple[_Reach, ...], SegmentLedger] | None = None
+        # The newest views and what is left of them: during a landing a context may still want the one before it.
+        self._views: deque[tuple[LedgerView, tuple[_Reach, ...], LedgerView]] = deque(maxlen=2)
         self._turns: dict[int, tuple[Turn, Turn]] = {}
         # How often somebody was withheld or allowed again.
         self.changes = 0
@@ -57,20 +70,21 @@ class WithheldPeople:
     def note_turn(self, turn: Turn) -> None:
         """Remember who speaks in a new turn."""
         for part in turn.parts:
-            self._first.setdefault(part.speaker_id, turn.seq)
+            self._first.setdefault(part.speaker_id, (turn.seq, turn.started_at))
             self._names.setdefault(part.speaker_id, set()).add(part.speaker)
 
-    def update(self, *, said_until: Seq, folded_until: Seq) -> bool:
+    def update(self, *, said_until: Seq, folded_until: Seq, landed_at: float = inf) -> bool:
         """Take over who is withheld now; return whether anybody is who has spoken.
 
         `said_until`: the number of turns so far. `folded_until`: the first turn that no made or running fold has.
+        `landed_at`: when the last fold landed, UTC epoch seconds; infinite where nothing is folded any more.
         """
         who = {person for person in self._who() if person in self._first}
         if who != set(self._reaches):
             self._turns.clear()
             self.changes += 1
             self._reaches = {
-                person: self._reaches.get(person, _Reach(self._first[person], said_until, folded_until))
+                person: self._reaches.get(person, _Reach(*self._first[person], said_until, folded_until, landed_at))
                 for person in sorted(who)
             }
         return bool(self._reaches)
@@ -99,34 +113,81 @@ class WithheldPeople:
 
     def ledger(self, ledger: SegmentLedger) -> SegmentLedger:
         """Return the ledger without everything that may hold words of withheld people."""
+        return _clean_ledger(ledger, tuple(self._reaches.values()))
+
+    def view(self, view: LedgerView) -> LedgerView:
+        """Return the view without everything that may hold words of withheld people. `view`: of the whole ledger.
+
+        It is made once; `prepare` makes it without the event loop's time.
+        """
         reaches = tuple(self._reaches.values())
         if not reaches:
-            return ledger
-        if self._ledger is None or self._ledger[0] is not ledger or self._ledger[1] != reaches:
-            clean = SegmentLedger(
-                [each for each in ledger.segments if _is_clean(each.start, each.end, reaches)],
-                [each for each in ledger.chapters if _is_clean(each.start, each.end, reaches)],
-            )
-            self._ledger = (ledger, reaches, clean)
-        return self._ledger[2]
+            return view
+        made = next((clean for whole, until, clean in self._views if whole is view and until == reaches), None)
+        if made is None:
+            made = _clean_view(view, reaches)
+            self._views.append((view, reaches, made))
+        return made
 
-    def summary(self, ledger: SegmentLedger, rendered: RenderedSummary | None) -> RenderedSummary | None:
-        """Return the summary that may be sent. `rendered`: that of the whole ledger."""
-        return self.ledger(ledger).render() if self._reaches else rendered
+    async def prepare(self, view: LedgerView) -> None:
+        """Make beside the event loop what `view` will return, if anybody is withheld."""
+        if reaches := tuple(self._reaches.values()):
+            made = await off_the_loop(len(view.ledger.segments), partial(_clean_view, view, reaches))
+            self._views.append((view, reaches, made))
 
-    def request(self, request: FoldRequest) -> FoldRequest:
-        """Return a fold's request without words and names of withheld people."""
+    def request(self, request: _Request) -> _Request:
+        """Return the request of a fold or a chapter without words and names of withheld people."""
         if not self._reaches:
             return request
         names = {name for person in self._reaches for name in self._names[person]}
+        request = replace(request, roster=request.roster - names)
+        if isinstance(request, ChapterRequest):
+            return request
         return replace(
             request,
             turns=tuple(map(self.turn, request.turns)),
             before=tuple(map(self.turn, request.before)),
             notes=tuple(map(self.note, request.notes)),
-            roster=request.roster - names,
         )
 
 
-def _is_clean(start: Seq, end: Seq, reaches: tuple[_Reach, ...]) -> bool:
-    return all(end <= reach.first or start >= reach.folded_until for reach in reaches)
+def _clean_view(view: LedgerView, reaches: tuple[_Reach, ...]) -> LedgerView:
+    clean = _clean_ledger(view.ledger, reaches)
+    kept: set[str] = {*(each.id for each in clean.segments), *(each.id for each in clean.chapters)}
+    notes = [each.start for each in view.ledger.segments if each.start == each.end and each.id not in kept]
+
+    def usable(part: Segment | Chapter) -> bool:
+        return part.id in kept and not any(part.start <= start < part.end for start in notes)
+
+    # Chapters that may not be told exist all the same, and are not made again.
+    return replace(LedgerView.of(clean), chapter=view.ledger.chapter_due(usable))
+
+
+def _clean_ledger(ledger: SegmentLedger, reaches: tuple[_Reach, ...]) -> SegmentLedger:
+    if not reaches:
+        return ledger
+    segments, chapters = ledger.segments, ledger.chapters
+    for reach in reaches:
+        # A chapter's writer is told what came after its turns, which may be much by the time that it is made.
+        told_at = min((each.created_at for each in ledger.segments if not _is_clean_segment(each, reach)), default=inf)
+        segments = tuple(each for each in segments if _is_clean_segment(each, reach))
+        chapters = tuple(
+            each
+            for each in chapters
+            if _is_clean(each.start, each.end, reach)
+            and (each.created_at < told_at or each.created_at > reach.landed_at)
+        )
+    return ledger.only(segments, chapters)
+
+
+def _is_clean_segment(segment: Segment, reach: _Reach) -> bool:
+    if segment.note_ids:
+        # Its notes are of the time of the fold, long after its turns.
+        made_at = segment.created_at
+        if not (made_at > reach.landed_at if segment.start >= reach.folded_until else made_at < reach.first_at):
+            return False
+    return _is_clean(segment.start, segment.end, reach)
+
+
+def _is_clean(start: Seq, end: Seq, reach: _Reach) -> bool:
+    return end <= reach.first or start >= reach.folded_until

@@ -32,7 +32,7 @@ def _store_of(*seqs: int) -> InMemoryTurnStore:
 def test_a_new_session_starts_empty() -> None:
     """Nothing is stored of a new session: no turns, no segments, and its first turn is turn 0."""
     restored = _restored(InMemoryTurnStore())
-    assert (restored.timeline.total, restored.outbox.stored_turns, restored.ledger.segments) == (0, 0, ())
+    assert (restored.timeline.total, restored.outbox.stored_turns, restored.view.ledger.segments) == (0, 0, ())
     assert restored.state.memory.cursor == 0
 
 

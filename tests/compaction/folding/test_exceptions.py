@@ -20,6 +20,7 @@ from compaction.folding import compactor as compactor_module
 from compaction.folding import fold_input, fold_results
 from compaction.folding.compactor import Compactor
 from compaction.folding.events import FoldFailed, FoldLanded, FoldStarted
+from compaction.folding.fold_results import LedgerView
 from compaction.folding.machine import FoldingMachine
 from compaction.folding.outbox import Outbox
 from compaction.folding.state import SessionState
@@ -154,7 +155,6 @@ class Workshop:
         )
         mined: dict[str, Any] = {
             "machine": self.machine,
-            "ledger": SegmentLedger(stored.segments, stored.chapters),
             "timeline": self.timeline,
             "outbox": self.outbox,
             "summariser": Plain("llm"),
@@ -163,6 +163,8 @@ class Workshop:
             "log": log,
         }
         parts: Any = {name: Mined(part, self.mine, name) for name, part in mined.items()}
+        ledger: Any = Mined(SegmentLedger(stored.segments, stored.chapters), self.mine, "ledger")
+        parts["view"] = LedgerView.of(ledger)
         self.compactor = Compactor(session_id=EVENING, settings=SETTINGS, on_event=self._hear, **parts)
 
     def _hear(self, event: CompactionEvent) -> None:

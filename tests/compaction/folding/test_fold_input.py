@@ -84,7 +84,8 @@ def test_who_opts_out_before_a_fold_is_left_out_of_it() -> None:
     request = bench.request(BATCH)
     assert {part.speaker_id for each in request.turns for part in each.parts} == {"0", "2"}
     assert "Person 1" not in request.roster
-    assert bench.input.summary(VIEW) != VIEW.rendered
+    assert bench.input.allowed(VIEW).rendered != VIEW.rendered
+    assert bench.input.allowed(VIEW) is bench.input.allowed(VIEW)
 
 
 def test_the_closing_segment_has_what_was_never_folded() -> None:

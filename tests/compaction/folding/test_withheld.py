@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from compaction.folding.fold_results import LedgerView
 from compaction.folding.withheld import SOME_SCREEN, SOMEBODY, WithheldPeople
-from compaction.model import Mode, Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.model import Mode, Note, NoteId, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionMemory
-from compaction.settings import CompactionSettings
+from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.ledger import SegmentLedger
+from tests.compaction.summary.test_ledger import batch, chapter
+from tests.compaction.turn_store_contract import T0
 from tests.fakes.clock import FakeClock
 from tests.fakes.turn_store import InMemoryTurnStore
 
 if TYPE_CHECKING:
+    from compaction.model import Segment
     from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
 
 ADA, BO = "1", "2"
@@ -27,6 +33,8 @@ class WatchedSummariser(ExtractiveSummariser):
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        # Ada opts out while a chapter is made.
+        self.opts_out: set[str] | None = None
 
     async def fold(self, request: FoldRequest) -> Fold:
         """Keep the request, and fold it."""
@@ -36,6 +44,8 @@ class WatchedSummariser(ExtractiveSummariser):
     async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
         """Keep the request, and make the chapter."""
         self.asked.append(repr(request))
+        if self.opts_out is not None:
+            self.opts_out.add(ADA)
         return await super().fold_chapter(request)
 
 
@@ -103,6 +113,118 @@ def test_a_note_of_their_screen_loses_name_and_content() -> None:
     mine, yours = (Note(NoteId(f"n{who}"), 1.0, f"name {who}", "A page.") for who in (ADA, BO))
     assert (known.note(mine).who, known.note(mine).what) == (SOMEBODY, SOME_SCREEN)
     assert known.note(yours) == yours
+
+
+def hidden_from(first: int, *, folded_until: int, landed_at: float) -> WithheldPeople:
+    """Return Ada, who spoke first in this turn and opted out when so many turns were folded, until then."""
+    known = people(replace(turn(first, ADA, SECRET), started_at=T0 + first))
+    known.withhold(lambda: frozenset({ADA}))
+    known.update(said_until=Seq(folded_until + 50), folded_until=Seq(folded_until), landed_at=landed_at)
+    return known
+
+
+def folded(count: int) -> list[Segment]:
+    """Return folded batches, each made sixty turns later."""
+    return [replace(batch(number), created_at=T0 + number * 10 + 60) for number in range(count)]
+
+
+def test_repairs_and_chapters_go_on_with_what_is_clean() -> None:
+    """Segments after those that may hold their words are made again, and become chapters, which leave out the others.
+    Once the person allows it again, the others become a shorter chapter.
+    """
+    segments = folded(20)
+    for place in (5, 9):
+        segments[place] = replace(segments[place], degraded=True)
+    known = hidden_from(45, folded_until=70, landed_at=segments[6].created_at)
+    whole = LedgerView.of(SegmentLedger(segments))
+    clean = known.view(whole)
+    assert [each.id for each in clean.ledger.segments] == [f"s{number}" for number in (*range(4), *range(7, 20))]
+    assert [each.segment_id for each in clean.degraded] == ["s9"]
+    assert clean.chapter is not None
+    assert (clean.chapter.start, clean.chapter.end) == (70, 150)
+    made = replace(chapter(1, 70, 150), created_at=T0 + 500)
+    assert known.view(LedgerView.of(whole.ledger.with_chapter(made))).ledger.chapters == (made,)
+    healed = whole.ledger.with_chapter(made).chapter_due()
+    assert healed is not None
+    assert (healed.start, healed.end) == (0, 70)
+
+
+def test_a_view_is_made_once() -> None:
+    """Each context asks for it, and a reply may not wait; a landing's is made before the landing."""
+    known = hidden_from(45, folded_until=70, landed_at=T0)
+    old, new = (LedgerView.of(SegmentLedger(folded(count))) for count in (9, 10))
+    first = known.view(old)
+    asyncio.run(known.prepare(new))
+    assert known.view(old) is first
+    assert known.view(new) is known.view(new)
+    assert known.view(new) is not new
+    known.withhold(frozenset)
+    known.update(said_until=Seq(200), folded_until=Seq(100), landed_at=T0)
+    assert known.view(new) is new
+
+
+def test_a_chapter_made_after_their_words_were_folded_may_repeat_them() -> None:
+    """Its writer was told what came after its turns. One made after the opt-out was not told theirs."""
+    segments = folded(16)
+    late, early, after = (
+        replace(chapter(1, 0, 80, paragraph=f"Made at {at}."), created_at=T0 + at) for at in (145.0, 131.0, 200.0)
+    )
+    for made, told in ((late, False), (early, True), (after, True)):
+        known = hidden_from(85, folded_until=150, landed_at=segments[14].created_at - 5)
+        view = known.view(LedgerView.of(SegmentLedger([*segments[:8], *segments[8:15]], [made])))
+        assert bool(view.ledger.chapters) is told
+        assert view.chapter is None
+
+
+def test_notes_are_of_the_time_of_their_fold() -> None:
+    """A segment before the person's first turn may have notes of their screen, if it was made after it."""
+    segments = [replace(each, note_ids=(NoteId("n"),)) for each in folded(8)]
+    alone = replace(segments[7], id=SegmentId("alone"), start=Seq(80), end=Seq(80))
+    later = replace(alone, id=SegmentId("later"), created_at=T0 + 900)
+    known = hidden_from(100, folded_until=80, landed_at=T0 + 200)
+    clean = known.ledger(SegmentLedger([*segments, alone, later]))
+    assert [each.id for each in clean.segments] == ["s0", "s1", "s2", "s3", "later"]
+
+
+@pytest.mark.asyncio
+async def test_chapters_are_made_while_somebody_is_withheld() -> None:
+    """A session goes on to make chapters of what is folded after an opt-out, without a word of theirs; a chapter that
+    was being made when they opted out is not stored.
+    """
+    summariser, out = WatchedSummariser(), set[str]()
+    store, clock = InMemoryTurnStore(), FakeClock()
+    async with SessionMemory.open(
+        SessionId("s"),
+        store=store,
+        summariser=summariser,
+        fallback=summariser,
+        settings=CompactionSettings(trigger=Trigger.TURN),
+        mode=Mode.SUMMARY,
+        clock=clock,
+    ) as memory:
+        memory.withhold(lambda: frozenset(out))
+        for number in range(240):
+            ada = number % 3 == 0 and number < 60
+            part = TurnPart(ADA, "Ada", f"My {SECRET} {number} lives in Lisbon.")
+            if not ada:
+                part = TurnPart(BO, "Bo", f"I put parcel {number} into shed {number}.")
+            summariser.opts_out = out if number == 130 else None
+            await memory.append(TurnKind.SPEECH, (part,), started_at=clock.now(), ended_at=clock.now() + 1)
+            await memory.settle()
+            if number == 140:
+                assert (await store.load(SessionId("s"))).chapters == ()
+                summariser.asked.clear()
+        (made,) = (await store.load(SessionId("s"))).chapters
+        assert (made.start, made.end) == (80, 160)
+        assert any("ChapterRequest" in asked for asked in summariser.asked)
+        assert not any(SECRET in asked.casefold() or "Ada" in asked for asked in summariser.asked)
+        out.clear()
+        await memory.append(TurnKind.SPEECH, (part,), started_at=clock.now(), ended_at=clock.now() + 1)
+        for _ in range(12):
+            await memory.append(TurnKind.SPEECH, (part,), started_at=clock.now(), ended_at=clock.now() + 1)
+            await memory.settle()
+        chapters = (await store.load(SessionId("s"))).chapters
+        assert (chapters[0].start, chapters[0].end) == (0, 80)
 
 
 @pytest.mark.asyncio
