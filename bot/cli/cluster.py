@@ -155,7 +155,7 @@ def drain(
         str, typer.Argument(metavar="IP", help="The machine's address, as `roomtone cluster status` shows it.")
     ],
 ) -> None:
-    """Let a machine leave while people speak: its rooms and recognisers go on elsewhere, one room after the other."""
+    """Let a machine leave while people speak: its rooms and recognisers go on elsewhere, process by process."""
     from bot.cluster.address import connected
     from bot.cluster.draining import Departure
     from bot.cluster.draining import drain as drain_node

@@ -74,7 +74,7 @@ class RoomWorker:
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     async def hand_over(self) -> None:
-        """Let the process hand its rooms over, one after the other, and return when it has ended."""
+        """Let the process hand its rooms over, and return when it has ended."""
         self._folder.hand_over()
         await self._until_gone()
 

@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 # Ray's own modules use what their libraries deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
-DOCUMENTS: dict[str, dict[str, Any]] = {
-    document["kind"]: document
-    for document in yaml.safe_load_all((REPOSITORY / "deploy" / "kuberay.yaml").read_text("utf-8"))
-}
+ALL: list[dict[str, Any]] = list(yaml.safe_load_all((REPOSITORY / "deploy" / "kuberay.yaml").read_text("utf-8")))
+DOCUMENTS = {document["kind"]: document for document in ALL}
+POLICIES = {document["metadata"]["name"]: document["spec"] for document in ALL if document["kind"] == "NetworkPolicy"}
 CLUSTER: dict[str, Any] = DOCUMENTS["RayService"]["spec"]["rayClusterConfig"]
 POOL: dict[str, Any] = yaml.safe_load(DOCUMENTS["RayService"]["spec"]["serveConfigV2"])
 BOT: dict[str, Any] = DOCUMENTS["Deployment"]["spec"]["template"]
@@ -194,12 +193,30 @@ def test_a_worker_has_the_token_in_a_folder_that_it_can_write() -> None:
 
 def test_only_the_bot_reaches_the_pool() -> None:
     """The network policy chooses the pool's pods, and lets the bot's through to the pool's port alone."""
-    policy = DOCUMENTS["NetworkPolicy"]["spec"]
+    policy = POLICIES["roomtone-pool"]
     labels = policy["podSelector"]["matchLabels"]
     assert all(group["template"]["metadata"]["labels"] == labels for group in GROUPS)
     [to_port] = [rule for rule in policy["ingress"] if "ports" in rule]
     assert to_port["from"][0]["podSelector"]["matchLabels"] == BOT["metadata"]["labels"]
     assert [port["port"] for port in to_port["ports"]] == [POOL_PORT]
+
+
+def test_only_rooms_and_what_is_allowed_reach_the_bot() -> None:
+    """The pods for rooms reach its listener, and who has the label its pages: each port that it has, and no other."""
+    policy = POLICIES["roomtone-bot"]
+    assert policy["podSelector"]["matchLabels"] == BOT["metadata"]["labels"]
+    rooms, web = policy["ingress"]
+    assert rooms["from"] == [{"podSelector": {"matchLabels": WORKERS["rooms"]["template"]["metadata"]["labels"]}}]
+    [label] = web["from"][0]["podSelector"]["matchLabels"].items()
+    assert ": ".join(label) in (REPOSITORY / "docs" / "cluster.md").read_text("utf-8")
+    allowed = [rule["ports"] for rule in (web, rooms)]
+    [bot] = BOT["spec"]["containers"]
+    assert allowed == [[{"protocol": "TCP", "port": port["containerPort"]}] for port in bot["ports"]]
+
+
+def test_rooms_find_a_bot_that_is_not_ready() -> None:
+    """It takes them back before it is ready. While PostgreSQL is away it is not ready either, and has rooms."""
+    assert DOCUMENTS["Service"]["spec"]["publishNotReadyAddresses"] is True
 
 
 @pytest.mark.parametrize("container", containers(), ids=lambda container: str(container["name"]))

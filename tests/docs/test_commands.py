@@ -88,7 +88,16 @@ RUN_THERE = {
         '"tests.cluster_faults", "--rooms", "3", "--nodes", "2"',
     ),
     "roomtone cluster up --recognisers 1-4": ("tests/bot/cluster/own_network.py", '"cluster", "up"'),
-    "roomtone cluster up --ip 10.0.0.1": ("tests/bot/cluster/test_node.py", "start_command(settings)"),
+    "roomtone cluster up --ip 10.0.0.1 --recognisers 1-4": (
+        "tests/bot/cluster/machines.py",
+        '"cluster", "up", "--ip", self.ip',
+    ),
+    # What an operator copies to a machine that joins.
+    "mkdir -p -m 700 data/cluster": ("tests/bot/cluster/machines.py", "mkdir(parents=True, mode=0o700)"),
+    "scp 10.0.0.1:/opt/roomtone/data/cluster/token data/cluster/token": (
+        "tests/bot/cluster/machines.py",
+        'shutil.copy(of.folder / place / "token"',
+    ),
     "roomtone cluster up --ip 10.0.0.2 --join 10.0.0.1:6379": (
         "tests/bot/cluster/test_node.py",
         'join="10.0.0.1:6379"',
