@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.remote.listener import MOST_LINKS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -29,6 +31,8 @@ CORES_A_MACHINE = 16
 MEMORY_GB_A_MACHINE = 64
 # If one machine of rooms is lost, the others take over what it had.
 SPARE_MACHINES = 1
+# Of PostgreSQL, that each process keeps at most (docs/operations.md).
+CONNECTIONS_A_PROCESS = 9
 _MB_A_GB = 1_000
 NOT_KEPT = "No figures are kept yet: `roomtone bench cluster --json docs/benchmarks/cluster.json` takes them."
 
@@ -74,6 +78,23 @@ def room_machines_for(rooms: int, costs: RoomCosts) -> int:
     return math.ceil(max(by_cpu, by_memory)) + SPARE_MACHINES
 
 
+def rooms_of_a_gateway(each: int) -> int:
+    """Return how many rooms one gateway process can have in processes of `each` rooms on other machines: each process
+    opens a link for each of them, and one for an emergency.
+    """
+    return MOST_LINKS // (each + 1) * each
+
+
+def gateways_for(rooms: int, each: int) -> int:
+    """Return how many gateway processes the rooms need at least."""
+    return math.ceil(rooms / rooms_of_a_gateway(each))
+
+
+def connections_for(rooms: int, each: int) -> int:
+    """Return how many connections to PostgreSQL the processes of rooms and of gateways keep at most."""
+    return (math.ceil(rooms / each) + gateways_for(rooms, each)) * CONNECTIONS_A_PROCESS
+
+
 def _pool_table(cpu_s: float, recogniser_mb: float, head_mb: float) -> list[str]:
     told = (
         f"Calculated, not measured, from {cpu_s:.3g} s of processor time for each second of speech, "
@@ -99,15 +120,22 @@ def _room_table(costs: RoomCosts) -> list[str]:
         f"of {costs.measured} rooms: {costs.own_mb:,.0f} MB a room, {costs.silent_cpu_s:.3g} s of processor time a "
         f"second, and {costs.speech_cpu_s:.3g} s more for each second of speech, without its recognition. Machines "
         f"work {ROOMS_BUSY_SHARE:.0%} of the time, and there is one more than needed, for the rooms of one that fails. "
-        "How many rooms one gateway process and one PostgreSQL carry was not measured; a bot of so many rooms has "
-        "[several gateway processes](sharding.md)."
+        f"A gateway process takes {MOST_LINKS:,} links from other machines, and each process opens {costs.each + 1} of "
+        f"them, so it has {rooms_of_a_gateway(costs.each):,} rooms there at most, fewer by the processes that wait; a "
+        "bot with more has [several gateway processes](sharding.md). Each process keeps up to "
+        f"{CONNECTIONS_A_PROCESS} connections to PostgreSQL, also one that waits, which is not in the table. "
+        "PostgreSQL allows 100 by default and has a process of its own for each, and one transaction writes at a time "
+        "for all of them (a lock). What one PostgreSQL carries was not measured: where it would need thousands of "
+        "connections, it is the limit, and not the machines."
     )
     size = f"{CORES_A_MACHINE} cores and {MEMORY_GB_A_MACHINE} GB"
-    lines = [told, "", f"| rooms | CPU cores | memory | machines of {size} |", "|---|---|---|---|"]
+    head = f"| rooms | CPU cores | memory | machines of {size} | gateway processes | connections to PostgreSQL |"
+    lines = [told, "", head, "|---|---|---|---|---|---|"]
     for rooms in ROOMS:
         cores = math.ceil(rooms * costs.cpu_s / ROOMS_BUSY_SHARE)
         memory_gb = rooms * costs.own_mb / _MB_A_GB
-        lines.append(f"| {rooms:,} | {cores:,} | {memory_gb:,.1f} GB | {room_machines_for(rooms, costs):,} |")
+        needed = (room_machines_for(rooms, costs), gateways_for(rooms, costs.each), connections_for(rooms, costs.each))
+        lines.append(f"| {rooms:,} | {cores:,} | {memory_gb:,.1f} GB | {' | '.join(f'{each:,}' for each in needed)} |")
     return [*lines, ""]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.cluster.sizing import (
     BUSY_SHARE,
+    CONNECTIONS_A_PROCESS,
     CORES_A_MACHINE,
     HEARD_TIMES,
     MEMORY_GB_A_MACHINE,
@@ -19,10 +22,13 @@ from benchmarks.cluster.sizing import (
     SPEECH_SHARE,
     THREADS,
     RoomCosts,
+    connections_for,
+    gateways_for,
     recognisers_for,
     room_machines_for,
     sizing_table,
 )
+from bot.remote.listener import MOST_LINKS
 
 if TYPE_CHECKING:
     from benchmarks.report import Json
@@ -69,8 +75,9 @@ def test_rooms_in_processes_have_a_table_of_their_own() -> None:
     [told] = [line for line in lines if line.startswith("The rooms themselves")]
     assert "with 1 in a process" in told
     assert "a run of 8 rooms" in told
-    assert "| 100 | 5 | 45.0 GB | 2 |" in lines
-    assert "| 10,000 | 500 | 4,500.0 GB | 72 |" in lines
+    assert "| 100 | 5 | 45.0 GB | 2 | 1 | 909 |" in lines
+    assert "| 10,000 | 500 | 4,500.0 GB | 72 | 20 | 90,180 |" in lines
+    assert "1,000 links from other machines, and each process opens 2 of them, so it has 500 rooms" in told
 
 
 @given(st.integers(1, 100_000), st.floats(1, 2_000), st.floats(0.0001, 0.5), st.floats(0.0001, 0.5))
@@ -85,6 +92,22 @@ def test_the_machines_of_rooms_are_enough(rooms: int, own_mb: float, silent: flo
 
     assert carry(machines, 1 + 1e-9)
     assert not carry(machines - 1, 1 - 1e-9)
+
+
+@given(st.integers(1, 20_000), st.integers(1, 8))
+def test_no_gateway_process_has_more_links_than_it_takes(rooms: int, each: int) -> None:
+    """With the rooms spread over them; with one fewer, one of them would have too many."""
+    processes, gateways = math.ceil(rooms / each), gateways_for(rooms, each)
+    assert math.ceil(processes / gateways) * (each + 1) <= MOST_LINKS
+    assert gateways == 1 or math.ceil(processes / (gateways - 1)) * (each + 1) > MOST_LINKS
+    assert connections_for(rooms, each) == (processes + gateways) * CONNECTIONS_A_PROCESS
+
+
+def test_the_connections_are_those_of_the_guide() -> None:
+    """The operator reads the same number there."""
+    guide = (Path(__file__).parents[3] / "docs" / "operations.md").read_text("utf-8")
+    assert "A process keeps up to nine connections" in guide
+    assert CONNECTIONS_A_PROCESS == 9
 
 
 @pytest.mark.parametrize("report", [{}, {"ours": {}}, {"ours": {"cluster": {"memory_mb_a_recogniser": 200}}}])
