@@ -97,7 +97,8 @@ RESTORE_AGAIN = "The memory is as before the restore. Stop the bot and run `room
 class RunningBot:
     """The bot, connected to Discord. `supervisor` runs its rooms; `paced_sender` sends their audio.
 
-    `dashboard_link`: logs one browser in to the dashboard; None: there is none. `web`: its pages.
+    `dashboard_link`: logs one browser in to the dashboard; None: there is none. `web`: its pages. `device`: where its
+    speech model runs, in a sentence; None: it has none in this process.
     """
 
     client: RoomtoneClient
@@ -105,6 +106,7 @@ class RunningBot:
     paced_sender: PacedSender | None
     dashboard_link: str | None
     web: WebServer
+    device: Text | None
 
     async def run_until(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set. Raises `SetupError` if the connection to Discord is lost for good before that."""
@@ -184,10 +186,13 @@ async def running_bot(
         paced_sender: PacedSender | None = None
         places: ServedPlaces | None = None
         remote: RemoteRooms | None = None
+        device: Text | None = None
         if rooms is None:
+            models = await open_room_models(stack, parts, language, pool=pool)
+            device = models.speech.device_sentence()
             services = room_services(
                 parts,
-                await open_room_models(stack, parts, language, pool=pool),
+                models,
                 recollection,
                 participation=participation,
                 voices=voices,
@@ -286,7 +291,7 @@ async def running_bot(
         stack.enter_context(low_latency_interpreter())
         await stack.enter_async_context(background_task(release_free_memory(clock.sleep), name="memory-release"))
         monitoring.started()
-        yield RunningBot(client, supervisor, paced_sender, web.login_link if web.is_listening else None, web)
+        yield RunningBot(client, supervisor, paced_sender, web.login_link if web.is_listening else None, web, device)
 
 
 def _make_private(storage: StorageSettings) -> None:

@@ -166,6 +166,8 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None,
         async with running_parts as running:
             guilds = ", ".join(guild.name for guild in running.client.guilds)
             say(f"{running.client.user} is on Discord, in {guilds or 'no server yet'}. Log: {logs.path}")
+            if running.device is not None:
+                say(running.device)
             if shards.is_divided:
                 say(f"This process serves shards {shards}.")
             if not shards.is_divided or guilds:

@@ -51,6 +51,7 @@ CHECK_ROOM_S = 5.0
 # How often Discord is asked what newcomers and what all people present may do.
 CHECK_NEWCOMERS_S = 2.0
 REFRESH_RIGHTS_S = 30.0
+GPU_FAILED = Text("My GPU has failed, so I recognise speech on the processor, which takes longer. /status says why.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ class JoinedChannel:
             clock=self._clock,
             asks=session.guild.asks,
         )
+        # A failure from before the room is told by /status.
+        self._gpu_failed = services.gpu_failure() is not None
         cost_before = session.guild.costs.total
         self._live_message = LiveMessage(
             place,
@@ -282,8 +285,8 @@ class JoinedChannel:
 
     async def _check_room(self, link: Link) -> None:
         """At intervals, report the connection and the queues, record gathered comings and goings, store what the
-        database has refused before, let the upkeep see whether another process has changed the memory, and end the
-        room if the session has reached a limit.
+        database has refused before, tell of a GPU that has failed, let the upkeep see whether another process has
+        changed the memory, and end the room if the session has reached a limit.
         """
         limits = SessionLimits(
             started_at=self._session.opened.session.started_at,
@@ -295,6 +298,7 @@ class JoinedChannel:
             self._report_queues(link)
             await self._conversation.membership.record_gathered()
             await self._store_waiting()
+            await self._tell_gpu_failure()
             if self._session.upkeep is not None:
                 self._session.upkeep.on_turn()
             accompanied = any(not person.is_bot for person in self._place.members())
@@ -318,6 +322,15 @@ class JoinedChannel:
         if self._faults.unstored:
             log.info("turns_stored_again", count=waiting)
         self._faults.unstored = False
+
+    async def _tell_gpu_failure(self) -> None:
+        """Tell the channel once if the GPU has failed while the room is open, because texts come later from then on."""
+        failure = self._services.gpu_failure()
+        if self._gpu_failed or failure is None:
+            return
+        self._gpu_failed = True
+        self._report("recogniser", failure)
+        await self._place.write(GPU_FAILED)
 
     # -- measuring ------------------------------------------------------------------------------------------------
 

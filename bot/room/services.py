@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from compaction.session import SessionMemory
     from voice.asr.port import Recognizer
     from voice.asr.settings import AsrSettings
+    from voice.errors import VoiceError
     from voice.listening.settings import ListeningSettings
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.vad import SpeechProbability
@@ -115,6 +116,8 @@ class RoomServices:
     readable: ReadableMemory | None = None
     # Returns plain sentences about the parts that do not work at present.
     health: Callable[[], Text] = lambda: verbatim("")
+    # Returns why the processor recognises speech instead of the GPU; None: nothing has failed.
+    gpu_failure: Callable[[], VoiceError | None] = lambda: None
     # Shows a room on the dashboard while it is entered, and yields what takes the room's events.
     show_live: ShowLive = lambda *_: nullcontext(events.ignore_event)
     # Measures a room while it is entered, and yields what takes the room's events.

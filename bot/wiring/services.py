@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bot.wiring.process_parts import ProcessParts
     from bot.wiring.recollection import LanguageModels, Recollection
     from bot.wiring.settings import BotSettings
+    from bot.wiring.speech_models import OpenedRecognizer
     from voice.asr.port import Recognizer
     from voice.endpoint import Endpoint
     from voice.listening.turn_detection import TurnEndDetector
@@ -59,7 +60,7 @@ class RoomModels:
     `mcp_tools`: returns the tools of MCP servers.
     """
 
-    recognizer: Recognizer
+    speech: OpenedRecognizer
     detector: SpeechProbability
     turn_end_detector: TurnEndDetector | None
     synthesizer: Synthesizer
@@ -76,7 +77,7 @@ async def open_room_models(
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
     settings, metrics, health = parts.settings, parts.metrics, parts.metrics.health
-    recognizer = await stack.enter_async_context(
+    speech = await stack.enter_async_context(
         open_recognizer(settings.asr, llm=settings.llm, health=health, metrics=metrics, pool=pool)
     )
     judge = await open_turn_model(stack, settings.models, settings.listening)
@@ -85,7 +86,7 @@ async def open_room_models(
     watch_model(language, health)
     servers = await _open_servers(stack, settings.mcp, parts.clock)
     return RoomModels(
-        recognizer=recognizer,
+        speech=speech,
         detector=open_vad(settings.models),
         turn_end_detector=judge,
         synthesizer=synthesizer,
@@ -136,7 +137,7 @@ def room_services(
         open_memory=memory_factory(
             stores.turns_of, recollection.summariser_of, settings, policy, clock, in_use=stores.in_use
         ),
-        recognizer=models.recognizer,
+        recognizer=models.speech.recognizer,
         detector=models.detector,
         synthesizer=models.synthesizer,
         open_voice=voice_factory(settings.speaking, stores.servers, voices),
@@ -161,7 +162,7 @@ def room_services(
         realtime=_realtime(
             settings,
             instructions=instructions,
-            recognizer=models.recognizer,
+            recognizer=models.speech.recognizer,
             fallback_name=responder_name,
             zone=zone,
             clock=clock,
@@ -177,6 +178,7 @@ def room_services(
         guild_policy=policy,
         notice=ListeningNotice(settings.room.notice, recipients(settings, in_cluster=in_cluster, elsewhere=elsewhere)),
         health=parts.metrics.health.summary,
+        gpu_failure=models.speech.gpu_failure,
         readable=recollection.readable,
         show_live=show_live,
         measure=room_meter(parts.metrics, traces),

@@ -7,6 +7,7 @@ recogniser. Without the second, an utterance ends after a fixed silence.
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
 from bot.models.voices import DEFAULT_VOICE
 from bot.room.server_voice import ServerVoice
-from bot.texts.text import Text
+from bot.texts.text import Text, joined, sentence_of
 from voice.asr.fallback import FallbackRecognizer
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import whisper_on_best_device
@@ -58,7 +59,27 @@ NOT_LOADED = HealthFault(
     FaultKind.MODELS,
     "The speech model is not loaded: it failed and is loaded again with the next sentence. `roomtone doctor` tries it.",
 )
+_IN_USE = {"cuda": Text("the GPU (CUDA)"), "cpu": Text("the processor")}
 _NO_SOUND: tuple[AudioChunk, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRecognizer:
+    """What recognises speech. `local`: the model of this process; None: an endpoint recognises alone."""
+
+    recognizer: Recognizer
+    local: CudaFallback | None
+
+    def device_sentence(self) -> Text | None:
+        """Return where the model of this process runs, and why if not on the GPU that is there; None without one."""
+        if self.local is None or self.local.place is None:
+            return None
+        sentence = Text("My speech model runs on {device}.", device=_IN_USE[self.local.place.device])
+        return sentence if self.local.failure is None else joined((sentence, sentence_of(self.local.failure.problem)))
+
+    def gpu_failure(self) -> RecogniserError | None:
+        """Return why the processor recognises speech instead of the GPU; None: the GPU does, or there is none."""
+        return None if self.local is None or self.local.failure is None else self.local.failure.problem
 
 
 def open_vad(models: ModelsSettings) -> SpeechProbability:
@@ -96,7 +117,7 @@ async def open_recognizer(
     health: Health | None = None,
     metrics: Metrics | None = None,
     pool: Endpoint | None = None,
-) -> AsyncIterator[Recognizer]:
+) -> AsyncIterator[OpenedRecognizer]:
     """Yield the recogniser that the settings choose, behind the cluster's `pool` if there is one. Register both with
     `health`, and what is local with `metrics`.
 
@@ -110,16 +131,16 @@ async def open_recognizer(
         from voice.asr.remote import RemoteRecognizer
 
         async with RemoteRecognizer(pool, is_own=True) as pooled:
-            both = FallbackRecognizer(pooled, own)
+            both = FallbackRecognizer(pooled, own.recognizer)
             if health is not None:
                 health.add_check(partial(_recognizer_problems, both, IN_CLUSTER, Text("my own one hears")))
-            yield both
+            yield OpenedRecognizer(both, own.local)
 
 
 @asynccontextmanager
 async def _chosen_recognizer(
     settings: AsrSettings, *, llm: LlmSettings, health: Health | None, metrics: Metrics | None
-) -> AsyncIterator[Recognizer]:
+) -> AsyncIterator[OpenedRecognizer]:
     """Yield the recogniser that the settings choose.
 
     If the settings choose an endpoint, the local model is loaded too: after a failure there would be no time to load
@@ -127,10 +148,10 @@ async def _chosen_recognizer(
     """
     async with AsyncExitStack() as stack:
         if settings.engine == "local":
-            local = await _local_recognizer(stack, settings, health, metrics)
+            local, model = await _local_recognizer(stack, settings, health, metrics)
             if health is not None:
                 health.add_fault_check(partial(_not_loaded, local))
-            yield local
+            yield OpenedRecognizer(local, model)
             return
         # Imported here because the library takes a second to load.
         from voice.asr.remote import TIMEOUT_S, RemoteRecognizer
@@ -140,10 +161,10 @@ async def _chosen_recognizer(
         endpoint = Endpoint(settings.base_url, settings.endpoint_model, key, TIMEOUT_S)
         remote = await stack.enter_async_context(RemoteRecognizer(endpoint))
         try:
-            local = await _local_recognizer(stack, settings, health, metrics)
+            local, model = await _local_recognizer(stack, settings, health, metrics)
         except RecogniserError as error:
             log.warning("no_local_recogniser", problem=error)
-            yield remote
+            yield OpenedRecognizer(remote, None)
             return
         both = FallbackRecognizer(remote, local)
         if health is not None:
@@ -155,7 +176,7 @@ async def _chosen_recognizer(
                     Text("the local one hears"),
                 )
             )
-        yield both
+        yield OpenedRecognizer(both, model)
 
 
 def _recognizer_problems(recognizer: FallbackRecognizer, what: Text, instead: Text) -> list[DegradedPart]:
@@ -175,7 +196,7 @@ def _gpu_problems(model: CudaFallback) -> list[DegradedPart]:
 
 async def _local_recognizer(
     stack: AsyncExitStack, settings: AsrSettings, health: Health | None, metrics: Metrics | None
-) -> QueuedRecognizer:
+) -> tuple[QueuedRecognizer, CudaFallback]:
     model = whisper_on_best_device(settings)
     recognizer = await stack.enter_async_context(QueuedRecognizer(model.load))
     if health is not None:
@@ -183,7 +204,7 @@ async def _local_recognizer(
     if metrics is not None:
         metrics.add_queue(lambda: recognizer.queue)
         metrics.add_recogniser(lambda: recognizer.figures)
-    return recognizer
+    return recognizer, model
 
 
 @asynccontextmanager

@@ -81,7 +81,7 @@ class CudaFallback:
     """Loads the engine on the device of the settings, and remembers for the whole process if CUDA failed.
 
     `open_engine` loads the model at a place; it raises `RecogniserError`. `load` is called in the model's thread, by
-    one caller at a time; `failure` may be read anywhere.
+    one caller at a time; `failure` and `place`, where the loaded model runs, may be read anywhere.
     """
 
     def __init__(
@@ -97,6 +97,7 @@ class CudaFallback:
         self._cuda_devices = cuda_devices
         self._monotonic = monotonic
         self.failure: CudaFailure | None = None
+        self.place: DevicePlacement | None = None
 
     def load(self) -> Engine:
         """Return an engine that works. Raises `RecogniserError`."""
@@ -128,6 +129,7 @@ class CudaFallback:
 
     def _opened(self, place: DevicePlacement) -> Engine:
         engine = self._open_engine(place)
+        self.place = place
         _log.info("recognizer_loaded", device=place.device, compute_type=place.compute_type)
         return engine
 

@@ -31,7 +31,7 @@ from bot.participation.settings import ParticipationSettings
 from bot.room.announcer import GATHER_S, NotAnnouncedError
 from bot.room.endings import PROCESS_ENDS
 from bot.room.guild_policy import GuildPolicy
-from bot.room.joined_channel import CHECK_NEWCOMERS_S, CHECK_ROOM_S, REFRESH_RIGHTS_S
+from bot.room.joined_channel import CHECK_NEWCOMERS_S, CHECK_ROOM_S, GPU_FAILED, REFRESH_RIGHTS_S
 from bot.room.room import Room
 from bot.room.server_voice import UsualVoice
 from bot.room.services import RoomServices
@@ -53,7 +53,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 from voice.asr.settings import AsrSettings
-from voice.errors import LinkError, RemovedFromChannelError
+from voice.errors import LinkError, RecogniserError, RemovedFromChannelError
 from voice.listening.settings import ListeningSettings
 from voice.speaking.settings import SpeakingSettings
 
@@ -89,6 +89,7 @@ class House:
         self.voice = FakeVoice()
         self.sample = FakeVoice()
         self.recognizer = ScriptedRecognizer()
+        self.gpu_failure: RecogniserError | None = None
         self.place = FakePlace()
         self.policy: GuildPolicy | None = None
         self.participating = ParticipationSettings()
@@ -151,6 +152,7 @@ class House:
             open_toolbox=self.toolbox,
             open_upkeep=self.open_upkeep,
             health=lambda: verbatim(self.ailing),
+            gpu_failure=lambda: self.gpu_failure,
             servers=self.servers,
             readable=self.readable,
         )
@@ -599,6 +601,20 @@ async def test_a_server_chooses_when_an_empty_room_is_left(tmp_path: Path) -> No
         await house.servers.change(house.place.guild_id, ServerSettings(leave_when_empty_s=CHECK_ROOM_S), by=1)
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
         assert await ended(house, task) == "empty"
+
+
+@pytest.mark.asyncio
+async def test_a_gpu_that_fails_is_told_once_in_the_channel(tmp_path: Path) -> None:
+    """People who talk when the GPU fails learn why texts come later. A room that opens afterwards does not tell it."""
+    async with a_house(tmp_path) as house:
+        for told in (1, 0):
+            async with living(house):
+                house.place.written.clear()
+                house.gpu_failure = RecogniserError("CUDA failed (no memory).")
+                await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+                assert house.place.written.count(GPU_FAILED) == told
+        problems = [event.sentence for event in house.seen if isinstance(event, events.Problem)]
+        assert problems == ["CUDA failed (no memory)."]
 
 
 @pytest.mark.asyncio

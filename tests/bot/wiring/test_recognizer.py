@@ -20,6 +20,7 @@ from rehearsal.servers.transcription import (
     TranscriptionRequest,
 )
 from tests.voice.recordings import voiced
+from voice.asr.placement import CudaFailure
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
 from voice.endpoint import Endpoint
@@ -38,8 +39,14 @@ async def hears(upload: TranscriptionRequest) -> Transcription:
 async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: Path) -> None:
     """The local model is the default; a `base_url` without `engine` does not send speech to an endpoint."""
     settings = AsrSettings(model_dir=whisper_model_dir, device="cpu", base_url="http://127.0.0.1:9/v1")
-    async with open_recognizer(settings, llm=LlmSettings()) as recognizer:
-        assert isinstance(recognizer, QueuedRecognizer)
+    async with open_recognizer(settings, llm=LlmSettings()) as opened:
+        assert isinstance(opened.recognizer, QueuedRecognizer)
+        assert opened.device_sentence() == "My speech model runs on the processor."
+        assert opened.gpu_failure() is None
+        assert opened.local is not None
+        opened.local.failure = CudaFailure(0.0, RecogniserError("CUDA failed (no memory)."))
+        assert opened.device_sentence() == "My speech model runs on the processor. CUDA failed (no memory)."
+        assert str(opened.gpu_failure()) == "CUDA failed (no memory)."
 
 
 @pytest.mark.asyncio
@@ -54,12 +61,12 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
         )
         llm = LlmSettings(base_url=server.base_url, api_key=SecretStr("sk-chat"))
         health = Health(SystemClock())
-        async with open_recognizer(settings, llm=llm, health=health) as recognizer:
-            assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
+        async with open_recognizer(settings, llm=llm, health=health) as opened:
+            assert (await opened.recognizer.recognize(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
             for _ in range(2):
                 assert health.summary() == ""
-                assert (await recognizer.recognize(voiced(1), language="en")).text != "from afar"
+                assert (await opened.recognizer.recognize(voiced(1), language="en")).text != "from afar"
             assert health.summary().startswith("The speech recogniser whisper-1 has not worked for ")
             assert re.search(r"; the local one hears, and I try it again in (60|5\d) seconds\. ", health.summary())
     assert server.calls[0].key == "sk-chat"
@@ -73,11 +80,12 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
     async with LocalTranscriptionServer(TranscriptionBehaviour(hears)) as server:
         settings = AsrSettings(engine="endpoint", base_url=server.base_url, model_dir=tmp_path / "none")
         llm = LlmSettings(api_key=SecretStr("sk-chat"))
-        async with open_recognizer(settings, llm=llm) as recognizer:
-            assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
+        async with open_recognizer(settings, llm=llm) as opened:
+            assert (await opened.recognizer.recognize(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
+            assert (opened.device_sentence(), opened.gpu_failure()) == (None, None)
             with pytest.raises(RecogniserError, match="status 500"):
-                await recognizer.recognize(voiced(1), language="en")
+                await opened.recognizer.recognize(voiced(1), language="en")
     assert server.calls[0].key == "none"
 
 
@@ -96,12 +104,12 @@ async def test_the_cluster_hears_and_the_bots_own_recogniser_stands_behind_it(wh
         settings = AsrSettings(model_dir=whisper_model_dir, device="cpu", language="en")
         pool = Endpoint(server.base_url, "whisper", "token", 5.0)
         health = Health(SystemClock())
-        async with open_recognizer(settings, llm=LlmSettings(), health=health, pool=pool) as recognizer:
-            assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
+        async with open_recognizer(settings, llm=LlmSettings(), health=health, pool=pool) as opened:
+            assert (await opened.recognizer.recognize(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
             for _ in range(2):
                 assert health.summary() == ""
-                assert (await recognizer.recognize(voiced(1), language="en")).text != "from afar"
+                assert (await opened.recognizer.recognize(voiced(1), language="en")).text != "from afar"
             assert health.summary().startswith("The cluster's speech recognisers")
             assert re.search(r"; my own one hears, and I try it again in (60|5\d) seconds\. ", health.summary())
     assert server.calls[0].key == "token"

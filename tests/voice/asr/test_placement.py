@@ -111,6 +111,17 @@ def test_a_working_gpu_is_used_and_told() -> None:
     assert told == [("recognizer_loaded", "cuda", "float16")]
 
 
+def test_where_the_model_runs_is_known() -> None:
+    """It is unknown before the model is loaded, then the GPU, and the CPU after a failure."""
+    assert Gpu().fallback().place is None
+    fallback = Gpu().fallback()
+    fallback.load()
+    assert fallback.place == DevicePlacement("cuda", "float16")
+    failing = Gpu({1: RuntimeError(NO_CUBLAS)}).fallback()
+    failing.load()
+    assert failing.place == CPU
+
+
 def test_without_a_gpu_nothing_is_tried() -> None:
     """Without a CUDA device, the CPU is used at once, and nothing failed."""
     gpu = Gpu()
