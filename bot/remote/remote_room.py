@@ -7,7 +7,7 @@ It is a `SupervisedRoom` as `bot.room.room.Room` is one. What commands change in
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -100,6 +100,8 @@ class RemoteRoom:
         self._seat: RoomSeat | None = None
         self._over: asyncio.Future[RoomOver] = asyncio.get_running_loop().create_future()
         self._close_reason: str | None = None
+        # Ends when somebody closes the room before it has a process.
+        self._waiting: asyncio.Timeout | None = None
         # Before the process takes them.
         self._early: list[MembershipChange] = []
         # Whether it takes these, and what commands change.
@@ -135,8 +137,10 @@ class RemoteRoom:
     async def _run(self) -> str:
         guild = self._guild = await self._parts.participation.of_guild(self._place.guild_id)
         adopted = self._adopted
-        async with self._parts.processes.taken(guild.guild_id, adopted) as seat:
-            self._seat = seat
+        async with AsyncExitStack() as stack:
+            seat = self._seat = await self._taken(stack)
+            if seat is None:
+                return self._close_reason or ""
             self._participation = RemoteParticipation(seat, guild, runs=lambda: self._runs, ended=self._ended)
             where = seat.machine or "here"
             log.info("room_placed", guild_id=guild.guild_id, machine=where, run_id=seat.run_id, again=bool(adopted))
@@ -157,6 +161,16 @@ class RemoteRoom:
                 raise
             finally:
                 self._forget(guild)
+
+    async def _taken(self, stack: AsyncExitStack) -> RoomSeat | None:
+        """Return a seat, which is held until `stack` ends; None if somebody closes the room first."""
+        try:
+            async with asyncio.timeout(0.0 if self._close_reason else None) as self._waiting:
+                return await stack.enter_async_context(self._parts.processes.taken(self._place.guild_id, self._adopted))
+        except TimeoutError:
+            return None
+        finally:
+            self._waiting = None
 
     async def _give_up(self, seat: RoomSeat, *, fences: bool) -> None:
         """End the room without its knowledge. It may go on for a while if its process does, so it can be fenced."""
@@ -278,6 +292,8 @@ class RemoteRoom:
     def close(self, reason: str) -> None:
         """Ask the room to end in order. `run` then returns `reason`."""
         self._close_reason = self._close_reason or reason
+        if self._waiting is not None and not self._waiting.expired():
+            self._waiting.reschedule(asyncio.get_running_loop().time())
         if self._runs and self._seat is not None:
             self._seat.link.tell(CloseRoom(reason))
 

@@ -83,6 +83,9 @@ class LinkedChild(RoomChild):
         """Give it no room any more, and return when it has ended."""
         self._is_retired = True
         self.seats.dismiss()
+        if self.is_loading:
+            # It has nothing to end in order, and nobody could tell it to.
+            await self.kill()
         await self.end()
 
 

@@ -235,6 +235,9 @@ class House:
         # Set: the room's process cannot ask the database; no process can be loaded; the gateway process cannot ask.
         self.claim_fails: StoreError | None = None
         self.load_fails: SetupError | None = None
+        # Cleared: a process is being loaded.
+        self.loads = asyncio.Event()
+        self.loads.set()
         self.database_fails: StoreError | None = None
         voices = cast("Any", SimpleNamespace(load=self.upkeep.load))
         # How often the bot was told to stay in the channel.
@@ -297,6 +300,7 @@ class House:
         @asynccontextmanager
         async def taken(guild_id: int, _adopted: object = None) -> AsyncIterator[FakeSeat]:
             assert guild_id == 10
+            await self.loads.wait()
             if self.load_fails is not None:
                 raise self.load_fails
             yield seat
@@ -556,9 +560,25 @@ async def test_a_process_that_waits_is_kept_when_the_database_does_not_answer_it
 
 
 @pytest.mark.asyncio
+async def test_a_room_that_is_closed_while_its_process_loads_ends_at_once() -> None:
+    """Also one that was closed before it began to wait."""
+    house = House(GatewayLink("ws://127.0.0.1:9/room", TOKEN, ROOM))
+    house.loads.clear()
+    room = house.room(cast("Any", None))
+    running = asyncio.create_task(room.run())
+    await asyncio.sleep(0)
+    room.close("left")
+    room.close("stopped")
+    assert await running == "left"
+    early = house.room(cast("Any", None))
+    early.close("left")
+    assert await early.run() == "left"
+
+
+@pytest.mark.asyncio
 async def test_a_process_that_cannot_be_loaded_without_the_database_is_no_crash() -> None:
     """The room waits for the database then. If that answers, the process itself is at fault."""
-    house = House(cast("Any", GatewayLink("ws://127.0.0.1:9/room", TOKEN, ROOM)))
+    house = House(GatewayLink("ws://127.0.0.1:9/room", TOKEN, ROOM))
     house.load_fails, house.database_fails = SetupError("It did not start."), StoreError("The database is away.")
     with pytest.raises(StoreError, match="is away"):
         await house.room(cast("Any", None)).run()

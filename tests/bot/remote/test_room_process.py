@@ -185,6 +185,19 @@ async def test_a_process_whose_seat_is_handed_back_waits_again() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_process_that_loads_for_nobody_any_more_is_ended_at_once() -> None:
+    """The room that waited for it was closed."""
+    async with opened() as house:
+        await until(lambda: any(line["event"] == "room_process_started" for line in house.logged))
+        waiting = asyncio.create_task(_taken(house, 1))
+        await until(lambda: house.processes._all()[0].seats.rooms)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        assert not is_there(house.pid(0))
+        assert "room_process_killed" not in [line["event"] for line in house.logged], "nobody waited for its end"
+
+
+@pytest.mark.asyncio
 async def test_no_process_outlives_the_bot() -> None:
     """The one that waits ends too."""
     async with opened() as house:
