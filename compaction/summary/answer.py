@@ -41,24 +41,31 @@ _FENCE = re.compile(r"```\w*\n?")
 _TEXT_LINE = re.compile(r"^\W*(gist|paragraph|facts)\W*:\s*(.+)$", re.IGNORECASE)
 _LABEL = re.compile(r"\d+[a-z]*")
 _INPUT_LINE = re.compile(r"\[\d+\] \d\d:\d\d ")
+# These open a text that is no summary, but only if its first sentence names none of the speakers: 'Sorry, Bob said.'
 _REFUSAL = re.compile(
-    r"^\W*(?:i(?:'m| am) (?:sorry|unable|not able|afraid)|sorry\b|i (?:can't|cannot|can not|won't|am not able)\b|"
+    r"^\W*(?:i(?:'m| am) (?:sorry|unable|not able|afraid)|"
+    r"(?:sorry\W+(?:but )?)?i (?:can't|cannot|can not|won't|am not able)\b|"
     r"unfortunately, i\b|as an? (?:ai|language model|assistant)\b|i don't have (?:access|enough)|"
     r"there (?:is|are) no (?:new )?(?:turns?|conversation|text|content))",
     re.IGNORECASE,
 )
 _ERROR_TEXT = re.compile(
-    r"^\W*(?:error\b|exception\b|traceback\b|internal server error|bad gateway|service unavailable|"
-    r"rate limit|too many requests|quota|timed? ?out|\d{3} (?:error|bad|internal|service|gateway)|<!doctype|<html|"
+    r"^\W*(?:(?:error|exception)\W*(?::|\d|$)|traceback \(|internal server error|bad gateway|service unavailable|"
+    r"rate limit (?:reached|exceeded)|too many requests|quota exceeded|timed? ?out\W*$|"
+    r"\d{3} (?:error|bad|internal|service|gateway)|<!doctype|<html|"
     r"(?:the )?(?:conversation|text|input) (?:is |was )?too long|invalid (?:api|request)|\{\"error)",
     re.IGNORECASE,
 )
 _REPLY_TO_THE_TURNS = re.compile(
     r"^\W*(?:sure\b|of course\b|certainly\b|absolutely\b|hello\b|hi\b|hey\b|thanks?\b|great (?:question|idea)|"
     r"no problem|you're welcome|good (?:question|idea)|happy to|i(?:'d| would) (?:recommend|suggest|love|say)|"
-    r"i (?:think|recommend|suggest|hope|believe) |my (?:recommendation|suggestion|advice)|you (?:should|could|can) )|"
-    r"\b(?:let me know|how can i (?:help|assist)|feel free to|would you like me to|is there anything else|"
-    r"here(?:'s| is) (?:a|the) (?:summary|json))\b",
+    r"i (?:think|recommend|suggest|hope|believe) |my (?:recommendation|suggestion|advice)|you (?:should|could|can) )",
+    re.IGNORECASE,
+)
+# A sentence that speaks to the reader. Within a sentence it is what somebody said to somebody.
+_SPEAKS_TO_THE_READER = re.compile(
+    r"(?:^|[.!?]\s)\W{0,4}(?:let me know|how can i (?:help|assist)|feel free to|would you like me to|"
+    r"is there anything else|here(?:'s| is) (?:a|the) (?:summary|json))\b",
     re.IGNORECASE,
 )
 
@@ -100,7 +107,7 @@ def parse_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Col
         raise SummaryRefusedError("The model's answer was cut off at its length limit.")
     if answer.finish_reason == "content_filter":
         raise SummaryRefusedError("The model's provider withheld the answer.")
-    if _ERROR_TEXT.search(text):
+    if _opens_with(_ERROR_TEXT, text, turns):
         raise SummaryRefusedError("The model answered with an error text.")
     parsed = _from_json(text) or _from_lines(text.splitlines())
     if not parsed.gist and not parsed.facts:
@@ -164,14 +171,23 @@ def _without_labels(text: str, labels: Collection[str]) -> str:
 
 
 def _refuse_prose(gist: str, turns: Sequence[Turn]) -> None:
-    if _ERROR_TEXT.search(gist):
+    if _opens_with(_ERROR_TEXT, gist, turns):
         raise SummaryRefusedError("The model wrote an error text for a summary.")
-    if _REFUSAL.search(gist):
+    if _opens_with(_REFUSAL, gist, turns):
         raise SummaryRefusedError("The model refused to summarise.")
-    if _REPLY_TO_THE_TURNS.search(gist):
+    if _opens_with(_REPLY_TO_THE_TURNS, gist, turns) or _SPEAKS_TO_THE_READER.search(gist):
         raise SummaryRefusedError("The model replied to the conversation instead of summarising it.")
     if len(_INPUT_LINE.findall(gist)) > 1 or _copies(gist, turns):
         raise SummaryRefusedError("The model copied its input.")
+
+
+def _opens_with(words_of_a_reply: re.Pattern[str], text: str, turns: Sequence[Turn]) -> bool:
+    """Return whether a text opens with such words, and its first sentence names nobody who spoke."""
+    if words_of_a_reply.search(text) is None:
+        return False
+    speakers = {word for turn in turns for part in turn.parts for word in words(part.speaker)}
+    first = {word.removesuffix("'s") for sentence in sentences(text)[:1] for word in words(sentence)}
+    return speakers.isdisjoint(first)
 
 
 def _copies(gist: str, turns: Iterable[Turn]) -> bool:

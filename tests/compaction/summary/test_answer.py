@@ -97,6 +97,7 @@ def test_labels_of_a_chapter_are_read(text: str) -> None:
     [
         ("", "no summary"),
         ("I'm sorry, but I can't help with that.", "refused"),
+        ("Sorry, but I can't help with that.", "refused"),
         ("Sure! I'd take the left door.", "replied"),
         ("Error: rate limit reached", "error text"),
         ("[4] 21:04 Ada: We rent [5] 21:05 Bob: Fine", "copied"),
@@ -108,6 +109,29 @@ def test_good_facts_outlast_a_bad_paragraph(paragraph: object, problem: str) -> 
     told = parse_answer(answer(json.dumps({**GOOD, "paragraph": paragraph})), TURNS)
     assert (told.gist, told.facts, told.paragraph) == (READ.gist, READ.facts, "")
     assert problem in told.paragraph_problem
+
+
+@pytest.mark.parametrize(
+    "paragraph",
+    [
+        "Error messages in Bob's build kept them busy.",
+        "Errors in the build kept them busy.",
+        "Exceptions to the rule were found by Ada.",
+        "Quota of 5 fish was reached by Ada.",
+        "Rate limits are what the group talked about.",
+        "Timeouts in the raid annoyed everybody.",
+        "Sorry, Bob said.",
+        "Sorry tales were told all evening.",
+        "Thanks to Bob the tent is dry.",
+        "Of course Ada wants the cabin.",
+        "Bob told Ada to feel free to take the car and asked her: would you like me to drive?",
+        "Ada wants Cy to let me know, as Bob put it.",
+    ],
+)
+def test_what_people_talk_about_is_no_refusal(paragraph: str) -> None:
+    """A paragraph is not refused for a word that an error, a refusal or a reply also begins with."""
+    told = parse_answer(answer(json.dumps({**GOOD, "paragraph": paragraph})), (*TURNS, turn(5, "Yes.", speaker="Bob")))
+    assert (told.paragraph, told.paragraph_problem) == (paragraph, "")
 
 
 def test_good_facts_outlast_a_bad_gist() -> None:
