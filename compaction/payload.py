@@ -113,7 +113,7 @@ def data_part(
 
 def keep_as_sent(each: PayloadPart) -> PayloadPart:
     """Mark a part so that its text is stored as it was sent. Used for parts that can't be rebuilt later."""
-    return replace(each, refs=(f"{_TEXT_REF}{text_digest(each.content)}",))
+    return replace(each, refs=(f"{_TEXT_REF}{text_digest(each.content)}", *each.refs))
 
 
 def is_kept_as_sent(each: PayloadPart) -> bool:

@@ -19,7 +19,7 @@ from compaction.speaker_names import plain_name
 from compaction.untrusted_text import defuse, inline, mark_as_data
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import tzinfo
 
     from compaction.context.build import SessionContext
@@ -98,6 +98,7 @@ _KINDS = {
 }
 
 
+_QUOTES = frozenset({_Priority.RECALL, _Priority.CONTINUITY})
 # One long text is cut after a sentence; lists are cut after a line.
 _CUT_AT_A_SENTENCE = frozenset({_Priority.OPERATOR_RULES, _Priority.SERVER_RULES})
 
@@ -121,6 +122,7 @@ def build_realtime_instructions(
     participants: Sequence[str] = (),
     continuity: Sequence[str] = (),
     recall: Sequence[str] = (),
+    sources: Mapping[str, str] | None = None,
     zone: tzinfo,
     max_chars: int = MAX_CHARS,
 ) -> RealtimeInstructions:
@@ -128,9 +130,9 @@ def build_realtime_instructions(
 
     `server_rules`: from this server's moderators. `next_reply`: applies to the next reply only. `result`: what a tool
     returned that was called for it, cut to `MAX_RESULT_CHARS`. Most important first: `participants` (a line for each
-    person present, with facts about them), quotes from this session (`recall`) and from
-    earlier ones (`continuity`). The newest live notes are kept longest. `max_chars` must leave room for the rules and
-    the summary, together under 3,000 characters, which are never cut.
+    person present, with facts about them), quotes from this session (`recall`) and from earlier ones (`continuity`).
+    `sources`: the ref of each quote, by its text. The newest live notes are kept longest. `max_chars` must leave room
+    for the rules and the summary, together under 3,000 characters, which are never cut.
     """
     offered: dict[_Priority, list[str]] = {
         _Priority.RULES: [_RULES.format(name=name, summary_head=SUMMARY_HEAD.rstrip(":"))],
@@ -156,7 +158,8 @@ def build_realtime_instructions(
         if text:
             sections[priority] = text
             left -= len(text) + len(_BETWEEN)
-    parts = tuple(_part(priority, sections[priority], session) for priority in _ORDER if priority in sections)
+    refs = {_one_line(quote): ref for quote, ref in (sources or {}).items()}
+    parts = tuple(_part(priority, sections[priority], session, refs) for priority in _ORDER if priority in sections)
     return RealtimeInstructions(_BETWEEN.join(each.content for each in parts), parts)
 
 
@@ -190,7 +193,7 @@ def _section(priority: _Priority, lines: Sequence[str], room: int) -> str:
     return start + (mark_as_data(kind.value, text) if marked else text) if kept else ""
 
 
-def _part(priority: _Priority, text: str, session: SessionContext) -> PayloadPart:
+def _part(priority: _Priority, text: str, session: SessionContext, refs: Mapping[str, str]) -> PayloadPart:
     kind = _KINDS[priority]
     if kind is PartKind.SYSTEM:
         return make_part("system", kind, text)
@@ -205,4 +208,5 @@ def _part(priority: _Priority, text: str, session: SessionContext) -> PayloadPar
                 timestamp=session.summary_started_at,
             )
         )
-    return keep_as_sent(make_part("system", kind, text))
+    quoted = tuple(refs[line] for line in text.splitlines() if line in refs) if priority in _QUOTES else ()
+    return keep_as_sent(make_part("system", kind, text, refs=quoted))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from compaction.model import SessionId
     from compaction.payload import PayloadPart
 
+# The kinds of parts that quote earlier talk. Speech-to-speech has a part of its own for earlier sessions.
+_QUOTED = frozenset({PartKind.RECALL, PartKind.CONTINUITY})
 # Beyond this many unwritten ranges the oldest are dropped: counts need not be exact.
 MAX_PENDING = 1_000
 
@@ -43,7 +45,7 @@ class AccessLog:
     def note_quotes(self, parts: Iterable[PayloadPart]) -> None:
         """Record the turns quoted in a prompt that was sent. Does not wait."""
         for part in parts:
-            if part.kind is PartKind.RECALL:
+            if part.kind in _QUOTED:
                 for cited in filter(None, map(parse_citation, part.refs)):
                     if cited.kind is PassageKind.TURN:
                         self.note(cited.session_id, int(cited.key), int(cited.key))
@@ -61,9 +63,13 @@ class AccessLog:
         """Write the recorded accesses. Raises `StoreError`; they are then kept for the next call."""
         if not self._pending:
             return
-        pending = list(self._pending)
+        # Taken out before it is written: another room may write at the same time.
+        pending, self._pending = self._pending, []
         ranges: defaultdict[SessionId, list[tuple[int, int]]] = defaultdict(list)
         for session_id, first, last in pending:
             ranges[session_id].append((first, last))
-        await self._tiers.count_accesses(ranges, self._last_at)
-        del self._pending[: len(pending)]
+        try:
+            await self._tiers.count_accesses(ranges, self._last_at)
+        except BaseException:
+            self._pending = [*pending, *self._pending][-MAX_PENDING:]
+            raise

@@ -349,6 +349,7 @@ class RealtimeBridge:
         ]
         self._items.recalled = tuple(text for here, text in found if here)
         self._items.recalled_earlier = tuple(text for here, text in found if not here)
+        self._items.sources = {without_marks(quote.part.content): ref for quote in quotes for ref in quote.part.refs}
 
     async def _do_agreed(self, question: Question) -> str:
         """Do what the asker has just said yes to; return its result, or '' if that is nothing."""

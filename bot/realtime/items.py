@@ -16,7 +16,7 @@ from voice.realtime.port import Briefing, ConversationItem, ItemRole
 from voice.realtime.port import RealtimeTool as CallableTool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import tzinfo
 
     from bot.brain.realtime_instructions import RealtimeInstructions
@@ -37,8 +37,8 @@ class Items:
 
     `tools`: what may be called at present. `introductions`: a line about each person present. Set before a reply:
     `guild_instructions`; for that reply alone `reply_instructions`, and the result of a tool that the asker agreed to
-    (`agreed_result`); quotes of this session (`recalled`) and of others (`recalled_earlier`). `conversation` counts the
-    session's conversations; a new connection begins the next one.
+    (`agreed_result`); quotes of this session (`recalled`) and of others (`recalled_earlier`), and the ref of each
+    (`sources`). `conversation` counts the session's conversations; a new connection begins the next one.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class Items:
         self.agreed_result = ""
         self.recalled: tuple[str, ...] = ()
         self.recalled_earlier: tuple[str, ...] = ()
+        self.sources: Mapping[str, str] = {}
 
     def _callable_tools(self) -> tuple[CallableTool, ...]:
         return tuple(CallableTool(each.name, each.description, each.parameters) for each in self._tools())
@@ -95,6 +96,7 @@ class Items:
             participants=self._introductions(),
             recall=self.recalled,
             continuity=self.recalled_earlier,
+            sources=self.sources,
             zone=self._zone,
         )
         instruction_tokens = sum(each.tokens for each in built.parts)

@@ -284,7 +284,7 @@ async def test_what_was_said_before_the_window_is_brought_along() -> None:
             text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
             return tuple(
                 Quote(
-                    data_part(PartKind.RECALL, f"{when}{text}"),
+                    data_part(PartKind.RECALL, f"{when}{text}", refs=(f"turn:{session}#3",)),
                     RecallHit(
                         PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0
                     ),
@@ -309,6 +309,9 @@ async def test_what_was_said_before_the_window_is_brought_along() -> None:
             assert earlier in room.session.instructions
             recalled = [each for each in room.payload if each.kind in {PartKind.CONTINUITY, PartKind.RECALL}]
             assert [asked in each.content for each in recalled] == [True, True]
+            # Access is counted by these.
+            cited = {each.kind: [ref for ref in each.refs if ref.startswith("turn:")] for each in recalled}
+            assert cited == {PartKind.RECALL: ["turn:s#3"], PartKind.CONTINUITY: ["turn:older#3"]}
         assert "when does it open" not in room.session.instructions
 
 
