@@ -176,7 +176,7 @@ class Place(Protocol):
 
     @property
     def occasions(self) -> Sequence[str]:
-        """Return what people here may speak of: the channel's topic, and the titles of its events that go on or come.
+        """Return what people here may speak of: topics, and the titles of events that go on or come. They can read it.
 
         Written by anybody who may; for the recogniser's glossary only.
         """

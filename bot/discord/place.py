@@ -19,6 +19,7 @@ from bot.discord.chat import DiscordChat
 from bot.discord.digest_embed import RECAP, digest_embed
 from bot.discord.entry import entry_refusal, look_at
 from bot.discord.listening_mark import ListeningMark
+from bot.discord.occasions import occasions_of
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
 from voice.transport.discord_gateway import DiscordMainGateway
@@ -47,11 +48,6 @@ NO_THREAD = Text(
 NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
 # How long Discord may take to describe one member.
 MEMBER_TIMEOUT_S = 10.0
-
-
-# Events that go on or come, and how many of them are of use to the recogniser.
-_EVENTS_AHEAD = (discord.EventStatus.active, discord.EventStatus.scheduled)
-MOST_EVENTS = 2
 
 
 class DiscordPlace:
@@ -106,16 +102,7 @@ class DiscordPlace:
 
     @property
     def occasions(self) -> Sequence[str]:
-        channel = self._channel
-        topic = channel.topic if isinstance(channel, discord.StageChannel) else None
-        events = [
-            event
-            for event in channel.guild.scheduled_events
-            if event.channel_id == channel.id and event.status in _EVENTS_AHEAD
-        ]
-        # What goes on now comes first, then what comes next.
-        events.sort(key=lambda event: (event.status is not discord.EventStatus.active, event.start_time))
-        return [*filter(None, (topic,)), *(event.name for event in events[:MOST_EVENTS])]
+        return occasions_of(self._channel)
 
     @property
     def language(self) -> str:

@@ -42,7 +42,7 @@ def choose_glossary(
     max_chars: int = GLOSSARY_MAX_CHARS,
 ) -> tuple[str, ...]:
     """Return the terms, most important first: the bot's names, the people here, the guild's words, then the unusual
-    words of `occasions` (the channel's topic, titles of events), which people speak of.
+    words of `occasions` (topics, titles of events), which people speak of.
 
     Of what the bot's names leave, people take at most `PEOPLE_SHARE` as long as words of the guild would be left out.
     All terms and separators together have at most `max_chars` characters. Terms that differ only in case are listed

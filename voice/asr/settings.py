@@ -31,7 +31,8 @@ class AsrSettings(BaseModel):
         default=(),
         examples=[["Valheim", "Xiomara"]],
         description="Names and words of your community that the recogniser should expect in every room. It already "
-        "expects the bot's names, the people present, the server, the channel and its events.",
+        "expects the bot's names, the people present, the server, the channel, the server's events and the topics of "
+        "text channels beside it that everybody there may read.",
     )
     engine: Literal["local", "endpoint"] = Field(
         default="local",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -198,24 +197,3 @@ async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
         assert list(threads.values()) == ["What is said in Evening"]
         assert [message.channel_id for message in local.messages] == [*threads, 602, LOUNGE]
         assert local.messages[2].payload["attachments"][0]["filename"] == "transcript.md"
-
-
-def test_occasions_are_the_events_of_this_channel() -> None:
-    """What goes on here comes first, then what comes next; other channels' events and those that are over are left out.
-    At most two are told.
-    """
-    now = datetime(2026, 1, 5, 20, tzinfo=UTC)
-    status = discord.EventStatus
-    channel = a_channel()
-    channel.guild.scheduled_events = [
-        SimpleNamespace(name=name, channel_id=channel_id, status=state, start_time=now + timedelta(hours=hours))
-        for name, channel_id, state, hours in (
-            ("The week after", 600, status.scheduled, 168),
-            ("Tomorrow", 600, status.scheduled, 24),
-            ("Now", 600, status.active, 0),
-            ("Elsewhere", 601, status.active, 0),
-            ("Yesterday", 600, status.completed, -24),
-        )
-    ]
-    client: Any = SimpleNamespace(get_guild=lambda _: None)
-    assert list(DiscordPlace(client, channel).occasions) == ["Now", "Tomorrow"]
