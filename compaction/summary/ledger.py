@@ -17,6 +17,7 @@ from compaction.model import Chapter, FactKind, RenderedSentence, RenderedSummar
 from compaction.summary.chapters import chapter_due, told_chapters, top_chapters
 from compaction.summary.paragraph import Candidate, Stretch, compose, fact_candidate, gist_candidate
 from compaction.summary.port import CHAPTER_PARTS, MAX_SUMMARY_CHARS, ChapterPart, ChapterRequest, KnownFact
+from compaction.summary.required_facts import required_first
 from compaction.summary.subjects import subjects_in
 
 if TYPE_CHECKING:
@@ -195,12 +196,17 @@ class SegmentLedger:
     # -- for the summariser -------------------------------------------------------------------------------------
 
     def known_facts(self) -> tuple[KnownFact, ...]:
-        """Return the standing facts that a new batch may supersede, oldest first: the newest, and the weightiest."""
-        standing = [each for each in self.candidates() if self._holds(each)]
-        older = standing[:-_NEWEST_KNOWN]
-        places = sorted(range(len(older)), key=lambda place: (older[place].importance, place))[-_WEIGHTIEST_KNOWN:]
-        chosen = (*(older[place] for place in sorted(places)), *standing[-_NEWEST_KNOWN:])
-        return tuple(self._known[each.refs[0]] for each in chosen)
+        """Return the standing facts that a new batch may supersede, oldest first: the newest, and the weightiest.
+
+        Of those of importance 3 come first what a summary of all facts must have: each person's oldest and newest.
+        """
+        standing = [self._known[each.refs[0]] for each in self.candidates() if self._holds(each)]
+        older = range(len(standing) - _NEWEST_KNOWN)
+        vital = [place for place in required_first([each.fact for each in standing]) if place in older]
+        others = [place for place in older if standing[place].fact.importance < 3]
+        others.sort(key=lambda place: (standing[place].fact.importance, place), reverse=True)
+        chosen = sorted([*vital, *others][:_WEIGHTIEST_KNOWN])
+        return (*(standing[place] for place in chosen), *standing[-_NEWEST_KNOWN:])
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Return every fact that a summary could tell, superseded ones too, in the order of talk."""

@@ -26,12 +26,12 @@ _BELONG_CHARS = 3_000
 
 def required_facts(facts: Sequence[Fact]) -> tuple[Fact, ...]:
     """Return which of these facts (oldest first) every summary must have, at most 700 characters of them."""
-    return tuple(facts[place] for place in sorted(_fitting(facts, _by_turns(facts), _MUST_CHARS)))
+    return tuple(facts[place] for place in sorted(_fitting(facts, required_first(facts), _MUST_CHARS)))
 
 
 def further_facts(facts: Sequence[Fact]) -> tuple[Fact, ...]:
     """Return which others belong in a summary: with those of `required_facts` at most 3,000 characters."""
-    order = _by_turns(facts)
+    order = required_first(facts)
     musts = _fitting(facts, order, _MUST_CHARS)
     room = _BELONG_CHARS - sum(len(facts[place].attributed_text) for place in musts)
     more = _fitting(facts, [place for place in order if place not in musts], room)
@@ -58,8 +58,8 @@ def _fitting(facts: Sequence[Fact], order: Sequence[int], room: int) -> list[int
     return chosen
 
 
-def _by_turns(facts: Sequence[Fact]) -> list[int]:
-    """Return the places of the facts of importance 3, the first to stay first."""
+def required_first(facts: Sequence[Fact]) -> list[int]:
+    """Return the places of the facts of importance 3 among these (oldest first), the first to stay first."""
     weighty = [place for place, fact in enumerate(facts) if fact.importance == 3]
     lasting = [place for place in weighty if facts[place].kind is FactKind.LASTING]
     others = [place for place in weighty if facts[place].kind is not FactKind.LASTING]

@@ -13,6 +13,7 @@ from compaction.model import Chapter, ChapterId, Fact, FactKind, NoteId, Segment
 from compaction.summary.chapters import ChapterDue
 from compaction.summary.ledger import SegmentLedger, render_summary
 from compaction.summary.port import MAX_SUMMARY_CHARS
+from compaction.summary.required_facts import required_facts
 from tests.compaction.turn_store_contract import EVENING, T0
 
 
@@ -241,6 +242,28 @@ def test_old_facts_are_known_by_their_importance() -> None:
     assert "The mayor pays 300 crowns." in known
     assert "It rains." not in known
     assert "Die roll 39 7." in known
+
+
+def test_the_oldest_facts_that_must_be_told_are_known() -> None:
+    """Hundreds of facts of importance 3 don't push out the first ones of anybody: a summary must have the same facts as
+    if all were known.
+    """
+
+    def vital(number: int, each: int) -> Fact:
+        who = ("Ada", "Bob", "Cy")[each]
+        said = fact(10 * number + each, f"Code {number} of {who} is {number}{each}77.", FactKind.LASTING, speaker=who)
+        return replace(said, importance=3, subject=who)
+
+    first = replace(fact(1, "Cy is allergic to walnuts.", FactKind.LASTING, speaker="Cy"), importance=3, subject="Cy")
+    batches = [
+        batch(0, first),
+        *(batch(number, *(vital(number, each) for each in range(3))) for number in range(1, 90)),
+    ]
+    known = [each.fact for each in SegmentLedger(batches).known_facts()]
+    assert len(known) == 200
+    every = [each for one in batches for each in one.facts]
+    assert first in required_facts(known)
+    assert required_facts(known) == required_facts(every)
 
 
 _texts = st.text(max_size=300)
