@@ -185,7 +185,7 @@ class ScreenNoted:
 class CompactionLanded:
     """A compaction was applied. `summary`: the new summary; `covered_through_turn`: the highest folded seq.
 
-    `paragraph_by`: who wrote the paragraph, the model or code.
+    `paragraph_by`: who wrote the paragraph, the model or code; nobody in a repair.
     """
 
     old_cursor: int

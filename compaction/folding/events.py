@@ -60,8 +60,8 @@ class FoldLanded:
     """The result of a run was stored. `latency_ms`: from the start of the run to the store's answer.
 
     `repairs`: the segment that was made again. `chapter_level`: the level of the chapter that was made. In both,
-    `old_cursor` and `new_cursor` are equal. `paragraph_by`: who wrote the paragraph of this fold. `paragraph_problem`:
-    why the model's paragraph was not used, without a word of it.
+    `old_cursor` and `new_cursor` are equal. `paragraph_by`: who wrote the paragraph of this fold; a repair has none.
+    `paragraph_problem`: why the model's paragraph was not used, without a word of it.
     """
 
     name: ClassVar[str] = "voice_context_compaction_completed"
@@ -78,7 +78,7 @@ class FoldLanded:
     degraded: bool
     repairs: SegmentId | None = None
     chapter_level: int | None = None
-    paragraph_by: Literal["model", "code"] = "code"
+    paragraph_by: Literal["model", "code", "nobody"] = "code"
     paragraph_problem: str = ""
 
 

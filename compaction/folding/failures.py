@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compaction.errors import CompletionError, StaleOwnerError, StoreError, SummaryRefusedError
+from compaction.errors import CompletionError, StaleOwnerError, StoreError, SummaryRefusedError, TurnsLostError
 from compaction.folding.signals import FailureSource
 
 # The maximum length of an error text in a log line.
@@ -29,6 +29,8 @@ def failure_of(exc: BaseException, culprit: FailureSource, *, timeout_s: float) 
             return RunFailure(culprit, str(exc)[:_ERROR_CHARS], timeout=exc.timeout, retryable=exc.retryable)
         case SummaryRefusedError():
             return RunFailure(culprit, str(exc)[:_ERROR_CHARS])
+        case TurnsLostError():
+            return RunFailure(FailureSource.STORE, str(exc)[:_ERROR_CHARS], retryable=False)
         case StoreError() | StaleOwnerError():
             return RunFailure(FailureSource.STORE, str(exc)[:_ERROR_CHARS])
         case TimeoutError() if culprit is not FailureSource.CODE:

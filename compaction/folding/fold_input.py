@@ -10,7 +10,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
-from compaction.errors import StoreError, SummaryRefusedError
+from compaction.errors import SummaryRefusedError, TurnsLostError
 from compaction.folding.fold_requests import (
     first_context_turn,
     request_for_batch,
@@ -131,7 +131,7 @@ class FoldInput:
         stored = await self._outbox.turns(first_context_turn(run.start), run.end)
         found = sum(turn.seq >= run.start for turn in stored)
         if found != run.batch_size:
-            raise StoreError(
+            raise TurnsLostError(
                 "Of turns {start} to {end} only {found} are stored.", start=run.start, end=run.end - 1, found=found
             )
         return stored

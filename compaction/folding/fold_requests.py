@@ -74,6 +74,7 @@ def request_for_repair(
         roster=ledger.roster | {part.speaker for turn in turns for part in turn.parts},
         strategy=strategy,
         chapters=before.told_chapters,
+        wants_paragraph=False,
     )
 
 

@@ -296,7 +296,11 @@ class FoldingMachine:
                     degraded=run.degraded,
                     repairs=run.repairs,
                     chapter_level=run.chapter_level,
-                    paragraph_by="model" if record.paragraph and event.by_model else "code",
+                    paragraph_by="nobody"
+                    if run.repairs
+                    else "model"
+                    if record.paragraph and event.by_model
+                    else "code",
                     paragraph_problem=record.paragraph_problem,
                 )
             ),
@@ -308,7 +312,9 @@ class FoldingMachine:
         if run is None:
             return ()
         if run.repairs is not None:
-            self._state = transitions.fail_repair(state, run.id)
+            # Turns that are gone for good can't be folded again either.
+            counts = event.culprit is FailureSource.MODEL or not event.retryable
+            self._state = transitions.fail_repair(state, run.id, counts=counts)
             return (EmitEvent(_failure(event, run, state, now, None)),)
         if run.chapter is not None:
             by_model = event.culprit is FailureSource.MODEL

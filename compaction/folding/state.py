@@ -64,8 +64,9 @@ class SessionState:
     `failures`: failed runs since the last landing. `model_failures`: failures of the model since its last landing. No
     run starts before `hold_until`. Until `model_rest_until` the fallback is used instead of the model. `model_well`:
     the last run with the model was stored; segments are repaired only if this is true. `failed_repairs`: how many
-    repairs failed, by segment. `chapter_allowed`: a batch or a repair has landed since the last chapter run, so one
-    chapter may be made. `failed_chapters`: how often the model failed to make a chapter.
+    repairs failed by the model or because turns are gone, by segment. `chapter_allowed`: a batch or a repair has landed
+    since the last chapter run, so one chapter may be made. `failed_chapters`: how often the model failed to make a
+    chapter.
     """
 
     # Here `pending_notes` is always empty, because `notes` holds the pending notes. The property `compaction` combines
@@ -158,15 +159,15 @@ def fail_run(
     )
 
 
-def fail_repair(state: SessionState, run_id: RunId) -> SessionState:
-    """Return the state after a repair failed.
+def fail_repair(state: SessionState, run_id: RunId, *, counts: bool) -> SessionState:
+    """Return the state after a repair failed. `counts`: as one of the attempts after which it is given up.
 
     New batches are not delayed. The next repair waits until a run with the model succeeds.
     """
     run = state.current_run(run_id)
     if run is None or run.repairs is None:
         return state
-    failures = {**state.failed_repairs, run.repairs: state.failed_repairs.get(run.repairs, 0) + 1}
+    failures = {**state.failed_repairs, run.repairs: state.failed_repairs.get(run.repairs, 0) + counts}
     return replace(state, run=None, model_well=False, failed_repairs=failures)
 
 

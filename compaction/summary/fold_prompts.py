@@ -6,6 +6,7 @@ user message, marked as data; the system message is the same for every conversat
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import TYPE_CHECKING
@@ -57,6 +58,8 @@ _NO_SECTIONS = dict.fromkeys(("previous", "chapters", "known", "notes", "before"
 _RECENT = 20
 # Turns shown before the batch.
 _BEFORE = 4
+# What the form of a JSON answer says of the paragraph. It is left out where none is wanted, and so is its price.
+_PARAGRAPH_OF_JSON = re.compile(r',\s*"paragraph": "\.\.\."|^paragraph:.*\n?', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +94,15 @@ class LedgerPrompts:
             "paragraph_chars": REQUESTED_CHARS,
         }
         output = self._output["json" if structured else "lines"].substitute(limits)
+        if structured and not fold.wants_paragraph:
+            output = _PARAGRAPH_OF_JSON.sub("", output)
+        schema = _ledger_schema(fold.turns, shown, paragraph=fold.wants_paragraph)
         return Prompt(
             CompletionRequest(
                 system=self._system.substitute(limits, output=output),
                 prompt=self._user.fill({**_sections(fold, shown, self._zone), **limits}),
                 max_output_tokens=max_output_tokens,
-                schema=_ledger_schema(fold.turns, shown) if structured else None,
+                schema=schema if structured else None,
             ),
             shown,
         )
@@ -299,7 +305,7 @@ def _sections(fold: FoldRequest, shown: Sequence[KnownFact], zone: tzinfo) -> di
     }
 
 
-def _ledger_schema(turns: Sequence[Turn], shown: Sequence[KnownFact]) -> dict[str, object]:
+def _ledger_schema(turns: Sequence[Turn], shown: Sequence[KnownFact], *, paragraph: bool) -> dict[str, object]:
     """Return the JSON schema of an answer: it may cite only these turns and supersede only facts that are shown.
 
     It limits no text's length: llama.cpp refuses the grammar for `maxLength` 1200, and the answer is checked anyway.
@@ -320,13 +326,11 @@ def _ledger_schema(turns: Sequence[Turn], shown: Sequence[KnownFact]) -> dict[st
         }
     )
     most = min(_ASKED_FACTS, MAX_FACTS) if any(turn.parts for turn in turns) else 0
-    return _object(
-        {
-            "gist": {"type": "string"},
-            "facts": {"type": "array", "items": fact, "maxItems": most},
-            "paragraph": {"type": "string"},
-        }
-    )
+    properties: dict[str, object] = {
+        "gist": {"type": "string"},
+        "facts": {"type": "array", "items": fact, "maxItems": most},
+    }
+    return _object(properties | ({"paragraph": {"type": "string"}} if paragraph else {}))
 
 
 def _chapter_schema(facts: Sequence[KnownFact]) -> dict[str, object]:

@@ -35,7 +35,7 @@ from compaction.summary.port import (
     FoldRequest,
 )
 from compaction.summary.prompt_texts import PromptTexts
-from compaction.summary.recursive import Calls, ParagraphWriter
+from compaction.summary.recursive import Calls, Paragraph, ParagraphWriter
 from compaction.summary.required_facts import required_after_fold, required_facts
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from compaction.model import Fact, Turn
     from compaction.ports import Completion
+    from compaction.summary.answer import ModelAnswer
     from compaction.summary.checks import Sources
     from compaction.summary.port import ChapterRequest, KnownFact
 
@@ -106,6 +107,29 @@ class LlmSummariser:
             self._structured = not self._structured
             raise
         superseded = {ref for fact in facts for ref in fact.supersedes}
+        paragraph = Paragraph("")
+        if request.wants_paragraph:
+            paragraph = await self._settled(calls, request, parsed, facts, superseded, sources)
+        return Fold(
+            gist=gist or make_gist(facts, request.turns),
+            facts=facts,
+            prompt_tokens=calls.prompt_tokens,
+            completion_tokens=calls.completion_tokens,
+            form=self._prompts.version,
+            paragraph=paragraph.text,
+            paragraph_problem=paragraph.problem,
+        )
+
+    async def _settled(
+        self,
+        calls: Calls,
+        request: FoldRequest,
+        parsed: ModelAnswer,
+        facts: tuple[Fact, ...],
+        superseded: set[str],
+        sources: Sources,
+    ) -> Paragraph:
+        """Return the checked paragraph of a fold with these facts."""
         standing = [each.fact for each in request.known if each.ref not in superseded]
         shown = required_facts([each.fact for each in request.known])
         check = ParagraphCheck(
@@ -118,17 +142,8 @@ class LlmSummariser:
             people=request.roster,
         )
         sections = partial(fold_sections, request, self._zone, added=facts, superseded=superseded)
-        paragraph = await self._writer(calls, sections, request.turns).settle(
+        return await self._writer(calls, sections, request.turns).settle(
             parsed.paragraph, parsed.paragraph_problem, check
-        )
-        return Fold(
-            gist=gist or make_gist(facts, request.turns),
-            facts=facts,
-            prompt_tokens=calls.prompt_tokens,
-            completion_tokens=calls.completion_tokens,
-            form=self._prompts.version,
-            paragraph=paragraph.text,
-            paragraph_problem=paragraph.problem,
         )
 
     async def _recursive(self, calls: Calls, request: FoldRequest) -> Fold:

@@ -47,6 +47,7 @@ class FoldRequest:
     `notes`: oldest first. `previous`: the summary so far. `chapters`: those that no other chapter holds, oldest first.
     `known`: the standing facts, oldest first. `before`: available turns just before the batch, to understand it.
     `roster`: display names of everybody in the session so far. `strategy`: what to make of the batch.
+    `wants_paragraph`: whether the fold's paragraph will be used.
     """
 
     start: Seq
@@ -58,6 +59,7 @@ class FoldRequest:
     roster: frozenset[str] = frozenset()
     strategy: Strategy = Strategy.LEDGER
     chapters: tuple[Chapter, ...] = ()
+    wants_paragraph: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 from compaction.errors import CompletionError, SummaryRefusedError
 from compaction.folding.events import FoldFailed, FoldLanded, FoldStarted
 from compaction.folding.machine import CHAPTER_ATTEMPTS
-from compaction.model import CompactionState, Mode, Strategy
+from compaction.model import CompactionState, Mode, Seq, Strategy
 from compaction.ports import Landing
 from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.port import CHAPTER_PARTS, ChapterFold, Fold
@@ -211,15 +211,13 @@ def test_a_segment_that_was_given_up_is_final() -> None:
     """After three failed repairs the segment stays degraded, and its chapter is made."""
 
     async def main() -> None:
-        model = ModelOfChapters()
-        faults: list[Fault] = []
-        store = InMemoryTurnStore(fault=lambda name: Fault.REFUSED if name == "turns" and faults else None)
+        model, store = ModelOfChapters(), InMemoryTurnStore()
         async with Room(store=store, summariser=model, settings=EVERY_TURN) as room:
             model.error = CompletionError("The key is not valid.", retryable=False)
             await talk(room, 61)
             model.error = None
             await room.wait(600.0)
-            faults.append(Fault.REFUSED)
+            store.lose(EVENING, Seq(4))
             await talk(room, 145)
             stored = await room.store.load(EVENING)
             assert [each.degraded for each in stored.segments][:2] == [True, False]

@@ -4,6 +4,7 @@ batch.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from compaction.folding.events import FoldLanded, FoldStarted
@@ -159,6 +160,47 @@ def test_lost_turns_and_a_failing_store_end_a_repair() -> None:
                 ("evening:0-10", "The disk is full."),
                 ("evening:0-10", "Of turns 0 to 9 only 9 are stored."),
             ]
+
+    run_virtually(main())
+
+
+def test_a_failing_store_gives_no_repair_up() -> None:
+    """Its failures are not the model's: the segment is made again as soon as the store answers."""
+
+    async def main() -> None:
+        faults: list[Fault] = []
+        store = InMemoryTurnStore(fault=lambda name: Fault.REFUSED if name == "turns" and faults else None)
+        async with Room(store=store) as room:
+            await outage(room, 61)
+            faults.append(Fault.REFUSED)
+            await fold_until(room, 111)
+            assert room.memory.segments[0].degraded
+            failures = [line for line in room.logged("voice_context_compaction_failed") if "repairs" in line]
+            assert [line["attempt"] for line in failures] == [1] * len(failures)
+            assert len(failures) > REPAIR_ATTEMPTS
+            faults.clear()
+            await fold_until(room, 121)
+            assert not room.memory.segments[0].degraded
+
+    run_virtually(main())
+
+
+def test_a_repair_asks_for_no_paragraph() -> None:
+    """It stores none, so it pays for none; and who would have written one is nobody's success or failure."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await outage(room, 61)
+            await fold_until(room, 71)
+            landed = [event for event in room.events if isinstance(event, FoldLanded)]
+            assert [(event.repairs is None, event.paragraph_by) for event in landed][-2:] == [
+                (True, "model"),
+                (False, "nobody"),
+            ]
+            asked = room.model.calls[-1]
+            assert asked.schema is not None
+            assert '"paragraph"' not in asked.system
+            assert "paragraph" not in json.dumps(asked.schema)
 
     run_virtually(main())
 

@@ -86,6 +86,14 @@ def fold(model: Completion, request: FoldRequest = REQUEST) -> Fold:
     return asyncio.run(LlmSummariser(model, max_output_tokens=700).fold(request))
 
 
+def test_no_call_is_made_for_a_paragraph_that_nobody_wants() -> None:
+    """A repair keeps gist and facts in one call, whatever the model wrote of the paragraph."""
+    model = Says(written(*FACTS, paragraph="I'm sorry, but I can't summarise this."))
+    result = fold(model, replace(REQUEST, wants_paragraph=False))
+    assert (len(result.facts), result.paragraph, result.paragraph_problem) == (2, "", "")
+    assert len(model.requests) == 1
+
+
 def test_good_answer_is_kept_as_written() -> None:
     """Gist, facts and paragraph of a good answer are kept in one call; nothing is added and nothing altered."""
     model = Says(written(*FACTS))
