@@ -198,6 +198,9 @@ class Forwarder(asyncio.DatagramProtocol):
                 asyncio.get_running_loop().call_later(treated.delay_s, self._transmit, treated, receiver)
             else:
                 self._transmit(treated, receiver)
+        if self.faults.replay is not None:
+            for packet_type in self.faults.replay.rtcp_due(receiver.ssrc):
+                self._inject_rtcp(receiver, packet.ssrc, packet_type)
 
     def _transmit(self, treated: TreatedPacket, receiver: MediaLeg) -> None:
         packet, padding = treated.packet, treated.padding_bytes
@@ -257,12 +260,10 @@ class Forwarder(asyncio.DatagramProtocol):
 
     def inject_rtcp(self, receivers: Iterable[int], *, count: int) -> int:
         """Send RTCP sender reports to the sessions of these users. Return the number of packets sent."""
-        body = bytes(20)  # sender info: NTP and RTP time, packet and octet counts
         sent = 0
         for leg, source in self._injection_targets(receivers):
-            header = struct.pack(">BBHI", 0x80, _RTCP_SENDER_REPORT, 6, source)
             for _ in range(count):
-                sent += self._inject(leg, header, body)
+                sent += self._inject_rtcp(leg, source, _RTCP_SENDER_REPORT)
         return sent
 
     def inject_video(self, receivers: Iterable[int], *, count: int) -> int:
@@ -294,9 +295,11 @@ class Forwarder(asyncio.DatagramProtocol):
             targets.append((leg, others[0].ssrc if others else leg.ssrc))
         return targets
 
-    def _inject(self, leg: MediaLeg, header: bytes, body: bytes) -> int:
+    def _inject_rtcp(self, leg: MediaLeg, source: int, packet_type: int) -> int:
         assert leg.cipher is not None
         assert leg.address is not None
+        header = struct.pack(">BBHI", 0x80, packet_type, 6, source)
+        body = bytes(20)  # sender info: NTP and RTP time, packet and octet counts
         nonce = struct.pack("<I", leg.next_counter() & 0xFFFF_FFFF)
         self._send(header + leg.cipher.encrypt(body, header, nonce) + nonce, leg.address)
         self.counters.injected += 1

@@ -1,14 +1,17 @@
 """Treats the packets of the local people as Discord treated those in a recording of `roomtone doctor --live`.
 
-Each speaker follows one recorded stream, again and again: the same padding and extensions, packets of nothing but
-padding between the others, the same gaps, and the same delays. What people say is their own.
+Each speaker follows one recorded stream, again and again: the same padding and extensions, bursts of padding and of
+silence between the others, frames in the clear, tiny ones, the same gaps, and the same delays. RTCP comes as often, and
+op 5 as late. What people say, and when they are silent, is their own; a stream of nothing but silence stays that.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,8 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# As in the file (`voice.transport.header_recorder`). These come between a speaker's packets.
-_PADDING = "p"
+# The kinds of packets, as in the file (`voice.transport.header_recorder`).
+_KINDS = frozenset("esctp?")
+_PADDING, _SILENCE = "p", "s"
+# What the file calls RTCP, with the packet's type (RFC 3550, section 12.1).
+_RTCP = re.compile(r"rtcp (20[0-7])", re.ASCII)
+_MAX_RTCP = 10_000
+_LONGEST_ANNOUNCEMENT_S = 10.0
 _FIELDS = 7
 _MAX_PACKETS = 100_000
 _MAX_PADDING = 255
@@ -33,9 +41,14 @@ _LAYOUT = re.compile(r"(?:bede:(?:\d{1,2}\.\d{1,2}(?:,\d{1,2}\.\d{1,2})*)?|[0-9a
 
 @dataclass(frozen=True, slots=True)
 class RecordedPacket:
-    """How one packet was treated. `lost_before`: packets that never came. `delay_s`: later than the fastest one."""
+    """How one packet was treated.
 
-    padding_only: bool
+    `kind`: as in the file. `between`: it is none of the speaker's 20 ms, but nothing but padding, or silence of a
+    burst. `lost_before`: packets that never came. `delay_s`: later than the fastest one.
+    """
+
+    kind: str
+    between: bool
     padding_bytes: int
     profile: int
     extension: bytes | None
@@ -43,47 +56,97 @@ class RecordedPacket:
     delay_s: float
 
 
+class _Following:
+    """One speaker's place in a recorded stream, which has at least one packet that is not between others."""
+
+    def __init__(self, stream: tuple[RecordedPacket, ...]) -> None:
+        self._packets = itertools.cycle(stream)
+        self._has_both = len({packet.kind == _SILENCE for packet in stream if not packet.between}) > 1
+
+    def next_packets(self, *, silent: bool) -> list[RecordedPacket]:
+        """See `HeaderReplay.next_packets`."""
+        taken: list[RecordedPacket] = []
+        while True:
+            packet = next(self._packets)
+            if packet.between:
+                taken.append(packet)
+            elif not self._has_both or (packet.kind == _SILENCE) is silent:
+                return [*taken, packet]
+            elif silent:
+                # The recorded talkspurt is longer than the speaker's: go on at its end.
+                taken.clear()
+
+
 @dataclass(slots=True)
 class HeaderReplay:
-    """The streams of one recording, and which of them each speaker follows."""
+    """The streams of one recording, and which of them each speaker follows.
+
+    `rtcp`: the types of the recorded RTCP packets. `announced_after_s`: how much later than its talkspurt's first
+    packet each op 5 came; 0 if it came before.
+    """
 
     streams: tuple[tuple[RecordedPacket, ...], ...]
-    _following: dict[tuple[int, int], Iterator[RecordedPacket]] = field(default_factory=dict)
+    rtcp: tuple[int, ...] = ()
+    announced_after_s: tuple[float, ...] = ()
+    _packets: int = field(init=False)
+    _delivered: Counter[int] = field(default_factory=Counter)  # by the receiver's SSRC
+    _announced: int = 0
+    _following: dict[tuple[int, int], _Following] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._packets = sum(not packet.between for stream in self.streams for packet in stream)
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a recording. Raises `LocalDiscordError` with a plain sentence."""
         try:
-            rows = json.loads(path.read_text("utf-8"))["packets"]
-            return cls(_streams(rows))
+            record = json.loads(path.read_text("utf-8"))
+            return cls(
+                _streams(record["packets"]),
+                _rtcp(record.get("other_packets", {})),
+                tuple(_announced_after_s(record.get("streams", []))),
+            )
         except OSError as error:
             raise LocalDiscordError(f"{path}: this recording cannot be read ({error.strerror}).") from error
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             raise LocalDiscordError(
                 f"{path}: this is not a recording of `roomtone doctor --live` with packets ({error})."
             ) from error
 
-    def next_packets(self, receiver_ssrc: int, sender_ssrc: int) -> list[RecordedPacket]:
-        """Return how the speaker's next packet is treated, after the padding that comes before it."""
+    def next_packets(self, receiver_ssrc: int, sender_ssrc: int, *, silent: bool) -> list[RecordedPacket]:
+        """Return how the speaker's next packet is treated, after the packets that come before it.
+
+        `silent`: the packet is silence. It is treated like recorded silence, and speech like recorded speech, if the
+        stream has both; what is left of the recorded talkspurt or pause is passed over.
+        """
         pair = receiver_ssrc, sender_ssrc
         if pair not in self._following:
-            stream = self.streams[len(self._following) % len(self.streams)]
-            self._following[pair] = itertools.cycle(stream)
-        taken = []
-        for packet in self._following[pair]:
-            taken.append(packet)
-            if not packet.padding_only:
-                break
-        return taken
+            self._following[pair] = _Following(self.streams[len(self._following) % len(self.streams)])
+        return self._following[pair].next_packets(silent=silent)
+
+    def rtcp_due(self, receiver_ssrc: int) -> list[int]:
+        """Return the types of the RTCP packets that follow one more packet, as often as in the recording."""
+        before = self._delivered[receiver_ssrc]
+        self._delivered[receiver_ssrc] += 1
+        due = range(before * len(self.rtcp) // self._packets, (before + 1) * len(self.rtcp) // self._packets)
+        return [self.rtcp[number % len(self.rtcp)] for number in due]
+
+    def speaking_delay_s(self) -> float:
+        """Return how much later the next op 5 comes."""
+        if not self.announced_after_s:
+            return 0.0
+        self._announced += 1
+        return self.announced_after_s[(self._announced - 1) % len(self.announced_after_s)]
 
     def forget(self, ssrc: int) -> None:
         """Forget the streams of a session that has ended."""
         for pair in [pair for pair in self._following if ssrc in pair]:
             del self._following[pair]
+        self._delivered.pop(ssrc, None)
 
 
 def _streams(rows: list[Any]) -> tuple[tuple[RecordedPacket, ...], ...]:
-    """Return the recorded streams with at least one packet that is not padding. Raises `ValueError`."""
+    """Return the recorded streams with at least one packet that is not between others. Raises `ValueError`."""
     if not isinstance(rows, list) or not rows or len(rows) > _MAX_PACKETS:
         raise ValueError(f"it has no packets, or more than {_MAX_PACKETS}")
     by_stream: dict[int, list[list[Any]]] = {}
@@ -92,7 +155,7 @@ def _streams(rows: list[Any]) -> tuple[tuple[RecordedPacket, ...], ...]:
             raise ValueError("a packet has not seven fields")
         by_stream.setdefault(int(row[1]), []).append(row)
     found = [_stream(each) for each in by_stream.values()]
-    spoken = tuple(stream for stream in found if any(not packet.padding_only for packet in stream))
+    spoken = tuple(stream for stream in found if any(not packet.between for packet in stream))
     if not spoken:
         raise ValueError("nobody speaks in it")
     return spoken
@@ -110,13 +173,16 @@ def _stream(rows: list[list[Any]]) -> tuple[RecordedPacket, ...]:
         lateness.append(late)
         fastest_ms = min(fastest_ms, late)
     for row, late in zip(rows, lateness, strict=True):
-        _, _, step, _, kind, padding, layout = row
+        _, _, step, ticks, kind, padding, layout = row
+        if kind not in _KINDS:
+            raise ValueError(f"{kind!r} is no kind of a packet")
         if not 0 <= int(padding) <= _MAX_PADDING or not _LAYOUT.fullmatch(str(layout)):
             raise ValueError(f"{padding!r} and {layout!r} are no padding and extension")
         profile, extension = _extension(str(layout))
         packets.append(
             RecordedPacket(
-                padding_only=kind == _PADDING,
+                kind=kind,
+                between=kind == _PADDING or (kind == _SILENCE and int(ticks) == 0),
                 padding_bytes=int(padding),
                 profile=profile,
                 extension=extension,
@@ -125,6 +191,29 @@ def _stream(rows: list[list[Any]]) -> tuple[RecordedPacket, ...]:
             )
         )
     return tuple(packets)
+
+
+def _rtcp(other_packets: dict[str, Any]) -> tuple[int, ...]:
+    """Return the types of the recorded RTCP packets. Raises `ValueError`."""
+    types: list[int] = []
+    for name, number in other_packets.items():
+        if not name.startswith("rtcp "):
+            continue
+        found = _RTCP.fullmatch(name)
+        if found is None or not isinstance(number, int) or not 0 <= number <= _MAX_RTCP:
+            raise ValueError(f"{name}: {number!r} is no number of RTCP packets")
+        types += [int(found[1])] * number
+    return tuple(types)
+
+
+def _announced_after_s(streams: list[dict[str, Any]]) -> Iterator[float]:
+    """Yield how late each op 5 was. Raises `ValueError`."""
+    for stream in streams:
+        for each in stream.get("speaking_after_first_packet_ms", []):
+            after_s = float(each) / 1000
+            if not math.isfinite(after_s):
+                raise ValueError(f"{each!r} is no delay")
+            yield min(max(after_s, 0.0), _LONGEST_ANNOUNCEMENT_S)
 
 
 def _delay_s(late_ms: float) -> float:

@@ -117,17 +117,18 @@ class StreamFaults:
         if stream.skip:
             stream.skip -= 1
             return
-        treatments = replay.next_packets(receiver_ssrc, packet.ssrc)
+        silent = packet.payload == SILENCE_FRAME
+        treatments = replay.next_packets(receiver_ssrc, packet.ssrc, silent=silent)
         stream.skip = sum(treatment.lost_before for treatment in treatments)
         for treatment in treatments:
-            payload = b"" if treatment.padding_only else packet.payload
+            payload = _replayed_payload(treatment.kind, packet.payload)
             yield TreatedPacket(
                 replace(packet, sequence=(packet.sequence + stream.shift) & 0xFFFF, payload=payload),
-                padding_bytes=max(treatment.padding_bytes, treatment.padding_only),
+                padding_bytes=max(treatment.padding_bytes, not payload),
                 header=ReplayedHeader(treatment.profile, treatment.extension or b""),
                 delay_s=treatment.delay_s,
             )
-            stream.shift += treatment.padding_only
+            stream.shift += treatment.between
 
     def forget(self, ssrc: int) -> None:
         """Forget the streams of a session that has ended."""
@@ -135,6 +136,24 @@ class StreamFaults:
             del self._streams[pair]
         if self.replay is not None:
             self.replay.forget(ssrc)
+
+
+def _replayed_payload(kind: str, payload: bytes) -> bytes:
+    """Return the payload of a packet that is treated like a recorded one of `kind` (`voice.transport.header_recorder`).
+
+    The speaker's silence stays silence. What could not be opened (`?`) is sent as the speaker's own.
+    """
+    match kind:
+        case "p":
+            return b""
+        case "s":
+            return SILENCE_FRAME
+        case "c" if payload != SILENCE_FRAME:
+            return beep()
+        case "t" if payload != SILENCE_FRAME:
+            return _TINY_FRAME
+        case _:
+            return payload
 
 
 @functools.cache

@@ -255,7 +255,8 @@ class VoiceGateway:
             flags = data.get("speaking")
             # Discord announces to the others when somebody starts to speak, but not the end.
             if isinstance(flags, int) and flags:
-                room.speaking(session, int(flags))
+                replay = self._forwarder.faults.replay
+                room.speaking(session, int(flags), later_s=0.0 if replay is None else replay.speaking_delay_s())
         elif opcode in (DaveOpcode.READY_FOR_TRANSITION, DaveOpcode.INVALID_COMMIT_WELCOME):
             room.dave_json(session, opcode, data)
 

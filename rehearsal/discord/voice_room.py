@@ -121,8 +121,8 @@ class VoiceRoom:
             other.send_json(CLIENT_DISCONNECT, {"user_id": str(session.user_id)})
         self._apply(self.delivery.disconnect(session.user_id))
 
-    def speaking(self, session: VoiceSession, flags: int) -> None:
-        """Announce to the others that a client speaks (op 5), now or after `speaking_delay_s`."""
+    def speaking(self, session: VoiceSession, flags: int, *, later_s: float = 0.0) -> None:
+        """Announce to the others that a client speaks (op 5), now or after `speaking_delay_s` and `later_s`."""
         data = {"user_id": str(session.user_id), "ssrc": session.leg.ssrc, "speaking": flags}
 
         def tell() -> None:
@@ -130,8 +130,9 @@ class VoiceRoom:
                 if other is not session:
                     other.send_json(SPEAKING, data)
 
-        if self.speaking_delay_s:
-            self._later(self.speaking_delay_s, tell)
+        delay_s = self.speaking_delay_s + later_s
+        if delay_s:
+            self._later(delay_s, tell)
         else:
             tell()
 

@@ -72,8 +72,10 @@ async def test_what_comes_is_noted_and_can_be_replayed(tmp_path: Path) -> None:
     assert "Ada" not in text
     path = tmp_path / "live.json"
     path.write_text(text, "utf-8")
-    (replayed,) = HeaderReplay.load(path).streams
-    assert sum(packet.padding_only for packet in replayed) == stream["kinds"]["p"]
+    replay = HeaderReplay.load(path)
+    assert replay.rtcp == (200, 200, 200)
+    (replayed,) = replay.streams
+    assert sum(packet.kind == "p" for packet in replayed) == stream["kinds"]["p"]
 
 
 @pytest.mark.parametrize(
