@@ -33,12 +33,16 @@ ANSWERED = {
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A benchmark's target in plain words. `form`: the format of its value."""
+    """A benchmark's target in plain words. `form`: the format of its value. `sample`: where the result has how many
+    there were, and `of`: of what; not needed where the target says it.
+    """
 
     bench: str
     target: str
     words: str
     form: str
+    sample: tuple[str, ...] = ()
+    of: str = ""
 
 
 HEADLINES = (
@@ -46,7 +50,7 @@ HEADLINES = (
         "reply",
         "end of speech to first voiced sound, P50 ms",
         "End of a question to the first sound of the answer, median (without the language model's time)",
-        "{:.0f} ms",
+        "{:,.0f} ms",
     ),
     Headline("reply", "end of speech to first voiced sound, P95 ms", "The same, 95th percentile", "{:,.0f} ms"),
     Headline(
@@ -54,32 +58,40 @@ HEADLINES = (
         "silent after the overlap qualified, P95 ms",
         "Time to fall silent after an interruption, 95th percentile",
         "{:.0f} ms",
+        ("interruptions", "interruptions"),
+        "interruptions",
     ),
     Headline(
         "reply",
         "answered of what was for it, held-out talks",
         "Share of the questions addressed to it that it answers",
         "{:.1%}",
+        ("deciding", "held_out", "owed"),
+        "questions",
     ),
     Headline(
         "reply",
         "unwanted answers in 10 minutes of company, held-out talks",
         "Unasked replies in 10 minutes of people talking",
         "{:.1f} times",
+        ("deciding", "held_out", "minutes_of_company"),
+        "minutes",
     ),
     Headline(
-        "memory",
+        "memory-speed",
         "memory search over 100,000 turns, P95 ms",
         "Finding a sentence among 100,000, 95th percentile",
         "{:.0f} ms",
+        ("search_speed_with_embeddings", "queries"),
+        "searches",
     ),
 )
 
 
 def headlines(results: Mapping[str, Mapping[str, Json]]) -> list[str]:
     """Return the lines of two tables: the headline figures, and how many facts each system's summary kept."""
-    rows = [f"| {head.words} | {value} |" for head in HEADLINES if (value := _value(head, results)) is not None]
-    return [*("|  | measured |", "|---|---|", *rows, ""), *_kept_table(results)]
+    rows = [row for head in HEADLINES if (row := _row(head, results)) is not None]
+    return [*("|  | measured | of |", "|---|---|---|", *rows, ""), *_kept_table(results)]
 
 
 def _kept_table(results: Mapping[str, Mapping[str, Json]]) -> list[str]:
@@ -112,13 +124,25 @@ def _remembered(report: Mapping[str, Json]) -> Iterator[str]:
         yield f"| Roomtone: {asked} | {share:.0%} of {facts} |"
 
 
-def _value(head: Headline, results: Mapping[str, Mapping[str, Json]]) -> str | None:
-    targets = results.get(f"{head.bench}.json", {}).get("targets")
+def _row(head: Headline, results: Mapping[str, Mapping[str, Json]]) -> str | None:
+    """Return the row of one figure with its sample, or None if it was not measured."""
+    report = results.get(f"{head.bench}.json", {})
+    targets = report.get("targets")
     for target in targets if isinstance(targets, list) else ():
         if isinstance(target, dict) and target.get("name") == head.target:
             value = target.get("value")
-            return head.form.format(value) if isinstance(value, int | float) else None
+            if not isinstance(value, int | float):
+                return None
+            sample = target.get("sample") or _sample(head, report)
+            return f"| {head.words} | {head.form.format(value)} | {sample} |"
     return None
+
+
+def _sample(head: Headline, report: Mapping[str, Json]) -> str:
+    count: Json = report.get("ours")
+    for step in head.sample:
+        count = count.get(step) if isinstance(count, dict) else None
+    return f"{count:,.0f} {head.of}" if isinstance(count, int | float) else ""
 
 
 def _kept(report: Mapping[str, Json], who: str, name: str, of_set: str, folds: str) -> Iterator[str]:

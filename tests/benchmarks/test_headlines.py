@@ -12,15 +12,22 @@ if TYPE_CHECKING:
 
 
 def test_each_figure_is_written_for_people() -> None:
-    """A target is written in its own words, and a system by the name that people know."""
-    reply: dict[str, Json] = {"targets": [{"name": HEADLINES[0].target, "goal": "", "value": 782.8, "met": True}]}
+    """A target is written in its own words and with its sample, and a system by the name that people know."""
+    reply: dict[str, Json] = {
+        "targets": [
+            {"name": HEADLINES[0].target, "goal": "", "value": 782.8, "met": True, "sample": "24 recordings"},
+            {"name": HEADLINES[2].target, "goal": "", "value": 118.1, "met": True, "sample": ""},
+        ],
+        "ours": {"interruptions": {"interruptions": 8}},
+    }
     memory: dict[str, Json] = {
-        "targets": [{"name": "memory search over 100,000 turns, P95 ms", "value": None}],
         "ours": {"ledger": {"held_out": {"after_folds": {"20": {"kept": 0.875, "facts": 8}}}}},
         "peers": {"pipecat": {"held_out": {"after_folds": {"20": {"kept": 0.125, "facts": 8}}}}, "langchain": {}},
     }
-    page = "\n".join(headlines({"reply.json": reply, "memory.json": memory}))
-    assert f"| {HEADLINES[0].words} | 783 ms |" in page
+    speed: dict[str, Json] = {"targets": [{"name": "memory search over 100,000 turns, P95 ms", "value": None}]}
+    page = "\n".join(headlines({"reply.json": reply, "memory.json": memory, "memory-speed.json": speed}))
+    assert f"| {HEADLINES[0].words} | 783 ms | 24 recordings |" in page
+    assert f"| {HEADLINES[2].words} | 118 ms | 8 interruptions |" in page
     assert "| Roomtone | 88% of 8 |\n| Pipecat's context summarisation | 12% of 8 |" in page
     assert "LangChain" not in page
     assert "100,000" not in page
@@ -44,7 +51,10 @@ def test_recorded_answers_are_shown_where_they_were_measured() -> None:
 
 
 def test_the_kept_results_have_all_of_them() -> None:
-    """The kept results have every headline, because a renamed target would silently leave the README."""
-    page = "\n".join(headlines(kept_results()))
-    assert all(head.words in page for head in HEADLINES)
+    """The kept results have every headline and its sample. A renamed target would silently leave the README."""
+    lines = headlines(kept_results())
+    page = "\n".join(lines)
+    rows = [line.split(" | ") for line in lines if any(f"| {head.words} |" in line for head in HEADLINES)]
+    assert len(rows) == len(HEADLINES)
+    assert all(row[2].strip(" |") for row in rows)
     assert any(all(name in page for name in table.values()) for table in (CONTENDERS, ANSWERED))
