@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from bot.health import FaultKind
+from bot.monitoring.process_figures import Definition, FigureKind
 from bot.monitoring.queues import QUEUES
 
 if TYPE_CHECKING:
@@ -25,6 +26,23 @@ if TYPE_CHECKING:
 INFINITE = float("inf")
 # How a recognition ended -> the figure that counts it.
 RECOGNITIONS = ("completed", "failed", "timed_out", "shed", "cancelled")
+QUEUE_DEPTH = "How much waits."
+QUEUE_CAPACITY = "How much may wait."
+QUEUE_DROPPED = "What was dropped or refused because too much waited."
+RECOGNITIONS_DONE = "Recognitions by how they ended."
+RELOADS = "How often the speech model was loaded again."
+AUDIO = "Seconds of sound that were recognised."
+COMPUTE = "Seconds that recognising took."
+# What each process of rooms has of these itself.
+PROCESS_DEFINITIONS = (
+    Definition("roomtone_queue_depth", QUEUE_DEPTH, FigureKind.GAUGE, ("queue",)),
+    Definition("roomtone_queue_capacity", QUEUE_CAPACITY, FigureKind.GAUGE, ("queue",)),
+    Definition("roomtone_queue_dropped", QUEUE_DROPPED, FigureKind.COUNTER, ("queue", "reason")),
+    Definition("roomtone_recognitions", RECOGNITIONS_DONE, FigureKind.COUNTER, ("outcome",)),
+    Definition("roomtone_recogniser_reloads", RELOADS, FigureKind.COUNTER),
+    Definition("roomtone_recogniser_audio_seconds", AUDIO, FigureKind.COUNTER),
+    Definition("roomtone_recogniser_compute_seconds", COMPUTE, FigureKind.COUNTER),
+)
 
 
 class HealthCollector(Collector):
@@ -101,25 +119,34 @@ class QueueCollector(Collector):
         yield _gauge("rooms", "Rooms in which the bot is.", self.room_count)
         process = [queue() for queue in self._of_process]
         rooms = [figures for queues in self._of_rooms for figures in queues()]
-        waiting, capacity = Counter[str](), dict.fromkeys(QUEUES, 0.0)
-        for figures in (*process, *rooms):
+        yield from self._fill((*process, *rooms), dict.fromkeys(QUEUES, 0.0))
+        yield self._drops(process, self._dropped)
+
+    def collect_process(self) -> Iterator[Metric]:
+        """Yield depth, capacity and drops of the process's own queues."""
+        process = [queue() for queue in self._of_process]
+        yield from self._fill(process, {})
+        yield self._drops(process, {})
+
+    @staticmethod
+    def _fill(queues: Iterable[QueueFigures], capacity: dict[str, float]) -> Iterator[Metric]:
+        waiting = Counter[str]()
+        for figures in queues:
             waiting[figures.name] += figures.waiting
             limit = INFINITE if figures.capacity is None else figures.capacity
             capacity[figures.name] = capacity.get(figures.name, 0.0) + limit
-        depth = GaugeMetricFamily("roomtone_queue_depth", "How much waits.", labels=["queue"])
-        limits = GaugeMetricFamily("roomtone_queue_capacity", "How much may wait.", labels=["queue"])
+        depth = GaugeMetricFamily("roomtone_queue_depth", QUEUE_DEPTH, labels=["queue"])
+        limits = GaugeMetricFamily("roomtone_queue_capacity", QUEUE_CAPACITY, labels=["queue"])
         for name, limit in capacity.items():
             depth.add_metric([name], waiting[name])
             limits.add_metric([name], limit)
         yield depth
         yield limits
-        yield self._drops(process)
 
-    def _drops(self, process: Iterable[QueueFigures]) -> Metric:
-        dropped = CounterMetricFamily(
-            "roomtone_queue_dropped", "What was dropped or refused because too much waited.", labels=["queue", "reason"]
-        )
-        counts = Counter(self._dropped)
+    @staticmethod
+    def _drops(process: Iterable[QueueFigures], already: Mapping[tuple[str, str], int]) -> Metric:
+        dropped = CounterMetricFamily("roomtone_queue_dropped", QUEUE_DROPPED, labels=["queue", "reason"])
+        counts = Counter(already)
         for figures in process:
             for reason, count in figures.dropped.items():
                 counts[figures.name, reason] += count
@@ -142,13 +169,13 @@ class RecogniserCollector(Collector):
         """Yield the metrics of the recogniser."""
         for each in self._figures:
             figures = each()
-            done = CounterMetricFamily("roomtone_recognitions", "Recognitions by how they ended.", labels=["outcome"])
+            done = CounterMetricFamily("roomtone_recognitions", RECOGNITIONS_DONE, labels=["outcome"])
             for outcome in RECOGNITIONS:
                 done.add_metric([outcome], getattr(figures, outcome))
             yield done
-            yield _counter("recogniser_reloads", "How often the speech model was loaded again.", figures.reloads)
-            yield _counter("recogniser_audio_seconds", "Seconds of sound that were recognised.", figures.audio_s)
-            yield _counter("recogniser_compute_seconds", "Seconds that recognising took.", figures.compute_s)
+            yield _counter("recogniser_reloads", RELOADS, figures.reloads)
+            yield _counter("recogniser_audio_seconds", AUDIO, figures.audio_s)
+            yield _counter("recogniser_compute_seconds", COMPUTE, figures.compute_s)
 
 
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:

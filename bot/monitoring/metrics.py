@@ -13,10 +13,19 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
 
 from bot import events
-from bot.monitoring.collectors import HealthCollector, QueueCollector, RecogniserCollector, ShardCollector
+from bot.monitoring.collectors import (
+    PROCESS_DEFINITIONS,
+    HealthCollector,
+    QueueCollector,
+    RecogniserCollector,
+    ShardCollector,
+)
+from bot.monitoring.machine_figures import MachineFigures
 from bot.monitoring.measured_store import OPERATIONS
+from bot.monitoring.process_figures import Definition, FigureKind, series_of
 from compaction.model import TurnKind
 from voice.asr.guards import GuardReason
 from voice.asr.second_pass import Doubt
@@ -26,8 +35,12 @@ from voice.transport.counters import PacketCounters
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from prometheus_client.metrics_core import Metric
+
+    from bot.clock import Clock
     from bot.health import Health
     from bot.llm.budgeted import ModelCall
+    from bot.monitoring.process_figures import Series
     from bot.monitoring.service_checks import GatewayState
     from voice.asr.scheduler import RecognizerFigures
     from voice.queue_figures import QueueFigures
@@ -77,11 +90,30 @@ class Metrics:
         for collector in (HealthCollector(health), self._queues, self._recogniser, self._shards):
             registry.register(collector)
 
+        # Those that a room's process measures itself; all others are counted from the room's events.
+        self._own: list[Counter | Histogram] = []
+        self._definitions = {each.name: each for each in PROCESS_DEFINITIONS}
+        # Of rooms' processes, on all machines; None: there are none.
+        self._machines: MachineFigures | None = None
+
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(name, text, labels, namespace="roomtone", registry=registry)
 
         def histogram(name: str, text: str, *labels: str, buckets: tuple[float, ...] = LATENCY_BUCKETS) -> Histogram:
             return Histogram(name, text, labels, namespace="roomtone", registry=registry, buckets=buckets)
+
+        def own_counter(name: str, text: str, *labels: str) -> Counter:
+            made = counter(name, text, *labels)
+            self._own.append(made)
+            self._define(Definition(f"roomtone_{name}", text, FigureKind.COUNTER, labels))
+            return made
+
+        def own_histogram(name: str, text: str, *labels: str) -> Histogram:
+            made = histogram(name, text, *labels)
+            self._own.append(made)
+            bounds = (*(str(bound) for bound in LATENCY_BUCKETS), "+Inf")
+            self._define(Definition(f"roomtone_{name}", text, FigureKind.HISTOGRAM, labels, bounds))
+            return made
 
         self._round_trip = histogram("voice_round_trip_seconds", "How long voice servers take to answer.")
         self._stages = histogram("stage_seconds", "Time of each stage from a packet to a sound.", "stage")
@@ -98,12 +130,12 @@ class Metrics:
         self._folds = counter("folds", "Folds, and who wrote the paragraph.", "outcome", "paragraph_by")
         self._fold_time = histogram("fold_seconds", "Duration of a fold.", "outcome", buckets=FOLD_BUCKETS)
         self._problems = counter("problems", "Failures in rooms.", "where")
-        self._calls = counter("model_calls", "Calls of language models.", "model", "purpose", "outcome")
-        self._tokens = counter("model_tokens", "Tokens sent to and received from models.", "model", "direction")
-        self._model_time = histogram("model_seconds", "Duration of a call of a model.", "model", "purpose")
-        self._first_token = histogram("model_first_token_seconds", "Until a model's first token.", "model")
-        self._store_time = histogram("store_seconds", "Duration of an operation of the store.", "operation")
-        self._store_failures = counter("store_failures", "Operations of the store that failed.", "operation")
+        self._calls = own_counter("model_calls", "Calls of language models.", "model", "purpose", "outcome")
+        self._tokens = own_counter("model_tokens", "Tokens sent to and received from models.", "model", "direction")
+        self._model_time = own_histogram("model_seconds", "Duration of a call of a model.", "model", "purpose")
+        self._first_token = own_histogram("model_first_token_seconds", "Until a model's first token.", "model")
+        self._store_time = own_histogram("store_seconds", "Duration of an operation of the store.", "operation")
+        self._store_failures = own_counter("store_failures", "Operations of the store that failed.", "operation")
         self._lag = histogram("event_loop_lag_seconds", "How late the event loop is.", buckets=LAG_BUCKETS)
 
         self._begin_with_zero()
@@ -131,9 +163,32 @@ class Metrics:
             for author in ("nobody",) if outcome == "failed" else ("model", "code"):
                 self._folds.labels(outcome, author)
 
+    def _define(self, definition: Definition) -> None:
+        self._definitions[definition.name] = definition
+
     def scrape(self) -> tuple[bytes, str]:
         """Return all metrics and their content type."""
-        return generate_latest(self._registry), CONTENT_TYPE_LATEST
+        machines = self._machines
+        found: Collector = self._registry if machines is None else _Merged(self._registry, machines)
+        return generate_latest(found), CONTENT_TYPE_LATEST
+
+    # -- what rooms' processes measure themselves -------------------------------------------------------------------
+
+    def own_series(self) -> tuple[Series, ...]:
+        """Return what this process measures itself, for the gateway process."""
+
+        def families() -> Iterator[Metric]:
+            for metric in self._own:
+                yield from metric.collect()
+            yield from self._recogniser.collect()
+            yield from self._queues.collect_process()
+
+        return tuple(series_of(families(), self._definitions))
+
+    def add_machines(self, clock: Clock) -> MachineFigures:
+        """Show what rooms' processes measure themselves, too. Returns what takes it."""
+        self._machines = MachineFigures(self._definitions.values(), clock.monotonic)
+        return self._machines
 
     # -- what reports ---------------------------------------------------------------------------------------------
 
@@ -250,6 +305,17 @@ class Metrics:
     def add_dropped(self, queue: str, counts: Mapping[str, int]) -> None:
         """Add what a queue has dropped, by reason."""
         self._queues.add_dropped(queue, counts)
+
+
+class _Merged(Collector):
+    """The metrics of this process with those of rooms' processes."""
+
+    def __init__(self, registry: CollectorRegistry, machines: MachineFigures) -> None:
+        self._registry = registry
+        self._machines = machines
+
+    def collect(self) -> Iterator[Metric]:
+        return self._machines.merged(self._registry.collect())
 
 
 class _RoomMeter:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.dashboard.shown_memory import ShownMemory
+    from bot.monitoring.machine_figures import MachineFigures
     from bot.participation.guild_participation import GuildParticipation, GuildParticipations
     from bot.remote.link import MessageLink
     from bot.remote.room_processes import RoomProcesses
@@ -32,7 +33,7 @@ class GatewayParts:
     `newest_claim`: returns that of a server; None if the database does not say. `require_database`: raises `StoreError`
     if the database does not answer.
     `serve`: answers what a room asks of its place, while it is entered. `opened_by`: the mark of this process.
-    `data_folder`: the mark of its data folder.
+    `data_folder`: the mark of its data folder. `figures`: of the rooms' processes.
     """
 
     processes: RoomProcesses
@@ -50,5 +51,6 @@ class GatewayParts:
     newest_claim: Callable[[int], Awaitable[int | None]]
     require_database: Callable[[], Awaitable[None]]
     serve: Callable[[Place, MessageLink], AbstractContextManager[None]]
+    figures: MachineFigures
     opened_by: str = ""
     data_folder: str = ""

@@ -21,6 +21,7 @@ from bot.remote.event_messages import event_in
 from bot.remote.messages import MalformedError
 from bot.remote.placement import THIS_MACHINE
 from bot.remote.remote_participation import CONFIRM_WITHIN_S, READ_AGAIN_WITHIN_S, RemoteParticipation
+from bot.remote.room_figures import FiguresTold
 from bot.remote.room_messages import (
     ChangeServers,
     ChoiceChanged,
@@ -145,6 +146,10 @@ class RemoteRoom:
             where = seat.machine or "here"
             log.info("room_placed", guild_id=guild.guild_id, machine=where, run_id=seat.run_id, again=bool(adopted))
             self._handle(seat.link)
+            seat.link.handlers.hear(
+                FiguresTold,
+                lambda told: self._parts.figures.take(where, seat.run_id, told.series, ran_before=adopted is not None),
+            )
             if seat.machine != THIS_MACHINE:
                 follow_log(seat.link, self._parts.data_folder, seat.machine, self._parts.clock)
             try:

@@ -97,6 +97,13 @@ class HostedRoom(SupervisedRoom, SpeakingRoom, Protocol):
     """A room in its own process. `bot.room.room.Room` implements it."""
 
 
+class Report(Protocol):
+    """Tells the gateway process something that is due now."""
+
+    def __call__(self, *, ending: bool) -> None:
+        """Tell it. `ending`: the room has ended, so this is the last time."""
+
+
 class HostedPlace(Protocol):
     """The room's channel, for who runs the room. `RemotePlace` implements it."""
 
@@ -130,7 +137,7 @@ class _Running:
 
 class RoomHost:
     """Runs the room of one seat of this process, once. `link`: to the gateway process; enter it after `prepare`.
-    `reports`: tell more of the process; called every second while there is a room, and when it has ended.
+    `reports`: tell more of the process, every second while there is a room and when it has ended.
     """
 
     def __init__(
@@ -140,7 +147,7 @@ class RoomHost:
         *,
         health: Health,
         clock: Clock,
-        reports: Sequence[Callable[[], None]] = (),
+        reports: Sequence[Report] = (),
     ) -> None:
         self._link = link
         self._stores = stores
@@ -245,7 +252,7 @@ class RoomHost:
             else:
                 over = RoomOver("crashed", error_to_wire(cause))
                 log.exception("room_crashed", guild_id=running.told.guild_id, error_class=type(cause).__name__)
-        self._report_all()
+        self._report_all(ending=True)
         try:
             await self._link.ask(over, within_s=OVER_WITHIN_S)
         except BotError as error:
@@ -274,9 +281,9 @@ class RoomHost:
         self._tell_memory(running)
         self._report_all()
 
-    def _report_all(self) -> None:
+    def _report_all(self, *, ending: bool = False) -> None:
         for report in self._reports:
-            report()
+            report(ending=ending)
 
     # -- what the gateway process asks and tells --------------------------------------------------------------------
 

@@ -116,8 +116,9 @@ class RoomLog:
                 self.dropped += 1
             self._waiting.append((self._clock.monotonic(), line))
 
-    def tell(self) -> None:
-        """Tell the lines that wait, as many as may be told now. Call it every second, and at the room's end."""
+    def tell(self, *, ending: bool = False) -> None:
+        """Tell the lines that wait, as many as may be told now; `ending` changes nothing. See `RoomHost`."""
+        del ending
         if not self._is_asked or not self._link.is_open:
             return
         now = self._clock.monotonic()

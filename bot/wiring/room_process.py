@@ -25,6 +25,7 @@ from bot.remote.gateway_link import GatewayLink
 from bot.remote.hello import RoomIdentity
 from bot.remote.link_file import folder_mark, link_file
 from bot.remote.remote_place import RemotePlace
+from bot.remote.room_figures import ProcessFigures
 from bot.remote.room_host import NOT_WANTED, RoomHost, ToldStores
 from bot.remote.room_log import RoomLog, RoomLogs
 from bot.remote.room_machine import HAS_ROOM, LOADED
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.logs import LogStatus
     from bot.models.loaded_voices import LoadedVoices
+    from bot.monitoring.measured_store import OnOperation
     from bot.remote.link_file import LinkAddress
     from bot.remote.room_messages import OpenRoom
     from bot.screen.screens import Screens
@@ -127,7 +129,7 @@ async def run_room_process(
     clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
         metrics = Metrics(Health(clock))
-        stores = await open_stores_as_they_are(stack, settings, clock, stop)
+        stores = await open_stores_as_they_are(stack, settings, clock, stop, on_operation=metrics.on_store)
         if stores is None:
             return NOT_WANTED
         parts = ProcessParts(settings, stores, zone, clock, metrics)
@@ -148,6 +150,7 @@ async def run_room_process(
             paced_sender=stack.enter_context(running_paced_sender()),
             in_cluster=pool is not None,
             logs=room_logs,
+            figures=ProcessFigures(metrics.own_series, clock),
         )
         stack.enter_context(low_latency_interpreter())
         await stack.enter_async_context(background_task(release_free_memory(clock.sleep), name="memory-release"))
@@ -163,7 +166,12 @@ async def run_room_process(
 
 
 async def open_stores_as_they_are(
-    stack: AsyncExitStack, settings: BotSettings, clock: Clock, stop: asyncio.Event
+    stack: AsyncExitStack,
+    settings: BotSettings,
+    clock: Clock,
+    stop: asyncio.Event,
+    *,
+    on_operation: OnOperation | None = None,
 ) -> Stores | None:
     """Open a database that the bot has open too: it is never migrated here. Waits while it is away or of another
     version; None: `stop` was set meanwhile. Raises `StoreError` after `DATABASE_WITHIN_S`.
@@ -172,7 +180,7 @@ async def open_stores_as_they_are(
     while not stop.is_set():
         async with AsyncExitStack() as attempt:
             try:
-                stores = await open_stores(attempt, settings, clock, migrates=False)
+                stores = await open_stores(attempt, settings, clock, on_operation=on_operation, migrates=False)
             except StoreError as error:
                 if clock.monotonic() >= waits_until:
                     raise
@@ -198,6 +206,7 @@ class LoadedParts:
     paced_sender: PacedSender | None
     in_cluster: bool
     logs: RoomLogs
+    figures: ProcessFigures
 
 
 async def claiming(sessions: Sessions, database: Database, guild_id: int, after: int | None) -> Sessions:
@@ -237,7 +246,7 @@ async def open_seat(
     loaded.servers.add(servers)
     stores = replace(parts.stores, servers=servers, upkeeps=WeakSet())
     told = ToldStores(choices, opt_outs, told_servers, servers, stores.people, stores.upkeeps)
-    host = RoomHost(link, told, health=health, clock=clock, reports=(log.tell,))
+    host = RoomHost(link, told, health=health, clock=clock, reports=(log.tell, partial(loaded.figures.tell, link)))
     participation = GuildParticipations(
         choices,
         opt_outs,

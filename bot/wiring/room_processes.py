@@ -176,6 +176,7 @@ async def open_room_processes(
         newest_claim=newest,
         require_database=require_database,
         serve=serve_room,
+        figures=metrics.add_machines(clock),
         opened_by=opened_by,
         data_folder=folder_mark(address_file),
     )

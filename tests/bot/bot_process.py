@@ -57,9 +57,15 @@ def two_machines(folder: Path) -> tuple[Path, Path, str]:
     for data in (here, north):
         (data / "cluster").mkdir(parents=True)
         (data / "cluster" / "token").write_text("a" * 64, "ascii")
+    return here, north, f"127.0.0.1:{free_port()}"
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody uses now."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        return here, north, f"127.0.0.1:{free.getsockname()[1]}"
+        port: int = free.getsockname()[1]
+        return port
 
 
 class Process:

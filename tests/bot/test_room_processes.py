@@ -9,13 +9,26 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import aiohttp
 import psycopg
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import ADA, CLIPS, PATIENCE_S, ada_in, logged, roomtone, roomtone_run, told, two_machines
+from tests.bot.bot_process import (
+    ADA,
+    CLIPS,
+    PATIENCE_S,
+    ada_in,
+    free_port,
+    logged,
+    roomtone,
+    roomtone_run,
+    told,
+    two_machines,
+)
 from tests.bot.test_takeover import said, until
 from tests.bot.test_two_machines import NORTH, SOUTH, has_spoken, sessions, spoken
 
@@ -44,6 +57,15 @@ async def met(ada: ScriptedPerson) -> None:
     """Wait until the bot is in Ada's channel and hears her."""
     async with asyncio.timeout(PATIENCE_S):
         await ada.meet(ROOMTONE_BOT_ID)
+
+
+async def measured(port: int) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """Return what the bot answers to Prometheus, by name and labels."""
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/metrics") as answer:
+        families = text_string_to_metric_families(await answer.text())
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value for each in families for sample in each.samples
+    }
 
 
 @pytest.mark.rehearsal
@@ -120,16 +142,17 @@ async def test_a_room_on_another_machine_is_drained_and_goes_on(
 ) -> None:
     """Two data folders are two machines. The room begins on the one that only has the cluster's token. That one is
     told to end: the room goes on beside the gateway process, with the same session, and nothing is lost or doubled.
-    `roomtone tail` on the first machine shows the room on both.
+    `roomtone tail` on the first machine shows the room on both, and its metrics have the figures of both.
     """
     here, north, address = two_machines(tmp_path)
     url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
+    port = free_port()
     listening = ("--rooms", "processes", "--rooms-listen", address)
     offering = ("cluster", "rooms", "--gateway", address, "--rooms", "2", "--name", "north")
     async with (
         LocalDiscord() as local,
         ada_in(local) as ada,
-        roomtone_run(local, here, whisper_model_dir, *listening, **url) as bot,
+        roomtone_run(local, here, whisper_model_dir, *listening, ROOMTONE_WEB__PORT=str(port), **url) as bot,
     ):
         await bot.says("is on Discord")
         async with roomtone(local, north, whisper_model_dir, *offering, **url) as machine:
@@ -150,6 +173,14 @@ async def test_a_room_on_another_machine_is_drained_and_goes_on(
         await until(lambda: len(said(postgres_place)) == 2, "a turn here")
         await local.invoke(ADA, "leave")
         await until(lambda: len(logged(here, "session_ended")) == 1, "the session's end")
+        figures = await measured(port)
+        for machine_name in ("north", "here"):
+            heard = figures[
+                "roomtone_recognitions_total", frozenset({("machine", machine_name), ("outcome", "completed")})
+            ]
+            assert heard >= 1
+            labels = frozenset({("machine", machine_name), ("operation", "append_turn")})
+            assert figures["roomtone_store_seconds_count", labels] >= 1
         status, err = await bot.ends(signal.SIGTERM)
         assert (status, err.count("Traceback")) == (0, 0)
     assert [line["machine"] for line in logged(here, "room_placed")] == ["north", "here"]

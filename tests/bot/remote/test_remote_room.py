@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
@@ -18,6 +19,7 @@ from bot.errors import SetupError
 from bot.guild import GuildChoice, Silence
 from bot.health import FaultKind, Health, HealthFault
 from bot.models.voices import DEFAULT_VOICE
+from bot.monitoring.metrics import Metrics
 from bot.participation.costs import Cost
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
@@ -28,6 +30,7 @@ from bot.remote.handover_pause import PATIENCE_S, PAUSE_S, WITHIN_S
 from bot.remote.hello import RoomIdentity
 from bot.remote.placement import THIS_MACHINE
 from bot.remote.remote_room import GONE, RemoteRoom
+from bot.remote.room_figures import ProcessFigures
 from bot.remote.room_host import (
     GRACE_S,
     NOT_WANTED,
@@ -42,6 +45,7 @@ from bot.server_settings import DEFAULTS, ListenOnly, ServerSettingsBook, no_ser
 from bot.texts.text import Text, in_language
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import Mode, Seq, SessionId, Turn, TurnKind, TurnPart
+from tests.bot.monitoring.test_metrics import value
 from tests.bot.remote.peers import ROOM, TOKEN, linked, until
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
@@ -217,6 +221,7 @@ class House:
 
     def __init__(self, ends_room: GatewayLink) -> None:
         self.clock = FakeClock()
+        self.metrics = Metrics(Health(self.clock))
         self.choices, self.opt_outs, self.servers = WatchedChoices(), FakeOptOuts(), no_server_settings()
         self.participation = GuildParticipations(
             self.choices, self.opt_outs, ParticipationSettings(), wake_names=NAMES, clock=self.clock
@@ -226,7 +231,10 @@ class House:
         self.upkeep = SimpleUpkeep()
         people = cast("Any", SimpleNamespace(reload=self.upkeep.refresh))
         stores = ToldStores(*told, self.distant_servers, people, WeakSet([cast("Any", self.upkeep)]))
-        self.host = RoomHost(ends_room, stores, health=Health(self.clock), clock=self.clock)
+        # What the room's process measures itself.
+        self.measured = Metrics(Health(self.clock))
+        figures = partial(ProcessFigures(self.measured.own_series, self.clock).tell, ends_room)
+        self.host = RoomHost(ends_room, stores, health=Health(self.clock), clock=self.clock, reports=(figures,))
         self.distant = GuildParticipations(
             told[0], told[1], ParticipationSettings(), wake_names=NAMES, clock=self.clock, asks=self.host.asks
         )
@@ -334,6 +342,7 @@ class House:
             newest_claim=newest_claim,
             require_database=require_database,
             serve=lambda *_: nullcontext(),
+            figures=self.metrics.add_machines(self.clock),
             opened_by="mark",
         )
         adopted = AdoptedRoom(RoomIdentity(10, 20), link, lambda: None) if again else None
@@ -603,6 +612,18 @@ async def test_a_sample_that_cannot_be_played_is_told_in_a_sentence() -> None:
     async with living() as life:
         life.ends.gateway.close()
         assert "not there" in str(await life.room.play_sample(DEFAULT_VOICE))
+
+
+@pytest.mark.asyncio
+async def test_what_the_process_measures_is_in_the_metrics_until_its_last_second() -> None:
+    """What is measured after the figures were told last is told when the room ends."""
+    async with living() as life:
+        house = life.house
+        house.measured.on_store("append_turn", 0.5, failed=True)
+        life.room.close("left")
+        assert await life.task == "left"
+        assert value(house.metrics, "store_failures_total", operation="append_turn", machine="here") == 1
+        assert value(house.metrics, "store_seconds_sum", operation="append_turn", machine="here") == 0.5
 
 
 @pytest.mark.asyncio
