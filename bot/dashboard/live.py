@@ -180,10 +180,10 @@ class LiveRooms:
 
     @contextmanager
     def show(
-        self, session_id: SessionId, place: Place, memory: ShownMemory, guild: GuildParticipation
+        self, session_id: SessionId, place: Place, memory: ShownMemory, guild: GuildParticipation, machine: str = ""
     ) -> Iterator[events.Observer]:
-        """Show a room while the block runs. Yields what takes the room's events."""
-        room = LiveRoom(session_id, place, memory, guild, clock=self._clock, publish=self._publish)
+        """Show a room while the block runs. Yields what takes the room's events. `machine`: see `LiveRoom`."""
+        room = LiveRoom(session_id, place, memory, guild, clock=self._clock, publish=self._publish, machine=machine)
         self._rooms[session_id] = room
         self._publish(room, "opened", {"room": room.brief()})
 

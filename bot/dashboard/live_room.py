@@ -41,7 +41,8 @@ SHOWN_QUEUES: Final = ("recognise", "record", "answer", "play")
 
 class LiveRoom:
     """One open room. `publish`: sends a kind of event with its data to the pages; its last argument names what the
-    event is the latest of, if a later one replaces it. Not thread-safe.
+    event is the latest of, if a later one replaces it. `machine`: on which the room runs; empty: the bot's own. Not
+    thread-safe.
     """
 
     def __init__(
@@ -53,8 +54,10 @@ class LiveRoom:
         *,
         clock: Clock,
         publish: Callable[[LiveRoom, str, Json, str], None],
+        machine: str = "",
     ) -> None:
         self.session_id = session_id
+        self._machine = machine
         self.place = place
         self.memory = memory
         self.guild = guild
@@ -186,6 +189,7 @@ class LiveRoom:
             "guild": self.place.guild_name,
             "room": self.place.name,
             "opened_at": self.opened_at,
+            "machine": self._machine,
             "people": sum(not person.is_bot for person in self.place.members()),
             "turns": self.memory.total_turns,
         }

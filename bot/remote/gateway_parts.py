@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettingsBook
     from bot.store.guilds import GuildStore
     from compaction.model import SessionId
+
+
+class ShowOnMachine(Protocol):
+    """Shows a room on the dashboard. `bot.dashboard.live.LiveRooms.show` does."""
+
+    def __call__(
+        self, session_id: SessionId, place: Place, memory: ShownMemory, guild: GuildParticipation, machine: str, /
+    ) -> AbstractContextManager[events.Observer]:
+        """Show it while the block runs; yields what takes its events. `machine`: empty if it is this process's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,7 @@ class GatewayParts:
     clock: Clock
     observe: events.Observer
     measure: Callable[[], AbstractContextManager[events.Observer]]
-    show_live: Callable[[SessionId, Place, ShownMemory, GuildParticipation], AbstractContextManager[events.Observer]]
+    show_live: ShowOnMachine
     in_use: set[SessionId]
     upkeeps: WeakSet[Any]
     speakers_of: Callable[[SessionId], Awaitable[frozenset[str]]]

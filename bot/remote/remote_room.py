@@ -357,13 +357,14 @@ class RemoteRoom:
         guild, parts, participation = self._guild, self._parts, self._participation
         assert guild is not None, "the room was opened"
         assert participation is not None, "the room was opened"
+        assert self._seat is not None, "the room was opened"
         session_id = self._session_id = SessionId(told.session_id)
         guild.begin_session(session_id, asks=guild.asks, listens_only=told.listens_only)
         self._known_to_commands(guild, session_id)
         parts.in_use.add(session_id)
         self._memory.withheld = guild.opted_out_ids
         self._observers.append(self._shown.enter_context(parts.measure()))
-        show = parts.show_live(session_id, self._place, self._memory, guild)
+        show = parts.show_live(session_id, self._place, self._memory, guild, self._seat.machine)
         self._observers.append(self._shown.enter_context(show))
         # Somebody may have opted out since the room was opened. It hears nobody before it has given its notice, which
         # it asks this process to write, so this is in effect by then.

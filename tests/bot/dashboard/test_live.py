@@ -242,6 +242,17 @@ async def test_a_room_that_closes_takes_its_events_with_it(tmp_path: Path) -> No
 
 
 @pytest.mark.asyncio
+async def test_a_room_names_the_machine_that_it_runs_on(tmp_path: Path) -> None:
+    """If it is another one than the bot's."""
+    async with open_house(tmp_path, shown=False) as house:
+        guild = await house.participation.of_guild(GUILD)
+        for machine in ("", "north"):
+            with house.live.show(house.evening.session_id, house.place, house.memory, guild, machine):
+                (room,) = house.live.rooms(EVERYTHING)
+                assert room.brief()["machine"] == machine
+
+
+@pytest.mark.asyncio
 async def test_people_and_costs_are_told_when_they_change(house: House) -> None:
     """Every few seconds the dashboard looks who is there; what did not change is not told again."""
     with house.live.follow(everything, "") as feed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot import events
 from bot.channel.port import ListenRequest, MembershipChange, Person, UnfinishedWords
@@ -38,6 +40,7 @@ from bot.remote.room_host import (
     RoomHost,
     ToldStores,
 )
+from bot.remote.room_log import RoomLog
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.remote.wire_error import OtherProcessError
 from bot.room.endings import HandedOverError, ProcessLostError
@@ -234,7 +237,9 @@ class House:
         # What the room's process measures itself.
         self.measured = Metrics(Health(self.clock))
         figures = partial(ProcessFigures(self.measured.own_series, self.clock).tell, ends_room)
-        self.host = RoomHost(ends_room, stores, health=Health(self.clock), clock=self.clock, reports=(figures,))
+        self.log = RoomLog(ends_room, self.clock, is_same_log=lambda _: False)
+        reports = (self.log.tell, figures)
+        self.host = RoomHost(ends_room, stores, health=Health(self.clock), clock=self.clock, reports=reports)
         self.distant = GuildParticipations(
             told[0], told[1], ParticipationSettings(), wake_names=NAMES, clock=self.clock, asks=self.host.asks
         )
@@ -256,6 +261,9 @@ class House:
         self.host.prepare(self.distant, self, self._new_room, voices)
         self.seen: list[events.Event] = []
         self.shown: list[tuple[str, ShownMemory]] = []
+        # Where its room runs, and on which machines rooms were shown.
+        self.machine = THIS_MACHINE
+        self.shown_on: list[str] = []
         self.in_use: set[SessionId] = set()
         # The servers whose rooms were made stale.
         self.fenced: list[int] = []
@@ -282,8 +290,9 @@ class House:
 
     @contextmanager
     def _show(
-        self, session_id: SessionId, _place: object, memory: ShownMemory, _guild: object
+        self, session_id: SessionId, _place: object, memory: ShownMemory, _guild: object, machine: str, /
     ) -> Iterator[events.Observer]:
+        self.shown_on.append(machine)
         self.shown.append((session_id, memory))
         yield self.seen.append
 
@@ -304,6 +313,7 @@ class House:
     ) -> RemoteRoom:
         """Return a room at the gateway's end. `again`: it runs already."""
         seat = self.seat = FakeSeat(link)
+        seat.machine = self.machine
 
         @asynccontextmanager
         async def taken(guild_id: int, _adopted: object = None) -> AsyncIterator[FakeSeat]:
@@ -387,11 +397,12 @@ class Life:
 
 
 @asynccontextmanager
-async def living(listen: ListenRequest | None = None) -> AsyncIterator[Life]:
+async def living(listen: ListenRequest | None = None, machine: str = THIS_MACHINE) -> AsyncIterator[Life]:
     """Run a room over a real link until the test ends it."""
     houses: list[House] = []
     async with AsyncExitStack() as stack:
         ends = await stack.enter_async_context(linked(room=lambda end: houses.append(House(end))))
+        houses[0].machine = machine
         life = Life(houses[0], ends, houses[0].room(ends.gateway, listen))
         await until(lambda: life.room.opened.is_set() or life.task.done())
         yield life
@@ -624,6 +635,19 @@ async def test_what_the_process_measures_is_in_the_metrics_until_its_last_second
         assert await life.task == "left"
         assert value(house.metrics, "store_failures_total", operation="append_turn", machine="here") == 1
         assert value(house.metrics, "store_seconds_sum", operation="append_turn", machine="here") == 0.5
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("machine", "logged"), [("north", ["north"]), (THIS_MACHINE, [])])
+async def test_a_room_of_another_machine_is_shown_and_logged_with_it(machine: str, logged: list[str]) -> None:
+    """A room's process on this machine writes to the log itself."""
+    with capture_logs() as lines:
+        async with living(machine=machine) as life:
+            assert life.house.shown_on == [machine]
+            life.house.log.add(json.dumps({"level": "info", "event": "turn_recorded"}))
+            life.room.close("left")
+            await life.task
+    assert [line["machine"] for line in lines if line["event"] == "turn_recorded"] == logged
 
 
 @pytest.mark.asyncio
