@@ -43,8 +43,16 @@ _ADMIT_S = 4.0
 # something every second, so one that is frozen, or whose machine is gone, is known after 3.5 to 4.5 s, and goes on
 # elsewhere within another; one that stalls for three seconds is not given up.
 ROOM_HEARTBEAT_S = 3.0
-# Links that are open or being opened. A bot with more rooms than that has more than one process with a token.
-MOST_LINKS = 1_000
+# A process opens one for each room that it can run, and one for an emergency: so these are 1,000 processes of one room
+# each. asyncio keeps a buffer of 256 KiB for each encrypted one, half a gibibyte for all.
+MOST_LINKS = 2_000
+# Links that are being opened. When a bot is started again, all of its rooms' processes come at once.
+MOST_OPENING = 2_000
+
+FULL = Text(
+    "The bot has as many processes for its rooms as it takes ({most} links), so it does not take another one. Share "
+    "its servers among several bots by --shards (docs/sharding.md), or let each process run more rooms by --rooms-each."
+)
 
 
 class RemoteRoomListener:
@@ -162,7 +170,7 @@ class RemoteRoomListener:
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         self._check(request)
-        if self._opening + len(self._links) >= MOST_LINKS:
+        if self._opening >= MOST_OPENING:
             self._count("crowded")
             raise web.HTTPServiceUnavailable
         # Nobody without the token makes this process keep anything large.
@@ -202,6 +210,9 @@ class RemoteRoomListener:
         with suppress(OSError, TimeoutError):
             try:
                 room = await read_hello(socket)
+                # A room that runs is never refused for this: it would have to end.
+                if not room.guild_id and len(self._links) >= MOST_LINKS:
+                    raise SetupError(FULL.fill(most=MOST_LINKS))
                 link = MessageLink(socket, Handlers(), name=f"room-link-{room.guild_id}")
                 # Sent first, once the link runs.
                 link.tell(Admitted())

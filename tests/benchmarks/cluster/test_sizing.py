@@ -76,8 +76,8 @@ def test_rooms_in_processes_have_a_table_of_their_own() -> None:
     assert "with 1 in a process" in told
     assert "a run of 8 rooms" in told
     assert "| 100 | 5 | 45.0 GB | 2 | 1 | 909 |" in lines
-    assert "| 10,000 | 500 | 4,500.0 GB | 72 | 20 | 90,180 |" in lines
-    assert "1,000 links from other machines, and each process opens 2 of them, so it has 500 rooms" in told
+    assert "| 10,000 | 500 | 4,500.0 GB | 72 | 10 | 90,090 |" in lines
+    assert "2,000 links from other machines, and each process opens 2 of them, so it has 1,000 rooms" in told
 
 
 @given(st.integers(1, 100_000), st.floats(1, 2_000), st.floats(0.0001, 0.5), st.floats(0.0001, 0.5))

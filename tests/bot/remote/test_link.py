@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from yarl import URL
 from bot.channel.port import ChatError
 from bot.errors import SetupError
 from bot.remote import link as module
+from bot.remote import listener as listener_module
 from bot.remote.address import LOOPBACK, RoomsAddress
 from bot.remote.gateway_link import GatewayLink
 from bot.remote.hello import (
@@ -422,6 +423,24 @@ async def test_the_gateway_refuses_a_room_that_it_does_not_want() -> None:
         with pytest.raises(RoomRefusedError, match="I am in 20 already"):
             async with GatewayLink(listener.url, TOKEN, ROOM):
                 pass
+
+
+@pytest.mark.asyncio
+async def test_a_process_too_many_is_told_what_helps_and_a_room_that_runs_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The room has lost its link or its gateway process, and would have to end."""
+    monkeypatch.setattr(listener_module, "MOST_LINKS", 2)
+    links: list[MessageLink] = []
+    async with listener_of(links) as listener, AsyncExitStack() as stack:
+        waiting = RoomIdentity(0, 0, run_id="one")
+        for _ in range(2):
+            await stack.enter_async_context(GatewayLink(listener.url, TOKEN, waiting))
+        with pytest.raises(RoomRefusedError, match=r"\(2 links\).*by --shards .*by --rooms-each\.$"):
+            async with GatewayLink(listener.url, TOKEN, waiting):
+                pass
+        await stack.enter_async_context(GatewayLink(listener.url, TOKEN, ROOM))
+        await until(lambda: len(links) == 3)
 
 
 @pytest.mark.asyncio
