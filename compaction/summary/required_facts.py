@@ -63,14 +63,18 @@ def required_first(facts: Sequence[Fact]) -> list[int]:
     weighty = [place for place, fact in enumerate(facts) if fact.importance == 3]
     lasting = [place for place in weighty if facts[place].kind is FactKind.LASTING]
     others = [place for place in weighty if facts[place].kind is not FactKind.LASTING]
-    speakers = {fact.speaker: name_words([fact.speaker]) for fact in facts}
+    speakers = {name: name_words([name]) for name in dict.fromkeys(fact.speaker for fact in facts)}
     order: list[int] = []
+    # The people that subjects name; hundreds of facts have few subjects.
+    named: dict[str, str | None] = {}
     for places in (lasting, others):
         of_person: dict[str, list[int]] = defaultdict(list)
         for place in places:
-            subject = name_words([facts[place].subject])
-            person = next((name for name, words in speakers.items() if words and words <= subject), None)
-            of_person[person or facts[place].speaker].append(place)
+            subject = facts[place].subject
+            if subject not in named:
+                said = name_words([subject])
+                named[subject] = next((name for name, words in speakers.items() if words and words <= said), None)
+            of_person[named[subject] or facts[place].speaker].append(place)
         order += _in_rounds([list(_from_both_ends(each)) for each in of_person.values()])
     return order
 

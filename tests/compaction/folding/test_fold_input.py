@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from compaction.errors import StoreError
+from compaction.errors import StoreError, SummaryRefusedError
 from compaction.folding.fold_input import FoldInput
 from compaction.folding.fold_results import LedgerView
 from compaction.folding.outbox import Outbox
@@ -15,8 +15,9 @@ from compaction.folding.state import Run, SessionState
 from compaction.folding.withheld import WithheldPeople
 from compaction.model import CompactionState, RunId, SegmentId, Seq, Strategy, TurnPart
 from compaction.notes import NoteBuffer
+from compaction.summary.chapters import ChapterDue
 from compaction.summary.ledger import SegmentLedger
-from compaction.summary.port import FoldRequest
+from compaction.summary.port import ChapterRequest, FoldRequest
 from compaction.timeline import Timeline
 from tests.compaction.rooms import EVENING
 from tests.compaction.summary.test_ledger import batch, fact
@@ -86,6 +87,19 @@ def test_who_opts_out_before_a_fold_is_left_out_of_it() -> None:
     assert "Person 1" not in request.roster
     assert bench.input.allowed(VIEW).rendered != VIEW.rendered
     assert bench.input.allowed(VIEW) is bench.input.allowed(VIEW)
+
+
+def test_what_may_not_be_told_any_more_is_not_asked_for() -> None:
+    """Somebody whose words are in a segment or chapter may opt out between the check and the request."""
+    bench = Bench()
+    due = ChapterDue(1, Seq(0), Seq(20), 0.0, 19.0)
+    chapter = replace(BATCH, start=Seq(0), end=Seq(20), chapter=due)
+    view = replace(VIEW, chapter=due)
+    assert isinstance(asyncio.run(bench.input.request(chapter, view, bench.state)), ChapterRequest)
+    bench.withheld.withhold(lambda: frozenset({"1"}))
+    for run in (REPAIR, chapter):
+        with pytest.raises(SummaryRefusedError, match="meanwhile"):
+            asyncio.run(bench.input.request(run, view, bench.state))
 
 
 def test_the_closing_segment_has_what_was_never_folded() -> None:
