@@ -66,15 +66,18 @@ class _Following:
     def next_packets(self, *, silent: bool) -> list[RecordedPacket]:
         """See `HeaderReplay.next_packets`."""
         taken: list[RecordedPacket] = []
+        passes_pause = False
         while True:
             packet = next(self._packets)
             if packet.between:
-                taken.append(packet)
+                if not passes_pause:
+                    taken.append(packet)
             elif not self._has_both or (packet.kind == _SILENCE) is silent:
                 return [*taken, packet]
-            elif silent:
-                # The recorded talkspurt is longer than the speaker's: go on at its end.
+            else:
+                # Packets between others are passed over with what they came in.
                 taken.clear()
+                passes_pause = not silent
 
 
 @dataclass(slots=True)

@@ -64,7 +64,8 @@ def _connection(record: Mapping[str, Any]) -> Finding:
         case _:
             return Finding("connection", Status.WARNING, f"broke {count(breaks, 'time')} and came back")
     detail = f"{how} after {last['after_s']:g} s, and the test with it"
-    return Finding("connection", Status.WARNING, detail, "Run the test again. " + _REPORT)
+    remedy = "Run the test again." if last["change"] == "removed" else f"Run the test again. {_REPORT}"
+    return Finding("connection", Status.WARNING, detail, remedy)
 
 
 def _keepalive(record: Mapping[str, Any]) -> Finding:

@@ -100,6 +100,12 @@ def test_a_burst_comes_where_the_speaker_falls_silent(tmp_path: Path) -> None:
     assert [packet.sequence for packet in heard] == [1, 2, 3, 4, 5, 6]
 
 
+def test_a_recorded_pause_cuts_into_nothing(tmp_path: Path) -> None:
+    """The bursts of a pause are passed over with it, while the speaker goes on."""
+    said = [b"%d" % number for number in range(8)]
+    assert payloads(tmp_path, "eesPSPse", said) == said
+
+
 def test_rtcp_comes_as_often_as_recorded(tmp_path: Path) -> None:
     """Everybody who hears gets it, in relation to the packets that they get."""
     room = _Room(NetworkConditions())
