@@ -73,6 +73,7 @@ async def test_the_steps_of_the_readme_end_in_a_spoken_answer(tmp_path: Path) ->
     )
     async with LocalDiscord() as local, ada_in(local) as ada, make_run(local, checkout) as bot:
         await bot.says("is on Discord, in ")
+        await bot.says("My speech model runs on the ")
         await bot.says("Go into a voice channel and type /join.")
         await bot.says("Dashboard: http://127.0.0.1:")
         joined = await local.invoke(ADA, "join")
