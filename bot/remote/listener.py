@@ -48,6 +48,11 @@ ROOM_HEARTBEAT_S = 3.0
 MOST_LINKS = 2_000
 # Links that are being opened. When a bot is started again, all of its rooms' processes come at once.
 MOST_OPENING = 2_000
+# How long a connection may stay without a request. aiohttp would wait for an hour.
+REQUEST_WITHIN_S = 5.0
+# Connections of this machine without a request that has the token, as `bot.remote.encrypted_port` has for others: for
+# one more the oldest is closed, and whoever has the token sends a request at once.
+MOST_SILENT = 100
 
 FULL = Text(
     "The bot has as many processes for its rooms as it takes ({most} links), so it does not take another one. Share "
@@ -87,6 +92,8 @@ class RemoteRoomListener:
         self._stack = AsyncExitStack()
         self._links: set[MessageLink] = set()
         self._opening = 0
+        # Connections without a request that has the token, and some that are closed by now, oldest first.
+        self._silent: dict[web.RequestHandler, None] = {}
         self._refusals = RefusalCounter()
 
     @property
@@ -99,7 +106,7 @@ class RemoteRoomListener:
         app = web.Application()
         app.router.add_get(ROOM_PATH, self._serve)
         app.router.add_get(STREAM_PATH, self._serve_stream)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=REQUEST_WITHIN_S)
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)
         try:
@@ -121,13 +128,27 @@ class RemoteRoomListener:
 
     async def _listen(self, runner: web.AppRunner) -> int:
         """Listen, and return the port. Raises `OSError`."""
+        serve = runner.server
+        assert serve is not None, "set up"
         if self._tls is None:
-            await web.TCPSite(runner, self._at.host, self._at.port).start()
-            port: int = runner.addresses[0][1]
+            loop = asyncio.get_running_loop()
+            listening = await loop.create_server(lambda: self._accepted(serve()), self._at.host, self._at.port)
+            self._stack.callback(listening.close)
+            port: int = listening.sockets[0].getsockname()[1]
             return port
-        assert runner.server is not None, "set up"
-        port_of_others = EncryptedPort(runner.server, self._tls, self._at.host, self._at.port, on_refused=self._count)
+        port_of_others = EncryptedPort(serve, self._tls, self._at.host, self._at.port, on_refused=self._count)
         return (await self._stack.enter_async_context(port_of_others)).port
+
+    def _accepted(self, connection: web.RequestHandler) -> web.RequestHandler:
+        """Take a connection of this machine that has not sent anything yet."""
+        if len(self._silent) >= MOST_SILENT:
+            oldest = next(iter(self._silent))
+            del self._silent[oldest]
+            if oldest.transport is not None:
+                self._count("crowded")
+                oldest.force_close()
+        self._silent[connection] = None
+        return connection
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
@@ -145,6 +166,7 @@ class RemoteRoomListener:
         if self._tls is None and not has_token(request.headers.get(AUTHORIZATION, ""), self._token):
             self._count("token")
             raise web.HTTPUnauthorized
+        self._silent.pop(request.protocol, None)
 
     async def _serve_stream(self, request: web.Request) -> web.StreamResponse:
         """Serve a websocket besides a link, for who has a ticket."""

@@ -372,6 +372,39 @@ async def test_a_wrong_token_opens_nothing() -> None:
 
 
 @pytest.mark.asyncio
+async def test_who_says_nothing_takes_nobodys_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the connections of this machine without a request the oldest is closed for the next one, and links stay."""
+    monkeypatch.setattr(listener_module, "MOST_SILENT", 2)
+    links: list[MessageLink] = []
+    async with listener_of(links) as listener, AsyncExitStack() as stack:
+        first = await stack.enter_async_context(GatewayLink(listener.url, TOKEN, ROOM))
+        readers = []
+        for _ in range(2):
+            reader, writer = await asyncio.open_connection(LOOPBACK, URL(listener.url).port)
+            stack.callback(writer.close)
+            readers.append(reader)
+        with capture_logs() as logs:
+            await stack.enter_async_context(GatewayLink(listener.url, TOKEN, ROOM))
+            async with asyncio.timeout(5):
+                assert await readers[0].read(1) == b""
+        assert [each["crowded_count"] for each in logs if "crowded_count" in each] == [1]
+        assert (readers[1].at_eof(), first.is_open) == (False, True)
+
+
+@pytest.mark.parametrize("said", [b"", b"GET", b"GET / HTTP/1.1\r\n\r\n"])
+@pytest.mark.asyncio
+async def test_who_does_not_prove_anything_is_let_go(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
+    """Also in the middle of a request, and after one without the token."""
+    monkeypatch.setattr(listener_module, "REQUEST_WITHIN_S", 0.05)
+    async with listener_of([]) as listener:
+        reader, writer = await asyncio.open_connection(LOOPBACK, URL(listener.url).port)
+        writer.write(said)
+        async with asyncio.timeout(5):
+            await reader.read()
+        writer.close()
+
+
+@pytest.mark.asyncio
 async def test_another_version_is_refused_with_a_sentence() -> None:
     """Whatever else is different in that version, the number is where it always was."""
     links: list[MessageLink] = []
