@@ -209,6 +209,5 @@ def language_to_assume(settings: ServerSettings, locale: str) -> str:
 
     `locale`: what `language_in` returns.
     """
-    if settings.language is None and locale == _UNCHOSEN_LOCALE:
-        return ""
-    return locale.partition("-")[0]
+    chosen = settings.language or ("" if locale == _UNCHOSEN_LOCALE else locale)
+    return chosen.partition("-")[0]

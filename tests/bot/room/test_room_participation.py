@@ -18,6 +18,7 @@ from bot.participation.participation import CHECK_QUIET_S, MAY_SPEAK, SILENCED
 from bot.participation.settings import ParticipationSettings
 from bot.room.joined_channel import CHECK_ROOM_S
 from bot.room.membership import TURN_EVERY_S
+from bot.server_settings import ServerSettings
 from compaction.budget.messages import MessageToolCall
 from compaction.model import TurnKind
 from tests.bot.room.test_room import TICK_S, a_house, living, settle
@@ -278,6 +279,19 @@ async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:
                 instructions = responder.contexts[-1].messages[1].content
                 assert (answered is None and "Answer in" not in instructions) or (answered or "") in instructions
         assert {"Curse", "Strahd"} <= set(house.recognizer.asked[0][2])
+
+
+@pytest.mark.asyncio
+async def test_an_unsure_language_is_heard_as_the_servers(tmp_path: Path) -> None:
+    """Whoever speaks a language that is not sure is heard in that of /settings language, as it is at that moment."""
+    async with a_house(tmp_path) as house:
+        house.recognizer.unsure = {ADA.id}
+        async with living(house):
+            await house.say(ADA.id, "And then the lamp goes out, as it did before.")
+            await house.servers.change(house.place.guild_id, ServerSettings(language="de"), by=1)
+            house.recognizer.texts.append("And so it is dark, I say.")
+            await house.say(ADA.id, "Und dann geht die Lampe aus, wie damals.")
+        assert [language for _, language, _ in house.recognizer.asked] == [None, None, "de"]
 
 
 @pytest.mark.asyncio
