@@ -101,6 +101,10 @@ def _settings(model_url: str, folder: str) -> dict[str, object]:
         "llm.base_url": model_url,
         "llm.model": MODEL,
         "compaction.summariser": "extractive",
+        # People ask all the time. With the usual ceilings the bot would be silent from the twentieth minute on.
+        "participation.max_calls_per_hour": 0,
+        "participation.max_tokens_per_hour": 0,
+        "participation.max_spoken_s_per_hour": 0,
         "speaking.engine": "piper",
         "storage.data_dir": folder,
         "storage.database_url": None,
