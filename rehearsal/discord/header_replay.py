@@ -34,6 +34,8 @@ _MAX_PADDING = 255
 # A longer pause is the speaker's own silence.
 _LONGEST_DELAY_S = 0.5
 _SHORTEST_DELAY_MS = 1.0
+# After silence and so long without a packet, a talkspurt begins.
+_PAUSE_MS = 200.0
 _LONGEST_GAP = 50
 _TICKS_A_SECOND = 48_000
 _LAYOUT = re.compile(r"(?:bede:(?:\d{1,2}\.\d{1,2}(?:,\d{1,2}\.\d{1,2})*)?|[0-9a-f]{4}#\d{1,2})?", re.ASCII)
@@ -165,17 +167,21 @@ def _streams(rows: list[Any]) -> tuple[tuple[RecordedPacket, ...], ...]:
 
 
 def _stream(rows: list[list[Any]]) -> tuple[RecordedPacket, ...]:
-    packets, expected_ms, fastest_ms = [], 0.0, float("inf")
-    lateness: list[float] = []
-    for at_ms, _, _, ticks, *_ in rows:
-        # A new talkspurt's first packet is taken as being in time.
+    packets, expected_ms, previous_ms, previous_kind = [], 0.0, 0.0, ""
+    # Of each packet: its talkspurt, and how late it came. A talkspurt's first packet is taken as being in time.
+    lateness: list[tuple[int, float]] = []
+    fastest_ms: list[float] = []
+    for at_ms, _, _, ticks, kind, *_ in rows:
         expected_ms += 1000 * int(ticks) / _TICKS_A_SECOND
         late = float(at_ms) - expected_ms
-        if abs(late - (lateness[-1] if lateness else late)) > 1000 * _LONGEST_DELAY_S:
+        begins = previous_kind in (_SILENCE, _PADDING) and float(at_ms) - previous_ms >= _PAUSE_MS
+        if not lateness or begins or abs(late - lateness[-1][1]) > 1000 * _LONGEST_DELAY_S:
             expected_ms, late = float(at_ms), 0.0
-        lateness.append(late)
-        fastest_ms = min(fastest_ms, late)
-    for row, late in zip(rows, lateness, strict=True):
+            fastest_ms.append(0.0)
+        lateness.append((len(fastest_ms) - 1, late))
+        fastest_ms[-1] = min(fastest_ms[-1], late)
+        previous_ms, previous_kind = float(at_ms), kind
+    for row, (talkspurt, late) in zip(rows, lateness, strict=True):
         _, _, step, ticks, kind, padding, layout = row
         if kind not in _KINDS:
             raise ValueError(f"{kind!r} is no kind of a packet")
@@ -190,7 +196,7 @@ def _stream(rows: list[list[Any]]) -> tuple[RecordedPacket, ...]:
                 profile=profile,
                 extension=extension,
                 lost_before=min(max(0, int(step) - 1), _LONGEST_GAP),
-                delay_s=_delay_s(late - fastest_ms),
+                delay_s=_delay_s(late - fastest_ms[talkspurt]),
             )
         )
     return tuple(packets)

@@ -152,6 +152,18 @@ def test_delays_are_those_of_the_recording(tmp_path: Path) -> None:
     assert [round(packet.delay_s, 3) for packet in stream] == [0.0, 0.03, 0.012, 0.0]
 
 
+def test_a_pause_that_the_time_stamps_do_not_show_is_no_delay(tmp_path: Path) -> None:
+    """Whether a client's time stamps fall behind or run ahead in a pause, the next talkspurt is in time."""
+    for ticks in (960, 30_000):
+        packets: list[list[Any]] = [
+            [0, 0, 1, 0, "e", 0, ""],
+            [20, 0, 1, 960, "s", 0, ""],
+            [420, 0, 1, ticks, "e", 0, ""],
+        ]
+        (stream,) = HeaderReplay.load(recording(tmp_path, packets)).streams
+        assert [packet.delay_s for packet in stream] == [0.0, 0.0, 0.0]
+
+
 @pytest.mark.parametrize(
     "packets",
     [
