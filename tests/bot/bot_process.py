@@ -28,7 +28,14 @@ ADA = 2001
 PATIENCE_S = 60.0
 CLIPS = bundled_scenarios()["hello"].parent
 # What the bot logs itself about other machines.
-ABOUT_MACHINES = {"room_given_up", "room_not_taken_back", "room_placed", "room_process_offered", "room_taken_back"}
+ABOUT_MACHINES = {
+    "room_given_up",
+    "room_not_taken_back",
+    "room_placed",
+    "room_process_offered",
+    "room_seat_handed_back",
+    "room_taken_back",
+}
 
 
 def logged(folder: Path, event: str) -> list[dict[str, object]]:

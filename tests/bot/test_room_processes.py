@@ -31,6 +31,7 @@ from tests.bot.bot_process import (
 )
 from tests.bot.test_takeover import said, until
 from tests.bot.test_two_machines import NORTH, SOUTH, has_spoken, sessions, spoken
+from tests.postgres import running_server
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -118,6 +119,50 @@ async def test_a_killed_room_goes_on_and_nothing_is_lost_or_doubled(
     assert numbers == list(range(len(numbers)))
     assert len(spoken) == len({words for _, words in spoken})
     assert sessions == (1,)
+
+
+@pytest.mark.rehearsal
+@pytest.mark.postgres
+@pytest.mark.asyncio
+async def test_a_room_that_loses_its_process_while_the_database_is_away_waits_for_it(
+    tmp_path: Path, whisper_model_dir: Path, postgres_place: SecretStr
+) -> None:
+    """The process that waits is asked again and again, and runs the room once the database is back."""
+    url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
+    server = running_server()
+    async with (
+        LocalDiscord() as local,
+        ada_in(local) as ada,
+        roomtone_run(local, tmp_path, whisper_model_dir, "--rooms", "processes", **url) as bot,
+    ):
+        await bot.says("is on Discord")
+        await local.invoke(ADA, "join")
+        await until(lambda: len(logged(tmp_path, "room_opened")) == 1, "the room")
+        await met(ada)
+        await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
+        await until(lambda: len(said(postgres_place)) == 1, "the first turn")
+        # One for each of its seats.
+        await until(lambda: len(logged(tmp_path, "gateway_link_opened")) == 4, "the process that waits")
+        first, waits = running(tmp_path)
+        server.stop()
+        try:
+            os.kill(first, signal.SIGKILL)
+            await until(
+                lambda: len(logged(tmp_path, "room_seat_handed_back")) >= 2, "two attempts without the database"
+            )
+        finally:
+            server.start()
+        await until(lambda: len(logged(tmp_path, "room_opened")) == 2, "the room's next process")
+        assert waits in running(tmp_path)
+        await met(ada)
+        await ada.say(Clip.load(CLIPS / "3-ada.ogg"))
+        await until(lambda: len(said(postgres_place)) >= 2, "a turn in the next process")
+        await local.invoke(ADA, "leave")
+        await until(lambda: len(logged(tmp_path, "session_ended")) == 1, "the session's end")
+        status, err = await bot.ends(signal.SIGTERM)
+        assert (status, err.count("Traceback")) == (0, 0)
+    assert [line["resumed"] for line in logged(tmp_path, "room_opened")] == [False, True]
+    assert len(logged(tmp_path, "room_not_opened")) == 1
 
 
 @pytest.mark.rehearsal
