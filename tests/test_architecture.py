@@ -109,7 +109,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("rehearse",),
     ),
     "voice": (
-        ("audio", "circuit_breaker", "endpoint_settings", "errors", "queue_figures"),
+        ("audio", "cancellable_http", "circuit_breaker", "endpoint_settings", "errors", "queue_figures"),
         ("endpoint",),
         ("asr", "screen", "transport"),
         ("listening",),

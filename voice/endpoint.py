@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import httpx
 import openai
 
+from voice.cancellable_http import CancellableHttpClient
 from voice.errors import EndpointFailureError
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -62,7 +63,12 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
         # The library requires a key. Servers without keys ignore it.
         api_key=api_key or "none",
         base_url=address(base_url),
-        timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
+        # As the library's own client, but for what is cancelled.
+        http_client=CancellableHttpClient(
+            timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
+            limits=openai.DEFAULT_CONNECTION_LIMITS,
+            follow_redirects=True,
+        ),
         max_retries=0,
     )
 
