@@ -44,6 +44,15 @@ app = typer.Typer(
 app.command("rooms")(rooms)
 
 
+# Options that `up` and `scale` have.
+RecogniserCpus = Annotated[float, typer.Option(help="CPUs that each recogniser reserves.")]
+RecogniserGpus = Annotated[float, typer.Option(help="GPUs that each recogniser reserves; 0.25 lets four share one.")]
+RecogniserBatch = Annotated[
+    int,
+    typer.Option(min=0, help="How many utterances of like length a recogniser takes at once; 0: 8 with a GPU, else 1."),
+]
+
+
 @app.command()
 def up(
     join: Annotated[
@@ -57,14 +66,9 @@ def up(
     recognisers: Annotated[
         str, typer.Option(metavar="MIN-MAX", help="How many recognisers there are at least and at most.")
     ] = "1",
-    cpus: Annotated[float, typer.Option(help="CPUs that each recogniser reserves.")] = 1.0,
-    gpus: Annotated[float, typer.Option(help="GPUs that each recogniser reserves; 0.25 lets four share one.")] = 0.0,
-    batch: Annotated[
-        int,
-        typer.Option(
-            min=0, help="How many utterances of like length a recogniser takes at once; 0: 8 with a GPU, else 1."
-        ),
-    ] = 0,
+    cpus: RecogniserCpus = 1.0,
+    gpus: RecogniserGpus = 0.0,
+    batch: RecogniserBatch = 0,
     workers: Annotated[
         int,
         typer.Option(
@@ -110,14 +114,9 @@ def up(
 @app.command()
 def scale(
     recognisers: Annotated[str, typer.Argument(metavar="MIN-MAX", help="How many there are at least and at most.")],
-    cpus: Annotated[float, typer.Option(help="CPUs that each recogniser reserves.")] = 1.0,
-    gpus: Annotated[float, typer.Option(help="GPUs that each recogniser reserves; 0.25 lets four share one.")] = 0.0,
-    batch: Annotated[
-        int,
-        typer.Option(
-            min=0, help="How many utterances of like length a recogniser takes at once; 0: 8 with a GPU, else 1."
-        ),
-    ] = 0,
+    cpus: RecogniserCpus = 1.0,
+    gpus: RecogniserGpus = 0.0,
+    batch: RecogniserBatch = 0,
 ) -> None:
     """Start the cluster's recognisers, or change how many there are. Speech is heard meanwhile."""
     from bot.cluster.address import connected, read_token

@@ -7,7 +7,7 @@ Times are monotonic seconds. At most one run is in flight, and answers of any ot
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from compaction.folding import state as transitions
 from compaction.folding.events import FoldFailed, FoldLanded, FoldSkipped
@@ -296,11 +296,7 @@ class FoldingMachine:
                     degraded=run.degraded,
                     repairs=run.repairs,
                     chapter_level=run.chapter_level,
-                    paragraph_by="nobody"
-                    if run.repairs
-                    else "model"
-                    if record.paragraph and event.by_model
-                    else "code",
+                    paragraph_by=_paragraph_by(run, record, by_model=event.by_model),
                     paragraph_problem=record.paragraph_problem,
                 )
             ),
@@ -415,6 +411,12 @@ def _failure(event: RunFailed, run: Run, state: SessionState, now: float, next_r
         repairs=run.repairs,
         chapter_level=run.chapter_level,
     )
+
+
+def _paragraph_by(run: Run, record: Segment | Chapter, *, by_model: bool) -> Literal["model", "code", "nobody"]:
+    if run.repairs:
+        return "nobody"
+    return "model" if record.paragraph and by_model else "code"
 
 
 def _ms(seconds: float) -> float:
