@@ -42,6 +42,13 @@ PROCESS_DEFINITIONS = (
     Definition("roomtone_recogniser_reloads", RELOADS, FigureKind.COUNTER),
     Definition("roomtone_recogniser_audio_seconds", AUDIO, FigureKind.COUNTER),
     Definition("roomtone_recogniser_compute_seconds", COMPUTE, FigureKind.COUNTER),
+    # Of `prometheus_client.ProcessCollector`.
+    Definition("process_cpu_seconds", "Total user and system CPU time.", FigureKind.COUNTER, of_each=True),
+    Definition("process_resident_memory_bytes", "Resident memory size.", FigureKind.GAUGE, of_each=True),
+    Definition("process_virtual_memory_bytes", "Virtual memory size.", FigureKind.GAUGE, of_each=True),
+    Definition("process_open_fds", "Number of open file descriptors.", FigureKind.GAUGE, of_each=True),
+    Definition("process_max_fds", "Maximum number of open file descriptors.", FigureKind.GAUGE, of_each=True),
+    Definition("process_start_time_seconds", "When the process was started.", FigureKind.GAUGE, of_each=True),
 )
 
 

@@ -1,8 +1,9 @@
-"""The figures of rooms' processes, summed by machine, as more series of the gateway process's metrics.
+"""The figures of rooms' processes, by machine, as more series of the gateway process's metrics.
 
 A process tells all its figures every few seconds. Counters are the sums over all processes that there have been, so
-they do not fall when one ends; gauges those over the processes that are there. There are few series, whatever a process
-tells: only metrics that are defined here, only so many labels, only so many machines.
+they do not fall when one ends; gauges those over the processes that are there. What is told of each process by itself
+(`Definition.of_each`) has its number on the machine, and is gone with it. There are few series, whatever a process
+tells: only metrics that are defined here, only so many labels, machines and processes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 LABEL: Final = "machine"
+# The lowest number that no other process of the machine has: the next process gets it again, so there are few.
+PROCESS_LABEL: Final = "process"
+# Of a machine. Further ones have no figures of their own; each takes about 1 GB of memory.
+MOST_PROCESSES: Final = 32
 # More machines are counted together.
 MOST_MACHINES: Final = 100
 OTHER_MACHINES: Final = "other"
@@ -44,6 +49,7 @@ _Key = tuple[str, tuple[str, ...]]
 class _Process:
     """What a process has told last."""
 
+    number: int
     told_at: float
     last: dict[_Key, tuple[float, ...]] = field(default_factory=dict)
     refused: bool = False
@@ -69,7 +75,10 @@ class MachineFigures:
         process = self._processes.get((machine, run_id))
         counts = process is not None or not ran_before
         if process is None:
-            process = self._processes[machine, run_id] = _Process(now)
+            process = self._processes[machine, run_id] = _Process(self._free_number(machine), now)
+        elif now - process.told_at > GONE_AFTER_S:
+            # Another one may have got its number.
+            process.number = self._free_number(machine)
         process.told_at = now
         totals = self._totals.setdefault(machine, {})
         for series in told[:MOST_SERIES]:
@@ -77,6 +86,9 @@ class MachineFigures:
             definition = self._definitions.get(series.metric)
             if definition is None or not _is_sound(series, definition):
                 self._refuse(process, machine, run_id)
+                continue
+            if definition.of_each:
+                process.last[key] = series.values
                 continue
             if key not in totals:
                 if len(totals) >= MOST_SERIES:
@@ -86,6 +98,17 @@ class MachineFigures:
             if definition.kind is not FigureKind.GAUGE and counts:
                 totals[key] = _sum(totals[key], _risen(process.last.get(key), series.values))
             process.last[key] = series.values
+
+    def _free_number(self, machine: str) -> int:
+        taken = {process.number for process in self._there(machine)}
+        return next(number for number in itertools.count(1) if number not in taken)
+
+    def _there(self, machine: str) -> Iterator[_Process]:
+        """Yield the processes of a machine that are there."""
+        now = self._now()
+        for (where, _), process in self._processes.items():
+            if where == machine and now - process.told_at <= GONE_AFTER_S:
+                yield process
 
     @staticmethod
     def _refuse(process: _Process, machine: str, run_id: str) -> None:
@@ -114,16 +137,22 @@ class MachineFigures:
                 shown = now.get(key, (0.0,)) if definition.kind is FigureKind.GAUGE else values
                 labels = {**dict(zip(definition.labels, key[1], strict=True)), LABEL: machine}
                 found[key[0]].extend(_rows(definition, labels, shown))
+            for process in self._there(machine):
+                if process.number > MOST_PROCESSES:
+                    continue
+                labels = {LABEL: machine, PROCESS_LABEL: str(process.number)}
+                for (name, _), values in process.last.items():
+                    if self._definitions[name].of_each:
+                        found[name].extend(_rows(self._definitions[name], labels, values))
         return found
 
     def _live(self, machine: str) -> dict[_Key, tuple[float, ...]]:
         """Return the gauges of a machine, summed over the processes that are there."""
-        now, found = self._now(), dict[_Key, tuple[float, ...]]()
-        for (where, _), process in self._processes.items():
-            if where != machine or now - process.told_at > GONE_AFTER_S:
-                continue
+        found = dict[_Key, tuple[float, ...]]()
+        for process in self._there(machine):
             for key, values in process.last.items():
-                if self._definitions[key[0]].kind is FigureKind.GAUGE:
+                definition = self._definitions[key[0]]
+                if definition.kind is FigureKind.GAUGE and not definition.of_each:
                     found[key] = _sum(found[key], values) if key in found else values
         return found
 

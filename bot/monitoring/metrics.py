@@ -83,7 +83,7 @@ class Metrics:
     def __init__(self, health: Health) -> None:
         self.health = health
         self._registry = registry = CollectorRegistry(auto_describe=True)
-        ProcessCollector(registry=registry)
+        self._process = ProcessCollector(registry=registry)
         self._queues = QueueCollector()
         self._recogniser = RecogniserCollector()
         self._shards = ShardCollector()
@@ -108,11 +108,13 @@ class Metrics:
             self._define(Definition(f"roomtone_{name}", text, FigureKind.COUNTER, labels))
             return made
 
-        def own_histogram(name: str, text: str, *labels: str) -> Histogram:
-            made = histogram(name, text, *labels)
+        def own_histogram(
+            name: str, text: str, *labels: str, buckets: tuple[float, ...] = LATENCY_BUCKETS, of_each: bool = False
+        ) -> Histogram:
+            made = histogram(name, text, *labels, buckets=buckets)
             self._own.append(made)
-            bounds = (*(str(bound) for bound in LATENCY_BUCKETS), "+Inf")
-            self._define(Definition(f"roomtone_{name}", text, FigureKind.HISTOGRAM, labels, bounds))
+            bounds = (*(str(bound) for bound in buckets), "+Inf")
+            self._define(Definition(f"roomtone_{name}", text, FigureKind.HISTOGRAM, labels, bounds, of_each))
             return made
 
         self._round_trip = histogram("voice_round_trip_seconds", "How long voice servers take to answer.")
@@ -136,7 +138,9 @@ class Metrics:
         self._first_token = own_histogram("model_first_token_seconds", "Until a model's first token.", "model")
         self._store_time = own_histogram("store_seconds", "Duration of an operation of the store.", "operation")
         self._store_failures = own_counter("store_failures", "Operations of the store that failed.", "operation")
-        self._lag = histogram("event_loop_lag_seconds", "How late the event loop is.", buckets=LAG_BUCKETS)
+        self._lag = own_histogram(
+            "event_loop_lag_seconds", "How late the event loop is.", buckets=LAG_BUCKETS, of_each=True
+        )
 
         self._begin_with_zero()
 
@@ -182,6 +186,7 @@ class Metrics:
                 yield from metric.collect()
             yield from self._recogniser.collect()
             yield from self._queues.collect_process()
+            yield from self._process.collect()
 
         return tuple(series_of(families(), self._definitions))
 

@@ -1,7 +1,7 @@
 """What a room's process measures itself, as plain figures that can be told to the gateway process.
 
-A room's events are told anyway, and counted there. These are the others: models, the store, the recogniser, and the
-queues of the process.
+A room's events are told anyway, and counted there. These are the others: models, the store, the recogniser, the queues
+of the process, and the process itself.
 """
 
 from __future__ import annotations
@@ -30,13 +30,17 @@ class FigureKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A metric. `name`: of its family, without `_total`. `bounds`: of a histogram's buckets, as `le` has them."""
+    """A metric. `name`: of its family, without `_total`. `bounds`: of a histogram's buckets, as `le` has them.
+    `of_each`: the processes are not summed, which would hide the one that is late or full. Each that is there has its
+    own series; the metric has no labels.
+    """
 
     name: str
     text: str
     kind: FigureKind
     labels: tuple[str, ...] = ()
     bounds: tuple[str, ...] = ()
+    of_each: bool = False
 
     @property
     def count(self) -> int:

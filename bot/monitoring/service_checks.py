@@ -1,6 +1,6 @@
 """Looks every few seconds whether the database can be written, the disk has room and Discord is there.
 
-What it finds are faults for `bot.health`. It also measures how late the event loop is.
+What it finds are faults for `bot.health`.
 """
 
 from __future__ import annotations
@@ -55,24 +55,15 @@ class GatewayState(Protocol):
 
 
 class ServiceChecks:
-    """The checks of one process. `write`: tries to write into the database, and raises `StoreError`. `on_lag`: gets how
-    many seconds late the event loop was.
+    """The checks of one process. `write`: tries to write into the database, and raises `StoreError`.
 
     *Ownership*: `running` owns the task `health-checks`.
     """
 
-    def __init__(
-        self,
-        write: Callable[[], Awaitable[object]],
-        data_dir: Path,
-        *,
-        clock: Clock,
-        on_lag: Callable[[float], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, write: Callable[[], Awaitable[object]], data_dir: Path, *, clock: Clock) -> None:
         self._write = write
         self._data_dir = data_dir
         self._clock = clock
-        self._on_lag = on_lag
         self._refusals = 0
         self._free_bytes: int | None = None
         # The client is made after the stores.
@@ -88,9 +79,7 @@ class ServiceChecks:
         """Check now and every few seconds, until cancelled."""
         while True:
             await self.check()
-            before = self._clock.monotonic()
             await self._clock.sleep(CHECK_EVERY_S)
-            self._on_lag(max(0.0, self._clock.monotonic() - before - CHECK_EVERY_S))
 
     async def check(self) -> None:
         """Check once. Never raises."""

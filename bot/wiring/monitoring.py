@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from bot.background_task import background_task
 from bot.health import FaultKind, HealthFault
+from bot.monitoring.loop_lag import measure_lag
 from bot.monitoring.probes import HealthProbes
 from bot.monitoring.service_checks import ServiceChecks
 from bot.store.write_check import check_writable
@@ -34,6 +36,7 @@ PROCESS_TASKS = (
     "dashboard-look",
     "discord-client",
     "health-checks",
+    "loop-lag",
     "mcp-",
     "recall-indexer",
     "recognizer-dispatcher",
@@ -81,7 +84,8 @@ async def open_monitoring(
 ) -> Monitoring:
     """Open monitoring on `stack`, and begin to check."""
     health = metrics.health
-    checks = ServiceChecks(partial(check_writable, database), storage.data_dir, clock=clock, on_lag=metrics.on_lag)
+    checks = ServiceChecks(partial(check_writable, database), storage.data_dir, clock=clock)
     health.add_fault_check(checks.faults)
     await stack.enter_async_context(checks.running())
+    await stack.enter_async_context(background_task(measure_lag(metrics.on_lag, clock), name="loop-lag"))
     return Monitoring(health, checks, metrics, HealthProbes(health, metrics.scrape))

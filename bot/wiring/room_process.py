@@ -19,6 +19,7 @@ from bot.clock import SystemClock
 from bot.discord.endpoint import connector
 from bot.errors import SetupError
 from bot.health import Health
+from bot.monitoring.loop_lag import measure_lag
 from bot.monitoring.metrics import Metrics
 from bot.participation.guild_participation import GuildParticipations
 from bot.remote.gateway_link import GatewayLink
@@ -154,6 +155,7 @@ async def run_room_process(
         )
         stack.enter_context(low_latency_interpreter())
         await stack.enter_async_context(background_task(release_free_memory(clock.sleep), name="memory-release"))
+        await stack.enter_async_context(background_task(measure_lag(metrics.on_lag, clock), name="loop-lag"))
         metrics.health.started(task for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS))
         seats = RoomSeats(
             partial(open_seat, parts, loaded, gateway),

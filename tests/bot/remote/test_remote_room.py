@@ -48,7 +48,7 @@ from bot.server_settings import DEFAULTS, ListenOnly, ServerSettingsBook, no_ser
 from bot.texts.text import Text, in_language
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import Mode, Seq, SessionId, Turn, TurnKind, TurnPart
-from tests.bot.monitoring.test_metrics import value
+from tests.bot.monitoring.test_metrics import samples, value
 from tests.bot.remote.peers import ROOM, TOKEN, linked, until
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
@@ -635,6 +635,8 @@ async def test_what_the_process_measures_is_in_the_metrics_until_its_last_second
         assert await life.task == "left"
         assert value(house.metrics, "store_failures_total", operation="append_turn", machine="here") == 1
         assert value(house.metrics, "store_seconds_sum", operation="append_turn", machine="here") == 0.5
+        of_process = frozenset({("machine", "here"), ("process", "1")})
+        assert samples(house.metrics)["process_resident_memory_bytes", of_process] > 0
 
 
 @pytest.mark.asyncio

@@ -15,6 +15,7 @@ from bot.llm.budgeted import ModelCall
 from bot.monitoring.machine_figures import (
     GONE_AFTER_S,
     MOST_MACHINES,
+    MOST_PROCESSES,
     MOST_SERIES,
     OTHER_MACHINES,
     MachineFigures,
@@ -32,6 +33,17 @@ if TYPE_CHECKING:
     from bot.remote.gateway_link import GatewayLink
 
 CALL = ModelCall("llama", "reply", "answered", 1200, 80, first_token_s=0.4, duration_s=2.0)
+MEMORY = "process_resident_memory_bytes"
+# What each process has of itself, and no machine the sum of.
+OF_EACH = {
+    "process_cpu_seconds",
+    MEMORY,
+    "process_virtual_memory_bytes",
+    "process_open_fds",
+    "process_max_fds",
+    "process_start_time_seconds",
+    "roomtone_event_loop_lag_seconds",
+}
 CALLS = {"model": "llama", "purpose": "reply", "outcome": "answered"}
 
 
@@ -67,6 +79,20 @@ class Gateway:
         series = content_of(body, FiguresTold).series
         self.figures.take(process.machine, process.run_id, series, ran_before=ran_before)
 
+    def memory(self) -> dict[tuple[str, str], float]:
+        """Return the memory of each process that is there, by machine and number."""
+        return {
+            (labels["machine"], labels["process"]): held
+            for name, labels, held in (
+                (name, dict(pairs), held) for (name, pairs), held in samples(self.metrics).items()
+            )
+            if name == MEMORY and "process" in labels
+        }
+
+    def tell_memory(self, held: float, machine: str = "north", run_id: str = "one") -> None:
+        """Take how much memory a process holds."""
+        self.figures.take(machine, run_id, [Series(MEMORY, (), (held,))])
+
     def calls(self, machine: str = "north") -> float:
         """Return how often models were called on a machine."""
         return value(self.metrics, "model_calls_total", **CALLS, machine=machine)
@@ -85,7 +111,7 @@ def test_what_a_process_measures_is_in_the_metrics_of_the_gateway_process() -> N
     told = {
         (name, frozenset(pair for pair in labels if pair[0] != "machine")): count
         for (name, labels), count in samples(gateway.metrics).items()
-        if ("machine", "north") in labels
+        if ("machine", "north") in labels and not any(label == "process" for label, _ in labels)
     }
     itself = samples(process.metrics)
     names = ("model", "store", "recogni")
@@ -117,7 +143,50 @@ def test_what_is_counted_from_events_is_not_told_again() -> None:
         "queue_depth",
         "queue_capacity",
         "queue_dropped",
+        *(name.removeprefix("roomtone_") for name in OF_EACH),
     }
+
+
+def test_each_process_has_its_own_lag_cpu_time_memory_and_open_files() -> None:
+    """They are this process's own, beside those of the gateway process, which have no labels."""
+    gateway, process = Gateway(), Process()
+    for late_s in (0.02, 0.3):
+        process.metrics.on_lag(late_s)
+    gateway.hear(process)
+    found = {
+        name: count
+        for (name, labels), count in samples(gateway.metrics).items()
+        if {("machine", "north"), ("process", "1")} <= labels and "_bucket" not in name
+    }
+    assert {re.sub("_(total|count|sum)$", "", name) for name in found} == OF_EACH
+    assert found["roomtone_event_loop_lag_seconds_count"] == 2
+    assert found["roomtone_event_loop_lag_seconds_sum"] == pytest.approx(0.32)
+    late = {"le": "0.025", "machine": "north", "process": "1"}
+    assert value(gateway.metrics, "event_loop_lag_seconds_bucket", **late) == 1
+    assert found[MEMORY] > 10_000_000
+    assert found["process_cpu_seconds_total"] > 0
+    assert found["process_open_fds"] >= 3
+    assert samples(gateway.metrics)[MEMORY, frozenset()] > 10_000_000
+    assert value(gateway.metrics, "event_loop_lag_seconds_count") == 0
+
+
+def test_the_figures_of_a_process_are_gone_with_it() -> None:
+    """The others of the machine keep their numbers, and the next process gets the one that is free."""
+    gateway = Gateway()
+    for run_id, held in (("one", 1.0), ("two", 2.0), ("three", 3.0)):
+        gateway.tell_memory(held, run_id=run_id)
+    gateway.tell_memory(4.0, machine="south")
+    north = {("north", "1"): 1.0, ("north", "2"): 2.0, ("north", "3"): 3.0}
+    assert gateway.memory() == {**north, ("south", "1"): 4.0}
+    gateway.clock.advance(GONE_AFTER_S)
+    for run_id, held in (("one", 1.5), ("three", 3.5)):
+        gateway.tell_memory(held, run_id=run_id)
+    gateway.clock.advance(1)
+    assert gateway.memory() == {("north", "1"): 1.5, ("north", "3"): 3.5}
+    gateway.tell_memory(5.0, run_id="four")
+    # It was only silent for a while.
+    gateway.tell_memory(2.5, run_id="two")
+    assert gateway.memory() == {("north", "1"): 1.5, ("north", "2"): 5.0, ("north", "3"): 3.5, ("north", "4"): 2.5}
 
 
 def test_the_processes_of_a_machine_are_summed_and_none_is_counted_twice() -> None:
@@ -184,6 +253,9 @@ GOOD = Series("roomtone_model_tokens", ("llama", "sent"), (3.0,))
     [
         replace(GOOD, metric="roomtone_turns"),
         replace(GOOD, metric="process_cpu_seconds"),
+        Series("process_cpu_seconds", (), (-1.0,)),
+        Series("process_cpu_seconds", ("one",), (1.0,)),
+        Series("process_threads", (), (1.0,)),
         replace(GOOD, metric='a"}\n'),
         replace(GOOD, labels=("llama",)),
         replace(GOOD, labels=("llama", "sent", "north")),
@@ -219,6 +291,17 @@ def test_there_are_few_series_whatever_is_told() -> None:
     assert machines.count("north") == MOST_SERIES
     assert len(set(machines)) == MOST_MACHINES + 1
     assert OTHER_MACHINES in machines
+
+
+def test_so_many_processes_of_a_machine_have_figures_of_their_own() -> None:
+    """What the others share with them is summed all the same."""
+    gateway = Gateway()
+    for number in range(2 * MOST_PROCESSES):
+        gateway.tell_memory(1.0, run_id=str(number))
+        gateway.figures.take("north", str(number), [GOOD])
+    assert gateway.memory() == {("north", str(number + 1)): 1.0 for number in range(MOST_PROCESSES)}
+    tokens = value(gateway.metrics, "model_tokens_total", machine="north", model="llama", direction="sent")
+    assert tokens == 3.0 * 2 * MOST_PROCESSES
 
 
 def test_a_process_tells_its_figures_now_and_then() -> None:
