@@ -16,8 +16,9 @@ from bot.remote.room_child import RoomChild
 from bot.remote.spare_pool import SparePool
 
 if TYPE_CHECKING:
+    from asyncio import StreamReader
     from asyncio.subprocess import Process
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from bot.clock import Clock
 
@@ -120,7 +121,11 @@ class RoomMachine:
 
     async def _hear(self, child: RoomChild, process: Process) -> None:
         assert process.stdout is not None, "a pipe"
-        while line := await process.stdout.readline():
+
+        def warn() -> None:
+            log.warning("room_process_line_skipped", run_id=child.run_id, detail="it is too long; the others are read")
+
+        async for line in lines_of(process.stdout, warn):
             said = line.decode(errors="replace").strip()
             if said == LOADED:
                 child.on_loaded()
@@ -128,3 +133,29 @@ class RoomMachine:
             elif said == HAS_ROOM and self._pool.take(child.run_id):
                 log.info("room_process_has_room", run_id=child.run_id)
                 self._tell_processes()
+
+
+async def lines_of(stream: StreamReader, on_long: Callable[[], None]) -> AsyncIterator[bytes]:
+    """Yield the lines of `stream` until its end. Lines that are longer than its limit (64 KiB) are left out, whole.
+
+    `on_long`: is called for the first of them; a library that writes such lines may write many.
+    """
+    is_long = was_long = False
+    while True:
+        try:
+            line = await stream.readuntil(b"\n")
+        except asyncio.LimitOverrunError as error:
+            # What has come of it; the rest comes with the next turns, at last the newline.
+            await stream.readexactly(error.consumed)
+            is_long = True
+            continue
+        except asyncio.IncompleteReadError as error:
+            line = error.partial
+        if is_long and not was_long:
+            was_long = True
+            on_long()
+        if line and not is_long:
+            yield line
+        is_long = False
+        if not line.endswith(b"\n"):
+            return
