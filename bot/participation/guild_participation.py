@@ -85,7 +85,8 @@ class GuildParticipation:
     """The participation of one server now. Replace `opted_out` and never change it, because other threads read it.
 
     `room`: the bot's room there, if it has one. `ceiling_notice_at`: when the channel last got the notice that the
-    ceiling is reached (monotonic seconds).
+    ceiling is reached (monotonic seconds). `choice_unread`: what the server has chosen could not be read, so the
+    settings stand in for it.
     """
 
     guild_id: int
@@ -93,6 +94,7 @@ class GuildParticipation:
     wake_names: tuple[str, ...]
     costs: CostLedger
     silence: Silence = field(default_factory=Silence)
+    choice_unread: bool = False
     opted_out: frozenset[int] = frozenset()
     room: SilenceableRoom | None = None
     ceiling_notice_at: float | None = None
@@ -172,6 +174,7 @@ class GuildParticipations:
             guild.silence = choice.silence
         except StoreError as error:
             log.warning("guild_choice_unread", guild_id=guild_id, problem=error)
+            guild.choice_unread = True
         # Another task may have read and changed the guild's participation meanwhile.
         return self._guilds.setdefault(guild_id, guild)
 

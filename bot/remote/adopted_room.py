@@ -15,11 +15,12 @@ from bot.errors import SetupError
 from bot.participation.costs import CostLedger
 from bot.remote.room_messages import TakeOver
 from bot.remote.told_guild import told_participation
+from bot.room.restarts import DATABASE_PAUSE_S
 from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from bot.channel.port import Person, Place
     from bot.clock import Clock
@@ -44,6 +45,10 @@ async def take_over_report(
     log.info("room_reported", guild_id=place.guild_id, session_id=report.session_id)
     guild.agreed, guild.consented_in = known.agreed - guild.opted_out, report.session_id
     guild.costs = CostLedger.aged(guild.costs.ceiling, report.costs, now=clock.monotonic())
+    if guild.choice_unread:
+        # The room has what was read before the gateway process was lost, and nobody could choose anything since.
+        guild.voice_mode, guild.wake_names, guild.silence = known.voice_mode, known.wake_names, known.silence
+        guild.choice_unread = False
     if report.unsaved_silence_by:
         guild.silence = known.silence
         try:
@@ -58,6 +63,28 @@ def changes_since(report: RoomReport, guild: GuildParticipation) -> TakeOver:
     return TakeOver(
         told_participation(guild), opted_out=tuple(sorted(guild.opted_out - report.participation.opted_out))
     )
+
+
+async def until_stored(
+    work: Callable[[], Awaitable[object]], clock: Clock, *, on_wait: Callable[[], None], goes_on: Callable[[], bool]
+) -> None:
+    """Do what needs the database, again after a pause while that is away: the room runs on, and keeps what it cannot
+    store. Raises what `work` raises, but no `StoreError`.
+
+    `on_wait`: is called before each pause. `goes_on`: False once the room is over, so there is nothing to wait for.
+    """
+    waits = False
+    while goes_on():
+        try:
+            await work()
+        except StoreError as error:
+            if not waits:
+                waits = True
+                log.warning("room_waits_for_database", retry_s=DATABASE_PAUSE_S, problem=error)
+            on_wait()
+        else:
+            return
+        await clock.sleep(DATABASE_PAUSE_S)
 
 
 def moves_between(before: Sequence[Person], after: Sequence[Person]) -> list[MembershipChange]:

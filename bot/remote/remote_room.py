@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -16,7 +17,7 @@ import structlog
 from bot import events
 from bot.errors import BotError, SetupError
 from bot.health import HealthFault
-from bot.remote.adopted_room import changes_since, moves_between, take_over_report
+from bot.remote.adopted_room import changes_since, moves_between, take_over_report, until_stored
 from bot.remote.event_messages import event_in
 from bot.remote.messages import MalformedError
 from bot.remote.placement import THIS_MACHINE
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from bot.remote.adoption import AdoptedRoom
     from bot.remote.gateway_parts import GatewayParts
     from bot.remote.link import MessageLink
+    from bot.remote.room_messages import RoomReport
     from bot.remote.room_seat import RoomSeat
     from bot.server_settings import ServerSettings
 
@@ -214,8 +216,12 @@ class RemoteRoom:
 
     async def _take_back(self, seat: RoomSeat, guild: GuildParticipation) -> None:
         """Go on with a room that runs in its process. What was changed since its gateway process was lost is in effect
-        there before anybody here knows of the room. Raises `ProcessLostError`.
+        there before anybody here knows of the room, also if the database is away then. Raises `ProcessLostError`.
         """
+
+        def goes_on() -> bool:
+            return seat.is_open and not self._over.done()
+
         try:
             report = await seat.link.ask(ReportRoom(), within_s=OPEN_WITHIN_S)
             # The room hears people, so from now on a command is answered when the room has confirmed.
@@ -223,22 +229,36 @@ class RemoteRoom:
             self._runs = True
             await take_over_report(report, self._place, guild, self._parts.participation, self._parts.clock)
             self._watch()
-            await self._tell_all(seat)
             await seat.link.ask(changes_since(report, guild), within_s=CONFIRM_WITHIN_S)
-            await seat.link.ask(ReadMemoryAgain(), within_s=READ_AGAIN_WITHIN_S)
+            read_again = partial(seat.link.ask, ReadMemoryAgain(), within_s=READ_AGAIN_WITHIN_S)
+            for work in (partial(self._tell_all, seat), read_again):
+                on_wait = partial(self._run_on, report)
+                await until_stored(work, self._parts.clock, on_wait=on_wait, goes_on=goes_on)
         except BotError as error:
             # It is made stale, and begins anew.
             raise ProcessLostError(NOT_TAKEN_BACK.fill(why=sentence_of(error))) from error
-        # Whoever has moved since the link was lost, until now.
-        self._early.clear()
-        self._takes_moves = True
-        for change in moves_between(report.members, self._place.members()):
-            self.on_membership(change)
+        if not goes_on():
+            return
+        self._tell_moves(report)
         self._on_begun(SessionBegun(report.session_id, report.listens_only))
         if self._look is not None:
             self._on_look(self._look)
         if report.shows_listening:
             await self._place.show_listening(on=True)
+
+    def _run_on(self, report: RoomReport) -> None:
+        """Take note that the room hears people, although what it has to know cannot be read yet."""
+        self._tell_moves(report)
+        self._opened.set()
+
+    def _tell_moves(self, report: RoomReport) -> None:
+        """Tell who has moved since the link was lost, once. Who moves from now on is told at once."""
+        if self._takes_moves:
+            return
+        self._early.clear()
+        self._takes_moves = True
+        for change in moves_between(report.members, self._place.members()):
+            self.on_membership(change)
 
     def _watch(self) -> None:
         self._shown.enter_context(self._parts.servers.watched(self._on_servers))

@@ -94,6 +94,8 @@ class _Entry:
     ending: bool = False
     # The bot only writes down there, also after a crash or a move.
     listen: ListenRequest | None = None
+    # Its first room ran already, so nobody has asked for it who could ask again.
+    ran_on: bool = False
     # Write into the channel that the room was lost: each time one, and Discord may be slow.
     telling: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -145,7 +147,8 @@ class RoomSupervisor:
 
         A room that is ending is waited for; a later `join` or `leave` replaces this one meanwhile. `listen`: the bot
         only writes down there. `room`: the first one to run, which goes on; None: a new one. Raises the room's error,
-        or `SetupError` if it takes too long, was replaced, or the guild has a room already.
+        or `SetupError` if it takes too long, was replaced, or the guild has a room already. One that cannot go on
+        because the database is away waits for it all the same.
         """
         entry = self._entries.get(place.guild_id)
         if entry is not None and entry.ending and entry.task is not None:
@@ -164,7 +167,7 @@ class RoomSupervisor:
             here = self._entries[place.guild_id].place.name
             raise SetupError(Text("I am in {channel} already. Use /leave first.", channel=here))
         first = room or self._make_room(place, listen)
-        entry = self._entries[place.guild_id] = _Entry(place, first, listen=listen)
+        entry = self._entries[place.guild_id] = _Entry(place, first, listen=listen, ran_on=room is not None)
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         entry.task = asyncio.create_task(self._run_room(entry, started), name=f"room-{place.guild_id}")
         try:
@@ -339,7 +342,8 @@ class RoomSupervisor:
                 if not started.done():
                     # The first start: `join` raises the error, and the person may try again.
                     started.set_exception(error)
-                    return
+                    if not (entry.ran_on and waits_for_database(error, has_opened=False)):
+                        return
                 if entry.ending:
                     # Nobody wants it back.
                     return

@@ -44,6 +44,7 @@ from bot.remote.room_log import RoomLog
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.remote.wire_error import OtherProcessError
 from bot.room.endings import HandedOverError, ProcessLostError
+from bot.room.restarts import DATABASE_PAUSE_S
 from bot.server_settings import DEFAULTS, ListenOnly, ServerSettingsBook, no_server_settings
 from bot.texts.text import Text, in_language
 from compaction.errors import StaleOwnerError, StoreError
@@ -830,6 +831,98 @@ async def test_what_was_changed_meanwhile_is_in_effect_before_the_room_is_known_
         assert house.upkeep.reads == 2
         await until(lambda: len(distant.moves) == 2)
         assert distant.moves == [MembershipChange(ada, joined=False), MembershipChange(bo, joined=True)]
+
+
+class Outage:
+    """The database of a house: away for the gateway process, then for the room's process, until it is `over`."""
+
+    def __init__(self, house: House) -> None:
+        self._clock = house.clock
+        people = cast("Any", house.host)._stores.people
+        self._read, self._reload = house.choices.choice, people.reload
+        self.tries: Counter[str] = Counter()
+        self.over: set[str] = set()
+        house.choices.choice = self._choice  # type: ignore[method-assign]
+        people.reload = self._again
+
+    def _check(self, whose: str) -> None:
+        self.tries[whose] += 1
+        if whose not in self.over:
+            raise StoreError("The database is away.")
+
+    async def _choice(self, guild_id: int) -> GuildChoice:
+        self._check("gateway")
+        return await self._read(guild_id)
+
+    async def _again(self) -> None:
+        self._check("room")
+        await self._reload()
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Let the time pass until something holds."""
+
+        def passes() -> object:
+            self._clock.advance(DATABASE_PAUSE_S)
+            return holds()
+
+        await until(passes)
+
+
+async def outage_at_take_back(life: Life) -> Outage:
+    """Start the gateway process again while the database goes away; return once the room waits for it."""
+    outage = Outage(life.house)
+    await take_back(life)
+    await until(lambda: outage.tries["gateway"] == 2)
+    return outage
+
+
+@pytest.mark.asyncio
+async def test_a_room_runs_on_while_it_cannot_be_taken_back_without_the_database() -> None:
+    """It is neither lost nor made stale. Whoever opted out is not heard, a silence is kept, and commands reach it."""
+    async with away() as life:
+        house, distant = life.house, life.distant
+        assert distant.guild is not None
+        distant.guild.silence = Silence(always=True)
+        await house.opt_outs.put(10, ADA, out=True)
+        outage = await outage_at_take_back(life)
+        assert life.room.opened.is_set(), "the start of the bot is not held up"
+        assert str(life.room.status()) == str(STATUS)
+        assert distant.guild.excludes(ADA)
+        assert distant.guild.silence == Silence(always=True)
+        await house.participation.set_opt_out(10, BO, out=True)
+        assert distant.guild.excludes(BO)
+        life.room.on_membership(MembershipChange(Person(BO, "Bo", is_bot=False), joined=True))
+        await until(lambda: distant.moves)
+        await outage.until(lambda: outage.tries["gateway"] == 5)
+        outage.over.add("gateway")
+        await outage.until(lambda: outage.tries["room"] == 3)
+        assert (house.in_use, house.fenced, life.task.done()) == (set(), [], False)
+        outage.over.add("room")
+        await outage.until(lambda: house.in_use == {SESSION})
+        assert len(house.rooms) == 1
+        assert house.shown[0][1].total_turns == 5
+        life.room.close("left")
+        assert (await life.task, await life.hosting) == ("left", "left")
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+@pytest.mark.asyncio
+async def test_a_room_that_waits_for_the_database_to_be_taken_back_may_end(*, is_lost: bool) -> None:
+    """Its process is lost, or somebody sends the bot away."""
+    async with away() as life:
+        outage = await outage_at_take_back(life)
+        assert life.house.seat is not None
+        if is_lost:
+            life.house.seat.died.set()
+        else:
+            life.room.close("left")
+        await outage.until(life.task.done)
+        if is_lost:
+            with pytest.raises(ProcessLostError):
+                await life.task
+        else:
+            assert await life.task == "left"
+        assert life.house.in_use == set()
 
 
 @pytest.mark.asyncio

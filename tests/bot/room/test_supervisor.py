@@ -282,6 +282,29 @@ async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_room_that_ran_on_waits_for_the_database_too() -> None:
+    """The bot was started again in an outage and could not take it back. Nobody would call the bot."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        away = StoreError("The database is away.")
+        house.fails_to_open = away
+        with pytest.raises(StoreError, match="is away"):
+            await rooms.join(place, room=FakeRoom(place, fails_to_open=away))
+        for attempt in range(2 * MOST_CRASHES):
+            await until(lambda attempt=attempt: (len(house.rooms), house.clock.sleeping) == (attempt, 1))  # type: ignore[misc]
+            assert (rooms.place_of(place.guild_id), rooms.faults()) == (place, [RESTARTING])
+            if attempt == 2 * MOST_CRASHES - 1:
+                house.fails_to_open = None
+            house.clock.advance(DATABASE_PAUSE_S)
+        await until(lambda: rooms.faults() == [])
+        assert house.rooms[-1].opened.is_set()
+        assert len(place.written) == 1, "that it waits is told once"
+        with pytest.raises(LinkError):
+            await rooms.join(FakePlace(guild_id=11), room=FakeRoom(place, fails_to_open=LinkError("Discord hung up.")))
+        assert rooms.place_of(11) is None, "another failure is told to who starts the bot"
+
+
+@pytest.mark.asyncio
 async def test_a_room_that_loses_the_database_while_it_runs_has_crashed() -> None:
     """Its process or a part of it may be at fault; only one that cannot begin waits."""
     house, place = House(), FakePlace()
