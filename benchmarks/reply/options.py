@@ -14,12 +14,13 @@ class ReplyBenchOptions:
     """The options of one run. The defaults are a full run.
 
     `speech`: a folder of real recordings with a manifest; without it the audio of the bundled scenarios is used.
-    `recordings`: how many recordings are answered one by one. `crowd_recordings`: how many are spoken by four people at
-    the same time. `interruptions`: how many answers are interrupted. `pauses_recordings`: how many recordings are cut
-    into utterances (faster than real time); 0 means all. `rooms`: the maximum number of simultaneous rooms. `pacing_s`:
-    seconds of measurement for each number of rooms. `first_token_ms`: the delay of the model's server before its first
-    token, which is reported separately. `only`: the parts to measure; empty means all. `peers`: other systems whose
-    answers are measured too, with the same recordings; `peers_dir` keeps their environments for the next run.
+    `recordings`: how many recordings are answered one by one; 0 means all. `crowd_recordings`: how many are spoken by
+    four people at the same time. `interruptions`: how many answers are interrupted. `pauses_recordings`: how many
+    recordings are cut into utterances (faster than real time); 0 means all. `rooms`: the maximum number of simultaneous
+    rooms. `pacing_s`: seconds of measurement for each number of rooms. `first_token_ms`: the delay of the model's
+    server before its first token, which is reported separately. `only`: the parts to measure; empty means all. `peers`:
+    other systems whose answers are measured too, with the same recordings; `peers_dir` keeps their environments for the
+    next run.
     """
 
     speech: Path | None = None

@@ -157,7 +157,8 @@ def reply(
     json_file: JsonFile = None,
     speech: SpeechDir = None,
     recordings: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Number of recordings to answer, one after the other.")
+        int | None,
+        typer.Option(min=0, max=1000, help="Number of recordings to answer, one after the other; default 24, 0: all."),
     ] = None,
     interruptions: Annotated[int | None, typer.Option(min=1, max=1000, help="Number of answers to interrupt.")] = None,
     rooms: Annotated[
