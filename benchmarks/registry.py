@@ -41,6 +41,12 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         module="benchmarks.reply.bench",
     ),
     Benchmark(
+        name="unasked",
+        title="How often the bot speaks in real talk among people of whom nobody means it",
+        duration="2 minutes; it needs conversations, which are not included",
+        module="benchmarks.unasked.bench",
+    ),
+    Benchmark(
         name="asr",
         title="What the recogniser mishears, what it costs, and how soon text comes when several people speak",
         duration="10 minutes with 90 recordings; the parts can be run one by one",

@@ -31,6 +31,8 @@ VOICE_GOALS = (
     ("reply.json", "end of speech to text, four speakers, P95 ms"),
     ("reply.json", "end of speech to first voiced sound, P50 ms"),
     ("reply.json", "end of speech to first voiced sound, P95 ms"),
+    ("unasked.json", "spoken unasked in real talk among people, whole turns"),
+    ("unasked.json", "spoken unasked in real talk among people, sentence by sentence"),
 )
 
 

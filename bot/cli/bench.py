@@ -198,6 +198,32 @@ def reply(
 
 
 @app.command()
+def unasked(
+    json_file: JsonFile = None,
+    transcripts: Annotated[
+        Path | None,
+        typer.Option(
+            help="Play these conversations: JSON lines, or files of QMSum or CRD3.", metavar="DIR", file_okay=False
+        ),
+    ] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="A name for the bot besides its default one. May be repeated; default Nova, Max, Echo."),
+    ] = None,
+    texts: Annotated[
+        bool, typer.Option("--texts", help="Quote what would have been answered, not only its line.")
+    ] = False,
+) -> None:
+    """Measure how often the bot speaks in real talk among people of whom nobody means it."""
+    from benchmarks.unasked.bench import run
+    from benchmarks.unasked.options import UnaskedBenchOptions
+
+    given = {"transcripts": transcripts, "names": tuple(name) if name else None, "texts": texts}
+    options = UnaskedBenchOptions(**_without_defaults(given))
+    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+
+
+@app.command()
 def receive(
     json_file: JsonFile = None,
     speakers: Annotated[

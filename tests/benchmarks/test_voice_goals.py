@@ -9,6 +9,7 @@ from benchmarks.document import BEGIN, END, update_page
 from benchmarks.endpoint.bench import endpoint_targets
 from benchmarks.receive.targets import receive_targets
 from benchmarks.reply.targets import reply_targets
+from benchmarks.unasked.bench import unasked_targets
 from benchmarks.voice_goals import VOICE_GOALS, voice_goals
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def test_every_goal_is_a_target_of_its_benchmark() -> None:
         "endpoint.json": endpoint_targets({}),
         "receive.json": receive_targets({}),
         "reply.json": reply_targets({}),
+        "unasked.json": unasked_targets({}),
     }
     names = {(file, target.name) for file, of_one in targets.items() for target in of_one}
     assert set(VOICE_GOALS) <= names

@@ -69,6 +69,24 @@ def test_the_reply_benchmark_measures_the_parts_that_were_named(
     assert "everything is none of pauses" in " ".join(capsys.readouterr().err.split())
 
 
+def test_talk_among_people_is_played_with_the_names_that_were_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The default name and the given ones are in the file, and the target is in the table."""
+    lines = ({"speaker": "Ada", "text": "Thanks, Juniper!", "at": 0}, {"speaker": "Bo", "text": "We leave.", "at": 6})
+    (tmp_path / "evening.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    file = tmp_path / "out" / "unasked.json"
+    words = ["bench", "unasked", "--transcripts", str(tmp_path), "--name", "Juniper", "--json", str(file)]
+    assert run_command_line(words) == 0
+    told = json.loads(file.read_text("utf-8"))
+    assert {name: figures["whole turns"]["spoken_unasked"] for name, figures in told["ours"].items()} == {
+        "Roomtone": 0,
+        "Juniper": 1,
+    }
+    assert [target["met"] for target in told["targets"]] == [True, True]
+    assert "spoken unasked in real talk among people" in " ".join(capsys.readouterr().out.split())
+
+
 def test_dead_endpoint_is_a_plain_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     """If no model answers at the endpoint, nothing is measured and a plain sentence says so."""
     assert run_command_line(["bench", "memory", *SMALL, "--no-peers", "--base-url", "http://127.0.0.1:9/v1"]) == 1
