@@ -43,6 +43,7 @@ ENGLISH = Language(
     fillers=word_set("um umm uh uhh er erm okay ok oh ah hey and but anyway"),
     openers=word_set("sorry so well right listen look yeah yes hello hi like guys folks everybody everyone alright"),
     joints=word_set("and but so because then while although unless plus or"),
+    thoughts=word_set("think know believe want mind forget worry care need wait agree sure hope"),
     cues={
         "negations": """
             not no never nobody none nothing neither nor without cannot can't couldn't don't doesn't didn't won't

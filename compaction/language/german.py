@@ -45,6 +45,7 @@ GERMAN = Language(
     fillers=word_set("äh ähm öh hm okay ok oh ach hey und aber naja"),
     openers=word_set("also so ja gut hört hallo leute übrigens moment tja"),
     joints=word_set("und aber weil dann während obwohl oder denn sonst"),
+    thoughts=word_set("glaube denke weiß will wolle"),
     cues={
         "negations": """
             nicht kein keine keinen keinem keiner keines nie niemals niemand nichts nirgends weder ohne lieber_nicht

@@ -31,9 +31,9 @@ class Language:
     `stopwords` carry no meaning. `light` words are too common to search for, but part of what a sentence says.
     `numbers`: number words with their digits. `named_values`: weekdays, months and times; `ambiguous` ones count only
     with a capital letter. `fillers` and `openers` (before a comma) say nothing at the start of a sentence; `joints`
-    begin a clause. `capital_nouns`: every noun has a capital letter. `negation_follows`: a negation may stand after
-    what it denies ('ich komme nicht'). `said`, `talked_about`, `conjunction`: how a summary quotes somebody, names
-    what was talked about, and joins the last of a list.
+    begin a clause. `thoughts`: verbs of what is only thought or wanted. `capital_nouns`: every noun has a capital
+    letter. `negation_follows`: a negation may stand after what it denies ('ich komme nicht'). `said`, `talked_about`,
+    `conjunction`: how a summary quotes somebody, names what was talked about, and joins the last of a list.
 
     `cues`: for each sort its words, and phrases with underscores ('call_me'):
     `negations`; `own`, `group`: first person, one and several; `echoing`: like what somebody else said of themselves;
@@ -52,6 +52,7 @@ class Language:
     fillers: frozenset[str]
     openers: frozenset[str]
     joints: frozenset[str]
+    thoughts: frozenset[str]
     cues: Mapping[str, str] = field(repr=False)
     said: str
     talked_about: str

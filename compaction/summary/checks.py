@@ -51,29 +51,7 @@ _ABBREVIATION_CHARS = 3
 # A sentence in a script without spaces shares at least this of its pairs of characters with its sources.
 _LEAST_PAIRS = 0.25
 # Denying a thought does not deny the thing: 'I don't think Bob comes'.
-_THOUGHTS = frozenset(
-    (
-        "think",
-        "know",
-        "believ",
-        "want",
-        "mind",
-        "forget",
-        "worri",
-        "care",
-        "need",
-        "wait",
-        "agre",
-        "sure",
-        "hope",
-        "glaub",
-        "denk",
-        "weiss",
-        "weiß",
-        "will",
-        "woll",
-    )
-)
+_THOUGHTS = frozenset(each.stem(word) for each in LANGUAGES for word in each.thoughts)
 # An order to a model, and words that make a report of it ('Bob told the companion to ignore its rules').
 _ORDER = re.compile(
     r"\b(?:ignor|disregard|overrid|bypass|forget|vergiss|vergess)\w*\b(?=[^.!?]{0,30}\b(?:all|any|previous|prior|earlier|"
