@@ -92,7 +92,8 @@ class Race:
             self._remark_on(entrant, conversation.name, contender.cost.degraded)
             last = course.checkpoints[-1]
             recall += await measure_reference_recall(conversation, last.text, last.cursor, None)
-        figures = scores(courses)
+        # Only the project's own conversations have planted facts or labels.
+        figures = scores(courses, quotes=all(each.conversation.facts or each.conversation.labels for each in heard))
         if versions:
             figures["version"] = ", ".join(sorted(versions))
         if recall.entities_due or recall.questions:

@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 _EXAMPLE_CHARS = 1_200
 
 
-def scores(courses: Sequence[EvaluationRun]) -> dict[str, Json]:
-    """Return the figures of one system over several conversations of one kind."""
+def scores(courses: Sequence[EvaluationRun], *, quotes: bool = True) -> dict[str, Json]:
+    """Return the figures of one system over several conversations of one kind. `quotes`: with a summary as an example,
+    which conversations that the user brought must not have: they are not ours to print.
+    """
     by_folds: dict[int, list[Checkpoint]] = defaultdict(list)
     for course in courses:
         for checkpoint in course.checkpoints:
             by_folds[checkpoint.folds_due].append(checkpoint)
     names = sorted(set().union(*(course.invented_names for course in courses)))
     numbers = sorted(set().union(*(course.invented_numbers for course in courses)))
-    return {
+    figures: dict[str, Json] = {
         "conversations": len(courses),
         "after_folds": {str(folds): _at(checkpoints) for folds, checkpoints in sorted(by_folds.items())},
         "invented_names": list(names),
@@ -42,8 +44,10 @@ def scores(courses: Sequence[EvaluationRun]) -> dict[str, Json]:
         "payloads_refused": sum(course.payloads_refused for course in courses),
         "cost": _cost(courses),
         "paragraph_made_by": dict(sum((course.makers for course in courses), Counter())),
-        "example": courses[0].checkpoints[-1].text[:_EXAMPLE_CHARS] if courses and courses[0].checkpoints else "",
     }
+    if quotes and courses and courses[0].checkpoints:
+        figures["example"] = courses[0].checkpoints[-1].text[:_EXAMPLE_CHARS]
+    return figures
 
 
 def found_scores(found: Iterable[FoundFacts]) -> dict[str, Json]:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 # For transcripts without times: the seconds from one turn to the next.
 _TURN_S = 6.0
+# Discord allows no longer display name.
+_MAX_NAME_CHARS = 32
 _SUFFIXES = frozenset({".json", ".jsonl"})
 _LOCOMO_SESSION = re.compile(r"session_(\d+)")
 _LOCOMO_EVIDENCE = re.compile(r"D\d+:\d+")
@@ -220,8 +222,17 @@ def _locomo_time(text: str, lines: list[ConversationLine]) -> float:
 # -- QMSum ---------------------------------------------------------------------------------------------------
 
 
+def _display_name(speaker: str) -> str:
+    """Return a speaker's name as whole words that fit into a display name: some have their office and their place."""
+    if len(speaker) <= _MAX_NAME_CHARS:
+        return speaker
+    return speaker[: _MAX_NAME_CHARS + 1].rpartition(" ")[0] or speaker[:_MAX_NAME_CHARS]
+
+
 def _qmsum(meeting: dict[str, Any], name: str) -> RecordedConversation:
-    spoken = [(str(turn["speaker"]), str(turn["content"]).strip()) for turn in meeting["meeting_transcripts"]]
+    spoken = [
+        (_display_name(str(turn["speaker"])), str(turn["content"]).strip()) for turn in meeting["meeting_transcripts"]
+    ]
     lines = tuple(
         ConversationLine(speaker, text or "…", STARTED_AT + number * _TURN_S)
         for number, (speaker, text) in enumerate(spoken)

@@ -30,6 +30,12 @@ def test_shares_are_over_facts_not_over_conversations() -> None:
     assert (at["stale"], at["speaker_right"], at["entities"], at["in_segments"]) == (0.25, 1.0, 0.25, 0.5)
 
 
+def test_brought_conversations_are_not_quoted() -> None:
+    """The report has a summary as an example, but not of conversations that the user brought."""
+    assert scores([course(8)])["example"] == "Told."
+    assert "example" not in scores([course(8)], quotes=False)
+
+
 def test_found_facts_are_summed() -> None:
     """Found facts are added up, and the share of old values counts only corrected facts."""
     told = found_scores([FoundFacts(10, 9, 4, 1, 10), FoundFacts(10, 10, 0, 0, 10)])

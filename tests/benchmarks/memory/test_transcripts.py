@@ -136,6 +136,13 @@ def test_qmsum(tmp_path: Path) -> None:
     assert made.summaries == (HumanSummary("They designed a remote.", 0, 3), HumanSummary("A wants yellow.", 0, 2))
 
 
+def test_qmsum_name_with_an_office(tmp_path: Path) -> None:
+    """A speaker's name with an office is cut to whole words that fit into a display name."""
+    said = {"speaker": "Hon. Karina Gould (Minister of International Development)", "content": "We meet on Monday."}
+    (made,) = read_conversation_file(written(tmp_path, "house.json", {**QMSUM, "meeting_transcripts": [said]}))
+    assert [line.speaker for line in made.lines] == ["Hon. Karina Gould (Minister of"]
+
+
 def test_qmsum_lines(tmp_path: Path) -> None:
     """A .jsonl file of QMSum has one meeting in each line."""
     path = written(tmp_path, "val.jsonl", f"{json.dumps(QMSUM)}\n{json.dumps(QMSUM)}\n")
