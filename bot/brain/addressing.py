@@ -34,6 +34,9 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 SHORTEST_NAME = 2
 # Most names in scripts without spaces that are searched for, times the words of the text: each has the text split anew.
 MOST_RESPACED = 400
+# Other people's names are searched for in so many words at each end of a text. Nobody says 200 words in an utterance of
+# 30 s, so this bounds what a long written message can cost.
+EDGE_WORDS = 100
 # What stands between commas, from its first letter to its last.
 _CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 # People say these when they have the answer they wanted. They expect no reply.
@@ -114,8 +117,10 @@ def calls_any(text: str, names: Iterable[PersonName]) -> bool:
 
     A mere mention ('Ben said that …', 'and Ben?') is not a call. A name that is also an ordinary word ('Will', 'Okay')
     counts only where it must be a name. Of names that are written without spaces, only so many are searched for that
-    their number times the words of the text is at most `MOST_RESPACED`.
+    their number times the words of the text is at most `MOST_RESPACED`. In the middle of a text of more than twice
+    `EDGE_WORDS` nobody is called.
     """
+    text = _edges(text)
     spoken = words_of(text)
     if len(spoken) == 2 and spoken[0] in _CONJUNCTIONS:
         return False
@@ -132,6 +137,12 @@ def calls_any(text: str, names: Iterable[PersonName]) -> bool:
             return True
     unspaced = [form.text for form in forms if form.unspaced][: MOST_RESPACED // max(1, len(words))]
     return any(calls_name(text, (name,)) and _must_be_name(name, text) for name in unspaced)
+
+
+def _edges(text: str) -> str:
+    """Return a text without the words in the middle that are too many."""
+    words = text.split()
+    return text if len(words) <= 2 * EDGE_WORDS else " ".join(words[:EDGE_WORDS] + words[-EDGE_WORDS:])
 
 
 def _must_be_name(name: str, text: str) -> bool:

@@ -21,7 +21,8 @@ class SpokenWords:
         written, gaps = parts[1::2], parts[2::2]
         self.texts = "\n".join(written).casefold().replace("’", "'").split("\n") if written else []
         self.bare = [word.removesuffix("'s").replace("'", "") if "'" in word else word for word in self.texts]
-        self.pauses = [gap != " " and _PAUSE.search(gap) is not None for gap in gaps]
+        paused = {gap: _PAUSE.search(gap) is not None for gap in set(gaps)}
+        self.pauses = [paused[gap] for gap in gaps]
 
     def __len__(self) -> int:
         return len(self.texts)

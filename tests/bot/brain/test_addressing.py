@@ -113,6 +113,15 @@ def test_some_words_go_on_with_what_was_answered(text: str, goes: bool) -> None:
     assert is_follow_up(text) is goes
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "calls"), [(0, 400, True), (80, 400, True), (400, 0, True), (400, 80, True), (400, 400, False)]
+)
+def test_a_long_text_calls_people_at_its_beginning_and_its_end(before: int, after: int, calls: bool) -> None:
+    """What one text can cost is bounded: nobody is looked for in the middle of hundreds of words."""
+    text = f"{'word ' * before}hey Bartholomew, what now? {'word ' * after}"
+    assert calls_any(text, [PersonName.prepare("Bartholomew")]) is calls
+
+
 @given(st.text(), st.lists(st.text(max_size=12), max_size=4))
 def test_any_text_and_any_names_can_be_looked_at(text: str, names: list[str]) -> None:
     """Any text and names are accepted, and a text without words addresses nobody."""
