@@ -70,7 +70,7 @@ fuzz: $(SYNCED)
 # tests/endurance has the pieces. A short form of each but the rooms is part of `make test`.
 DURATION ?= 60
 
-endurance: $(SYNCED) models
+endurance: $(SYNCED) models postgresql
 	$(BIN)/python -m tests.endurance --minutes $(DURATION) --json docs/benchmarks/endurance.json --svg docs/images/endurance.svg
 	$(BIN)/python -m tests.bot.cluster own_rooms.py
 	$(BIN)/python -m tests.bot.cluster own_rooms_at_worst.py

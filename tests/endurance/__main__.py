@@ -12,11 +12,13 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import structlog
 
 from tests.endurance import kills, schedules
+from tests.endurance.databases import PostgresDatabases, SqliteFiles
 from tests.endurance.report import (
     KILLS,
     LIVE_MINUTES,
@@ -31,8 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.report import Json
+    from tests.endurance.databases import Databases
 
-PIECES = ("kills", "schedules", "outages", "virtual", "live")
+PIECES = ("kills", "kills-postgresql", "schedules", "outages", "outages-postgresql", "virtual", "live")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,8 +46,10 @@ def main(arguments: Sequence[str]) -> int:
     runs: Mapping[str, Callable[[], dict[str, Json]]] = {
         # First, because only a process with one thread may be forked.
         "kills": partial(_kills, chosen.kills, chosen.seed),
+        "kills-postgresql": partial(_kills_on_postgresql, chosen.kills, chosen.seed),
         "schedules": partial(_schedules, chosen.steps, chosen.seed),
         "outages": partial(_outages, chosen.outage_seconds),
+        "outages-postgresql": partial(_outages_of_postgresql, chosen.outage_seconds),
         "virtual": partial(_virtual, chosen.hours),
         "live": partial(_live, chosen.minutes),
     }
@@ -70,6 +75,15 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _kills(count: int, seed: int) -> dict[str, Json]:
+    with TemporaryDirectory(prefix="roomtone-kills-") as folder:
+        return {"kills": _killed(count, SqliteFiles(Path(folder)), seed)}
+
+
+def _kills_on_postgresql(count: int, seed: int) -> dict[str, Json]:
+    return {"kills on PostgreSQL": _killed(count, PostgresDatabases(), seed)}
+
+
+def _killed(count: int, databases: Databases, seed: int) -> dict[str, Json]:
     begun, done = time.monotonic(), 0
 
     def on_kill() -> None:
@@ -78,8 +92,8 @@ def _kills(count: int, seed: int) -> dict[str, Json]:
         if done % 50 == 0:
             _say(f"{done} kills")
 
-    counts = kills.kill(count, seed=seed, on_kill=on_kill)
-    return {"kills": counts.figures(seed=seed, wall_s=time.monotonic() - begun)}
+    counts = kills.kill(count, databases, seed=seed, on_kill=on_kill)
+    return counts.figures(seed=seed, wall_s=time.monotonic() - begun)
 
 
 def _schedules(steps: int, seed: int) -> dict[str, Json]:
@@ -92,7 +106,18 @@ def _schedules(steps: int, seed: int) -> dict[str, Json]:
 def _outages(seconds: float) -> dict[str, Json]:
     from tests.endurance.outages import OUTAGES, measure_outage
 
-    return {name: asyncio.run(measure_outage(outage, seconds=seconds)) for name, outage in OUTAGES.items()}
+    with TemporaryDirectory(prefix="roomtone-outage-") as folder:
+        files = SqliteFiles(Path(folder))
+        return {name: asyncio.run(measure_outage(each, files, seconds=seconds)) for name, each in OUTAGES.items()}
+
+
+def _outages_of_postgresql(seconds: float) -> dict[str, Json]:
+    from tests.endurance.outages import POSTGRESQL_OUTAGES, measure_outage
+
+    databases = PostgresDatabases()
+    return {
+        name: asyncio.run(measure_outage(each, databases, seconds=seconds)) for name, each in POSTGRESQL_OUTAGES.items()
+    }
 
 
 def _virtual(hours: float) -> dict[str, Json]:

@@ -15,28 +15,31 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from tests.bot.store.old_schemas import BEFORE_ALEMBIC
-from tests.bot.store.test_older_databases import write_old_database
+import psycopg
+
+from bot.store.migrations.upgrade import HEAD
+from tests.bot.store.test_older_databases import OLD_TURNS
+from tests.endurance.databases import NO_TABLES, check_whole, rows
 from tests.endurance.moments import Activity, Moment
 from tests.endurance.promises import Promises
 from tests.endurance.victim import FAILED_STATUS, Phase, live
 
-# Imported before the fork, because it is slow and every migration needs it.
+# Imported before the fork, because they are slow and many processes need them.
 import alembic.command  # isort: skip  # noqa: F401
+import bot.store.dialects.postgresql  # isort: skip  # noqa: F401
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from benchmarks.report import Json
+    from tests.bot.conftest import Place
+    from tests.endurance.databases import Databases
 
 SEED = 20_261_121
-# Kills of one database file. Then a new one begins, so that checking everything in it stays cheap.
+# Kills of one database. Then a new one begins, so that checking everything in it stays cheap.
 LIVES = 40
 # A phase that ends by itself is killed at a moment of its usual length, and sometimes a little after it.
 FIRST_GUESS_S = 0.1
@@ -81,40 +84,39 @@ class KillCounts:
         }
 
 
-def kill(count: int, *, seed: int = SEED, on_kill: Callable[[], None] = lambda: None) -> KillCounts:
+def kill(
+    count: int, databases: Databases, *, seed: int = SEED, on_kill: Callable[[], None] = lambda: None
+) -> KillCounts:
     """Kill `count` times. Raises KillError at the first thing that is lost, doubled or damaged."""
     assert threading.active_count() == 1, "only a process with one thread may be forked"
     rng = random.Random(seed)
     counts = KillCounts()
     usual_s: dict[Phase, float] = dict.fromkeys(Phase, FIRST_GUESS_S)
-    with TemporaryDirectory(prefix="roomtone-kills-") as folder:
-        while counts.killed.total() < count:
-            path = Path(folder) / f"{counts.databases}.db"
-            counts.databases += 1
-            _one_database(path, count, rng, counts, usual_s, on_kill)
-            path.unlink(missing_ok=True)
+    while counts.killed.total() < count:
+        counts.databases += 1
+        _one_database(databases, count, rng, counts, usual_s, on_kill)
     return counts
 
 
 def _one_database(
-    path: Path,
+    databases: Databases,
     count: int,
     rng: random.Random,
     counts: KillCounts,
     usual_s: dict[Phase, float],
     on_kill: Callable[[], None],
 ) -> None:
-    promises = Promises()
+    place, promises = databases.create(), Promises()
     for _ in range(LIVES):
         phase = rng.choice(PHASES)
         delay_s = rng.random() * ENDLESS_S.get(phase, usual_s[phase] * AFTER_SHARE)
-        life = _Life(path, phase, promises, counts)
+        life = _Life(place, phase, promises, counts)
         try:
             if phase is Phase.MIGRATION:
-                life.migrate(rng.randint(1, BEFORE_ALEMBIC), delay_s)
+                life.migrate(databases, rng.choice(databases.old_versions), delay_s)
             else:
                 life.run(delay_s)
-        except AssertionError as error:
+        except (AssertionError, sqlite3.Error, psycopg.Error) as error:
             raise KillError(f"After kill {counts.killed.total()} ({phase.value}): {error}") from error
         if life.took_s is not None:
             usual_s[phase] = (usual_s[phase] + life.took_s) / 2
@@ -124,7 +126,8 @@ def _one_database(
             on_kill()
         if counts.killed.total() >= count:
             break
-    _Life(path, Phase.SHUTDOWN, promises, counts).run(HANGS_S)
+    _Life(place, Phase.SHUTDOWN, promises, counts).run(HANGS_S)
+    databases.remove(place)
 
 
 class _Life:
@@ -132,8 +135,8 @@ class _Life:
     was going on at its end.
     """
 
-    def __init__(self, path: Path, phase: Phase, promises: Promises, counts: KillCounts) -> None:
-        self._path, self._phase, self._promises, self._counts = path, phase, promises, counts
+    def __init__(self, place: Place, phase: Phase, promises: Promises, counts: KillCounts) -> None:
+        self._place, self._phase, self._promises, self._counts = place, phase, promises, counts
         self._begun_at: float | None = None
         self.killed = False
         self.moment = Moment()
@@ -145,7 +148,7 @@ class _Life:
         pid = os.fork()
         if pid == 0:
             os.close(reading)
-            live(self._path, self._phase, self._promises, writing)
+            live(self._place, self._phase, self._promises, writing)
         os.close(writing)
         try:
             rest = self._listen(reading, pid, delay_s)
@@ -161,27 +164,21 @@ class _Life:
             self.took_s = time.monotonic() - (self._begun_at or time.monotonic())
             self._counts.finished[self._phase.value] += 1
 
-    def migrate(self, version: int, delay_s: float) -> None:
+    def migrate(self, databases: Databases, version: int, delay_s: float) -> None:
         """Kill a process that brings an old database up to date, and see that the next one does it."""
-        old = self._path.with_suffix(".old.db")
-        write_old_database(old, version)
-        kept, self._path = self._path, old
-        try:
-            self.run(delay_s)
-            with closing(sqlite3.connect(old)) as connection:
-                assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-                assert connection.execute("SELECT count(*) FROM turns").fetchone() == (63,)
-            again = _Life(old, Phase.MIGRATION, self._promises, counts := KillCounts())
-            again.run(HANGS_S)
-            assert counts.finished.total() == 1, "the next start did not migrate"
-            with closing(sqlite3.connect(old)) as connection:
-                assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-                assert connection.execute("SELECT count(DISTINCT seq), count(*) FROM turns").fetchone() == (63, 63)
-                assert connection.execute("SELECT count(*) FROM alembic_version").fetchone() == (1,)
-        finally:
-            self._path = kept
-            for each in old.parent.glob(f"{old.name}*"):
-                each.unlink()
+        self._place = old = databases.create_old(version)
+        self.run(delay_s)
+        check_whole(old)
+        turns = 0 if version == NO_TABLES else OLD_TURNS
+        if turns:
+            assert rows(old, "SELECT count(*) FROM turns") == [(turns,)]
+        again = _Life(old, Phase.MIGRATION, self._promises, counts := KillCounts())
+        again.run(HANGS_S)
+        assert counts.finished.total() == 1, "the next start did not migrate"
+        check_whole(old)
+        assert rows(old, "SELECT count(DISTINCT seq), count(*) FROM turns") == [(turns, turns)]
+        assert rows(old, "SELECT version_num FROM alembic_version") == [(HEAD,)]
+        databases.remove(old)
 
     def _listen(self, reading: int, pid: int, delay_s: float) -> bytes:
         """Take the acknowledgements until the process is gone, and kill it when it is time. Return half a line."""

@@ -1,16 +1,16 @@
-"""An hour of talk without a writable database: the disk is full, or another program holds it. Then it is drained.
+"""An hour of talk without a writable database: the disk is full, another program holds it, or its server is away. Then
+it is drained.
 
-The session and the store are real and the clock is the test's. On a full disk SQLite itself refuses: its file
-may not grow by a page.
+The session and the store are real and the clock is the test's. On a full disk SQLite itself refuses: its file may not
+grow by a page. PostgreSQL's server is stopped as in a crash and started again; its full disk is an error that it
+reports for each new turn.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from bot.store.database import Database, open_database
@@ -21,11 +21,16 @@ from compaction.model import Mode, Seq, SessionId, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from tests.bot.conftest import Place
 from tests.bot.store.outages import full, locked
+from tests.endurance.databases import Databases, check_whole
 from tests.endurance.promises import parts_of
 from tests.fakes.clock import FakeClock
+from tests.postgres import running_server
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from benchmarks.report import Json
 
 HOUR_S = 3600.0
@@ -35,32 +40,49 @@ TURN_S = 4.0
 # Before and after the hour people talk too.
 BEFORE, AFTER = 80, 40
 
-Outage = Callable[[Path, Database], AbstractContextManager[None]]
+Outage = Callable[[Place, Database], AbstractContextManager[None]]
+
+
+@contextmanager
+def stopped(place: Place, database: Database) -> Iterator[None]:
+    """PostgreSQL's server is away."""
+    del place, database
+    server = running_server()
+    server.stop()
+    try:
+        yield
+    finally:
+        server.start()
+
+
 OUTAGES: dict[str, Outage] = {"database away": locked, "disk full": full}
+POSTGRESQL_OUTAGES: dict[str, Outage] = {"PostgreSQL away": stopped, "PostgreSQL's disk full": full}
 
 
-async def measure_outage(outage: Outage, *, seconds: float = HOUR_S) -> dict[str, Json]:
+async def measure_outage(outage: Outage, databases: Databases, *, seconds: float = HOUR_S) -> dict[str, Json]:
     """Let people talk through an outage, and compare what is stored afterwards with what was said.
 
-    Raises AssertionError if a turn is missing, doubled or has other words, or if no turn was refused.
+    Raises AssertionError if a turn is missing, doubled or has other words, if no turn was refused, or if the
+    database is damaged.
     """
     clock, refused = FakeClock(), 0
-    with TemporaryDirectory(prefix="roomtone-outage-") as folder:
-        path = Path(folder) / "roomtone.db"
-        async with open_database(path, busy_timeout_s=0.001) as database:
-            store = SqlTurnStore(database, clock)
-            async with open_session(store, clock) as memory:
-                assert await talk(memory, clock, BEFORE) == 0
-                await memory.settle()
-                with outage(path, database):
-                    refused = await talk(memory, clock, round(seconds / TURN_S))
-                waiting = memory.total_turns - (await store.load(SESSION)).total_turns
-                assert refused > 0, "the outage refused nothing"
-                assert await talk(memory, clock, AFTER) == 0
-                await memory.settle()
-                said = memory.total_turns
-            stored = await store.turns(SESSION, Seq(0), Seq(said + 1))
-            after = await store.load(SESSION)
+    place = databases.create()
+    async with open_database(place, busy_timeout_s=0.001) as database:
+        store = SqlTurnStore(database, clock)
+        async with open_session(store, clock) as memory:
+            assert await talk(memory, clock, BEFORE) == 0
+            await memory.settle()
+            with outage(place, database):
+                refused = await talk(memory, clock, round(seconds / TURN_S))
+            waiting = memory.total_turns - (await store.load(SESSION)).total_turns
+            assert refused > 0, "the outage refused nothing"
+            assert await talk(memory, clock, AFTER) == 0
+            await memory.settle()
+            said = memory.total_turns
+        stored = await store.turns(SESSION, Seq(0), Seq(said + 1))
+        after = await store.load(SESSION)
+    check_whole(place)
+    databases.remove(place)
     numbers = [turn.seq for turn in stored]
     lost, doubled = len(set(range(said)) - set(numbers)), len(numbers) - len(set(numbers))
     assert (lost, doubled) == (0, 0), f"{lost} turns are lost, {doubled} are there twice"

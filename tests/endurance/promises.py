@@ -5,18 +5,16 @@ Turns have words that follow from their session and number, so that every stored
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compaction.model import Note, NoteId, Seq, SessionId, TurnPart
+from tests.endurance.databases import check_whole
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bot.store.turns import SqlTurnStore
     from compaction.model import Turn
+    from tests.bot.conftest import Place
 
 T0 = 1_760_000_000.0
 SPEAKERS = ("Ada", "Bob", "Cy")
@@ -94,14 +92,12 @@ def note_of(name: str) -> Note:
     return Note(NoteId(name), T0, "Bob", f"the map {name}")
 
 
-async def check(path: Path, store: SqlTurnStore, promises: Promises) -> int:
+async def check(place: Place, store: SqlTurnStore, promises: Promises) -> int:
     """Compare the database with what was acknowledged, and return how many turns the open session has.
 
-    Raises AssertionError when anything acknowledged is missing, anything is there twice, or the file is damaged.
+    Raises AssertionError when anything acknowledged is missing, anything is there twice, or the database is damaged.
     """
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    check_whole(place)
     total = 0
     for number, session in enumerate(promises.sessions):
         total = await _check_session(store, session_name(number), session)

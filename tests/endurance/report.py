@@ -23,6 +23,9 @@ KILLS, STEPS, VIRTUAL_HOURS, LIVE_MINUTES = 1_000, 1_000_000, 8.0, 60.0
 MEMORY_MB_AN_HOUR = 4.0
 # The most tokens that a prompt may have: in written evenings, and with the bot's default settings.
 MAX_TOKENS = {"virtual room": 10_000, "live room": 28_672}
+# The pieces that kill, with what their targets call them.
+KILLED = {"kills": "SIGKILLs", "kills on PostgreSQL": "SIGKILLs on PostgreSQL"}
+OUTAGES = ("database away", "disk full", "PostgreSQL away", "PostgreSQL's disk full")
 ROOMS = {"virtual room": "the virtual clock", "live room": "real time"}
 _REMARK = (
     "Whatever is lost, doubled, damaged or broken ends the run, so these figures are of runs in which nothing was. "
@@ -52,9 +55,12 @@ def endurance_report(ours: Mapping[str, Json]) -> BenchmarkReport:
 
 
 def _moments(ours: Mapping[str, Json]) -> list[str]:
-    """Return a remark on what the kills came amid."""
-    counted = _counted(_entry(_entry(ours, "kills"), "killed_while"))
-    return [f"The kills came while: {counted}. Several can go on at once."] if counted else []
+    """Return a remark on what the kills of each kind of database came amid."""
+    return [
+        f"The {name} came while: {counted}. Several can go on at once."
+        for piece, name in KILLED.items()
+        if (counted := _counted(_entry(_entry(ours, piece), "killed_while")))
+    ]
 
 
 def _counted(counts: Mapping[str, Json]) -> str:
@@ -90,17 +96,20 @@ def endurance_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
     """Return every target. One whose piece was not run says so."""
     rooms = [target for piece, clock in ROOMS.items() for target in _room(piece, clock, ours)]
     return (
-        at_least(
-            "SIGKILLs with nothing lost, doubled or damaged",
-            f"{KILLS:,}",
-            _number(ours, "kills", "kills"),
-            KILLS,
-            _counted(_entry(_entry(ours, "kills"), "killed_in")),
+        *(
+            at_least(
+                f"{name} with nothing lost, doubled or damaged",
+                f"{KILLS:,}",
+                _number(ours, piece, "kills"),
+                KILLS,
+                _counted(_entry(_entry(ours, piece), "killed_in")),
+            )
+            for piece, name in KILLED.items()
         ),
         at_least("random steps of the folding machine with all invariants", f"{STEPS:,}", _steps(ours), STEPS),
         *(
             at_most(f"turns lost of an hour with {name}", "0", _number(ours, name, "lost"), 0, _said(ours, name))
-            for name in ("database away", "disk full")
+            for name in OUTAGES
         ),
         *rooms,
     )

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 
 from bot.store.database import open_database
@@ -21,10 +22,12 @@ from compaction.folding import state as transitions
 from compaction.model import Seq, TurnKind
 from tests.compaction.turn_store_contract import turn
 from tests.endurance.curves import FIGURES, draw
+from tests.endurance.databases import PostgresDatabases, SqliteFiles, check_whole
+from tests.endurance.kills import SEED
 from tests.endurance.moments import Activity
-from tests.endurance.outages import OUTAGES, measure_outage
+from tests.endurance.outages import OUTAGES, POSTGRESQL_OUTAGES, measure_outage
 from tests.endurance.promises import Promises, check, note_of, parts_of, session_name
-from tests.endurance.report import endurance_report
+from tests.endurance.report import KILLED, endurance_report
 from tests.endurance.samples import Sample, figures
 from tests.endurance.schedules import walk
 from tests.fakes.clock import FakeClock
@@ -32,44 +35,63 @@ from tests.fakes.clock import FakeClock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from benchmarks.report import Json
     from compaction.folding.state import SessionState
     from compaction.model import RunId, Turn
-    from tests.endurance.outages import Outage
+    from tests.endurance.databases import Databases
 
 ROOT = Path(__file__).parents[2]
 KILLS, STEPS, OUTAGE_S = 50, 30_000, 240.0
+# With this seed, few processes play every phase several times.
+KILLS_ON_POSTGRESQL, POSTGRESQL_SEED = 16, 57
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Databases:
+    return SqliteFiles(tmp_path) if request.param == "sqlite" else PostgresDatabases()
 
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_killed_processes_lose_nothing(tmp_path: Path) -> None:
-    """After fifty SIGKILLs nothing that was acknowledged is lost or doubled, and every database is whole."""
+@pytest.mark.parametrize(
+    ("piece", "name", "kills", "seed"),
+    [
+        ("kills", "kills", KILLS, SEED),
+        pytest.param(
+            "kills-postgresql", "kills on PostgreSQL", KILLS_ON_POSTGRESQL, POSTGRESQL_SEED, marks=pytest.mark.postgres
+        ),
+    ],
+    ids=["sqlite", "postgresql"],
+)
+def test_killed_processes_lose_nothing(tmp_path: Path, piece: str, name: str, kills: int, seed: int) -> None:
+    """After these SIGKILLs nothing that was acknowledged is lost or doubled, and every database is whole."""
     file = tmp_path / "kills.json"
-    command = [sys.executable, "-m", "tests.endurance", "--only", "kills", "--kills", str(KILLS), "--json", str(file)]
+    options = ["--only", piece, "--kills", str(kills), "--seed", str(seed), "--json", str(file)]
+    command = [sys.executable, "-m", "tests.endurance", *options]
     ran = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    told = json.loads(file.read_text("utf-8"))["ours"]["kills"]
-    assert told["kills"] == KILLS
-    assert sum(told["killed_in"].values()) == KILLS
+    told = json.loads(file.read_text("utf-8"))["ours"][name]
+    assert told["kills"] == kills
+    assert sum(told["killed_in"].values()) == kills
     assert min(told["killed_in"].values()) > 0, "a phase was never killed"
-    assert sum(told["killed_while"].values()) >= KILLS
+    assert sum(told["killed_while"].values()) >= kills
     for activity in (Activity.TURN, Activity.FOLD, Activity.MIGRATION, Activity.FORGETTING):
         assert told["killed_while"][activity.value] > 0, f"no kill came while {activity.value}"
 
 
 @pytest.mark.asyncio
-async def test_the_check_finds_what_is_lost(tmp_path: Path) -> None:
+async def test_the_check_finds_what_is_lost(databases: Databases) -> None:
     """A missing turn, a turn with other words, a missing note and a fold that is gone are each found."""
-    path = tmp_path / "roomtone.db"
+    place = databases.create()
     session_id = session_name(0)
-    async with open_database(path) as database:
+    async with open_database(place) as database:
         store = SqlTurnStore(database, FakeClock())
         for seq in range(3):
             await store.append_turn(session_id, _said(seq))
         await store.add_note(session_id, note_of("n1"))
-        assert await check(path, store, _promised("turns 3", "note n1")) == 3
+        assert await check(place, store, _promised("turns 3", "note n1")) == 3
         # The third turn is stored, but its acknowledgement did not come out.
-        assert await check(path, store, _promised("turns 2")) == 3
+        assert await check(place, store, _promised("turns 2")) == 3
         for line, found in (
             ("turns 4", "3 turns of 4"),
             ("turns 1", "3 turns of 1"),
@@ -77,14 +99,33 @@ async def test_the_check_finds_what_is_lost(tmp_path: Path) -> None:
             ("landed 10", "fold is gone"),
         ):
             with pytest.raises(AssertionError, match=found):
-                await check(path, store, _promised("turns 3", line))
+                await check(place, store, _promised("turns 3", line))
         with pytest.raises(AssertionError, match="end is gone"):
-            await check(path, store, _promised("turns 3", "ended"))
+            await check(place, store, _promised("turns 3", "ended"))
         with pytest.raises(AssertionError, match="was forgotten and is there"):
-            await check(path, store, _promised("turns 3", "forgetting", "forgotten"))
+            await check(place, store, _promised("turns 3", "forgetting", "forgotten"))
         await store.append_turn(session_id, turn(3))
         with pytest.raises(AssertionError, match="turn 3 has other words"):
-            await check(path, store, _promised("turns 4"))
+            await check(place, store, _promised("turns 4"))
+    databases.remove(place)
+
+
+@pytest.mark.postgres
+def test_the_check_finds_damage_in_postgresql() -> None:
+    """A row without its parent and an index that is not valid are found."""
+    databases = PostgresDatabases()
+    version = databases.old_versions[-1]
+    for harm, found in (
+        ("SET session_replication_role = replica; DELETE FROM sessions", "a row without its parent"),
+        ("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'turns_pkey'::regclass", "turns_pkey"),
+    ):
+        place = databases.create_old(version)
+        check_whole(place)
+        with psycopg.connect(place.get_secret_value()) as connection:
+            connection.execute(harm)
+        with pytest.raises(AssertionError, match=found):
+            check_whole(place)
+        databases.remove(place)
 
 
 def _said(seq: int) -> Turn:
@@ -136,12 +177,34 @@ def test_a_broken_machine_is_found(
 
 @pytest.mark.slow
 @pytest.mark.asyncio
-@pytest.mark.parametrize("outage", OUTAGES.values(), ids=OUTAGES)
-async def test_nothing_is_lost_while_nothing_can_be_written(outage: Outage) -> None:
+@pytest.mark.parametrize(
+    ("databases", "outage"),
+    [
+        *(("sqlite", name) for name in OUTAGES),
+        *(pytest.param("postgresql", name, marks=pytest.mark.postgres) for name in POSTGRESQL_OUTAGES),
+    ],
+    indirect=["databases"],
+)
+async def test_nothing_is_lost_while_nothing_can_be_written(databases: Databases, outage: str) -> None:
     """People talk on while the database is away or the disk is full. Afterwards every turn is stored once."""
-    told = await measure_outage(outage, seconds=OUTAGE_S)
+    told = await measure_outage((OUTAGES | POSTGRESQL_OUTAGES)[outage], databases, seconds=OUTAGE_S)
     assert told["turns"] == 180
     assert told["lost"] == told["doubled"] == 0
+
+
+def test_every_piece_has_its_target() -> None:
+    """The report judges the kills on each kind of database, and each outage, under the name of its figures."""
+    pieces: dict[str, Json] = {piece: {"kills": 1_000} for piece in KILLED}
+    pieces |= {outage: {"lost": 0, "turns_said_meanwhile": 900} for outage in (*OUTAGES, *POSTGRESQL_OUTAGES)}
+    met = [target.name for target in endurance_report(pieces).targets if target.met]
+    assert met == [
+        "SIGKILLs with nothing lost, doubled or damaged",
+        "SIGKILLs on PostgreSQL with nothing lost, doubled or damaged",
+        "turns lost of an hour with database away",
+        "turns lost of an hour with disk full",
+        "turns lost of an hour with PostgreSQL away",
+        "turns lost of an hour with PostgreSQL's disk full",
+    ]
 
 
 def test_a_growth_is_judged_only_if_its_interval_allows() -> None:

@@ -1,6 +1,6 @@
 """The process that is killed: it checks what the one before it left, and goes on with one phase of a bot's work.
 
-It is the bot's memory: session, compactor, store and forgetting on a real database file, without Discord and speech
+It is the bot's memory: session, compactor, store and forgetting on a real database, without Discord and speech
 models, so that a kill takes a fraction of a second. It acknowledges over a pipe what is stored (see `promises`), tells
 `begun` when its phase begins, and what is going on (see `moments`).
 """
@@ -30,10 +30,10 @@ from tests.fakes.completion import MoodyModel
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
 
     from bot.store.database import Database
     from compaction.folding.events import CompactionEvent
+    from tests.bot.conftest import Place
     from tests.endurance.promises import Promises
 
 FAILED_STATUS = 3
@@ -51,11 +51,11 @@ class Phase(StrEnum):
     SHUTDOWN = "shutdown"
 
 
-def live(path: Path, phase: Phase, promises: Promises, pipe: int) -> NoReturn:
+def live(place: Place, phase: Phase, promises: Promises, pipe: int) -> NoReturn:
     """Be the process until it is killed or its phase is over. `pipe`: where acknowledgements are written."""
     status = 0
     try:
-        asyncio.run(_live(path, phase, promises, lambda *words: _tell(pipe, *words)))
+        asyncio.run(_live(place, phase, promises, lambda *words: _tell(pipe, *words)))
     except BaseException:  # noqa: BLE001 - whatever it is, the parent tells it
         os.write(pipe, ("failed " + traceback.format_exc().replace("\n", "\x1f") + "\n").encode())
         status = FAILED_STATUS
@@ -66,17 +66,17 @@ def _tell(pipe: int, *words: object) -> None:
     os.write(pipe, (" ".join(map(str, words)) + "\n").encode())
 
 
-async def _live(path: Path, phase: Phase, promises: Promises, tell: Callable[..., None]) -> None:
+async def _live(place: Place, phase: Phase, promises: Promises, tell: Callable[..., None]) -> None:
     activities = Activities(tell)
     if phase is Phase.MIGRATION:
         tell("begun")
         with activities.doing(Activity.MIGRATION):
-            async with open_database(path):
+            async with open_database(place):
                 pass
         return
-    async with open_database(path) as database:
+    async with open_database(place) as database:
         store = ToldStore(database, SystemClock(), activities)
-        total = await check(path, store, promises)
+        total = await check(place, store, promises)
         if (await store.load(promises.session_id)).ended:
             # It was ended, and killed before it could say so.
             tell("turns", total)

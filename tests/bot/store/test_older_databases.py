@@ -7,10 +7,15 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
+from psycopg import sql
+from pydantic import SecretStr
 
 from bot.store.database import open_database
 from bot.store.indexing import catch_up
+from bot.store.migrations import postgresql
+from bot.store.migrations.upgrade import HEAD
 from bot.store.turns import SqlTurnStore
 from bot.store.vector_store import VectorStore
 from compaction.model import CompactionState, Fact, FactKind, Mode, NoteId, Seq
@@ -21,12 +26,16 @@ from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.store.old_schemas import BEFORE_ALEMBIC, FIRST_FORMS, STEPS
 from tests.compaction.turn_store_contract import EVENING, T0, segment, turn
 from tests.fakes.clock import FakeClock
+from tests.postgres import running_server
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from tests.bot.conftest import Place
+
 FIRST_WITH_CHAPTERS = 9
+OLD_TURNS = 63
 PARAGRAPH = "Ada plans a hike! Bob is late, v1.5 of the map is his. They leave at nine."
 OLD_FACTS: list[Mapping[str, Any]] = [
     {
@@ -50,50 +59,78 @@ OLD_FACTS: list[Mapping[str, Any]] = [
 ]
 
 
-def write_old_database(path: Path, version: int, *, first_forms: bool = False) -> None:
-    """Write a database of this version with one open session: 63 turns, a ledger segment and a recursive one.
+def write_old_database(place: Place, version: int, *, first_forms: bool = False) -> None:
+    """Write a database of this version with one open session: `OLD_TURNS` turns, a ledger segment and a recursive one.
 
-    `first_forms`: its steps ran as they were committed first.
+    `place`: a new file, or a PostgreSQL database without tables. `first_forms`: its steps ran as they were committed
+    first.
     """
+    if isinstance(place, SecretStr):
+        with psycopg.connect(place.get_secret_value()) as server:
+            made = (postgresql.STATEMENTS, *STEPS[int(postgresql.FIRST) : version])
+            for statement in (statement for step in made for statement in step):
+                server.execute(statement.encode())
+            server.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+            server.execute("INSERT INTO alembic_version VALUES (%s)", [f"{version:04d}"])
+            for table, row in _old_rows(version):
+                names, holders = (
+                    sql.SQL(", ").join(map(sql.Identifier, row)),
+                    sql.SQL(", ").join(map(sql.Placeholder, row)),
+                )
+                insert = sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(sql.Identifier(table), names, holders)
+                server.execute(insert, row)
+        return
     steps = [FIRST_FORMS.get(number, step) if first_forms else step for number, step in enumerate(STEPS, start=1)]
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with closing(sqlite3.connect(place)) as file, file:
         for statement in (statement for step in steps[:version] for statement in step):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {version}")
-        connection.execute(
-            "INSERT INTO sessions (id, started_at, cursor, revision, summary, last_at) VALUES (?, ?, 20, 2, 'old', ?)",
-            (EVENING, T0, T0),
+            file.execute(statement)
+        file.execute(f"PRAGMA user_version = {version}")
+        for table, row in _old_rows(version):
+            marks = ", ".join(f":{name}" for name in row)
+            file.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", row)
+
+
+def _old_rows(version: int) -> Iterator[tuple[str, dict[str, object]]]:
+    yield "sessions", {"id": EVENING, "started_at": T0, "cursor": 20, "revision": 2, "summary": "old", "last_at": T0}
+    for seq in range(OLD_TURNS):
+        said = turn(seq)
+        yield (
+            "turns",
+            {
+                "session_id": EVENING,
+                "seq": seq,
+                "kind": said.kind.value,
+                "started_at": said.started_at,
+                "ended_at": said.ended_at,
+                "parts": json.dumps([[each.speaker_id, each.speaker, each.text] for each in said.parts]),
+                "tombstone": False,
+            },
         )
-        for seq in range(63):
-            said = turn(seq)
-            parts = json.dumps([[each.speaker_id, each.speaker, each.text] for each in said.parts])
-            connection.execute(
-                "INSERT INTO turns (session_id, seq, kind, started_at, ended_at, parts, tombstone)"
-                " VALUES (?, ?, ?, ?, ?, ?, 0)",
-                (EVENING, seq, said.kind.value, said.started_at, said.ended_at, parts),
-            )
-        for start, gist, facts, summariser in (
-            (0, "Ada counted.", OLD_FACTS if version < FIRST_WITH_CHAPTERS else [], "llm ledger.v2"),
-            (10, PARAGRAPH, [], "llm recursive.v2"),
-        ):
-            connection.execute(
-                "INSERT INTO segments (session_id, id, position, start_seq, end_seq, started_at, ended_at, gist, facts,"
-                " note_ids, summariser, degraded, closing, created_at, original_tokens, compressed_tokens)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '[]', ?, 0, 0, ?, 100, 10)",
-                (
-                    EVENING,
-                    f"{EVENING}:{start}-{start + 10}",
-                    start // 10,
-                    start,
-                    start + 10,
-                    T0 + start,
-                    T0 + start + 9,
-                    gist,
-                    json.dumps(facts),
-                    summariser,
-                    T0 + 50,
-                ),
-            )
+    for start, gist, facts, summariser in (
+        (0, "Ada counted.", OLD_FACTS if version < FIRST_WITH_CHAPTERS else [], "llm ledger.v2"),
+        (10, PARAGRAPH, [], "llm recursive.v2"),
+    ):
+        yield (
+            "segments",
+            {
+                "session_id": EVENING,
+                "id": f"{EVENING}:{start}-{start + 10}",
+                "position": start // 10,
+                "start_seq": start,
+                "end_seq": start + 10,
+                "started_at": T0 + start,
+                "ended_at": T0 + start + 9,
+                "gist": gist,
+                "facts": json.dumps(facts),
+                "note_ids": "[]",
+                "summariser": summariser,
+                "degraded": False,
+                "closing": False,
+                "created_at": T0 + 50,
+                "original_tokens": 100,
+                "compressed_tokens": 10,
+            },
+        )
 
 
 @pytest.mark.asyncio
@@ -181,7 +218,23 @@ async def test_the_first_forms_of_steps_come_forward(tmp_path: Path, version: in
 async def test_a_session_of_an_older_database_goes_on(tmp_path: Path, version: int) -> None:
     """The next batches are folded and stored after the migration."""
     write_old_database(tmp_path / "a.db", version)
-    async with open_database(tmp_path / "a.db") as database:
+    await _goes_on(tmp_path / "a.db")
+
+
+@pytest.mark.postgres
+@pytest.mark.asyncio
+@pytest.mark.parametrize("version", range(int(postgresql.FIRST), int(HEAD)))
+async def test_a_session_of_an_older_postgresql_database_goes_on(version: int) -> None:
+    """The same on PostgreSQL, which begins with a later version."""
+    server = running_server()
+    name = server.create()
+    write_old_database(server.url(name), version)
+    await _goes_on(server.url(name))
+    server.drop(name)
+
+
+async def _goes_on(place: Place) -> None:
+    async with open_database(place) as database:
         store = SqlTurnStore(database, FakeClock())
         extractive = ExtractiveSummariser()
         async with SessionMemory.open(
