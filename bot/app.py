@@ -31,6 +31,7 @@ from bot.discord.commands.voice import VoiceCommands, add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
+from bot.errors import KNOWN_ERRORS
 from bot.folder_lock import folder_lock
 from bot.health import DegradedPart, Health
 from bot.logs import log_path
@@ -46,7 +47,7 @@ from bot.remote.served_place import ServedPlaces
 from bot.room.notice import ListeningNotice
 from bot.room.recap_renewal import RecapRenewal
 from bot.room.room import Room
-from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
+from bot.room.supervisor import RoomSupervisor
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.screen.local_screens import LocalScreens
 from bot.settings import RESUME_WITHIN_S

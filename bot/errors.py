@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import overload
 
+from compaction.errors import CompactionError
+from voice.errors import VoiceError
+
 
 class BotError(Exception):
     """Base of the errors of this package. The message is a plain sentence that says what to do.
@@ -26,6 +29,10 @@ class ModelUnknownError(ModelError):
 
 class ModelSourceError(ModelError):
     """A model could not be fetched from one of its sources: network, mirror, disk or the file itself."""
+
+
+# Errors with a plain sentence for people. Any other one is a defect.
+KNOWN_ERRORS = (BotError, VoiceError, CompactionError)
 
 
 @overload

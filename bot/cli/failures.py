@@ -6,10 +6,8 @@ import re
 import sys
 
 from bot.cli.output import say
-from bot.errors import BotError, first_cause
-from compaction.errors import CompactionError
+from bot.errors import KNOWN_ERRORS, first_cause
 from config.errors import ConfigError
-from voice.errors import VoiceError
 
 FAILED = 1
 # Also for a wrong option: the user must change the command or the settings.
@@ -27,8 +25,6 @@ _PLAIN_WORDS = (
     (re.compile(r"\bValue error, "), ""),
     (re.compile(r"(?<=\w)$"), "."),
 )
-
-_OURS = (BotError, VoiceError, CompactionError)
 
 
 def report_misuse(error: BaseException) -> int | None:
@@ -59,7 +55,7 @@ def report_failure(error: BaseException) -> int:
     if isinstance(cause, ConfigError):
         _print_lines("The settings cannot be used:", *(f"  - {problem}" for problem in cause.problems))
         return MISUSED
-    if isinstance(cause, _OURS) or _is_rehearsal_error(cause):
+    if isinstance(cause, KNOWN_ERRORS) or _is_rehearsal_error(cause):
         _print_lines(*str(cause).splitlines())
         return FAILED
     if sys.flags.dev_mode:

@@ -40,7 +40,7 @@ from bot.remote.room_messages import (
 from bot.remote.told_guild import apply_participation, told_participation
 from bot.remote.wire_error import error_to_wire
 from bot.room.endings import HANDED_OVER
-from bot.room.supervisor import SupervisedRoom
+from bot.room.port import SupervisedRoom
 from bot.texts.text import Text
 from compaction.errors import StaleOwnerError
 

@@ -1,8 +1,9 @@
 """The bot's stay in one voice channel: hearing, turns, replies, and the life of the room.
 
-Start with `supervisor`, which runs a `room` for each guild. A `room` owns one session; its `joined_channel` has the
-connection and the tasks (`announcer`, `claim_watch`, `live_message`, `transcript_writer`), its `conversation` hears and
-answers. The conversation owns `hearing` (with `transcriber` and `eager_recognition`), `turn_taking`, `turn_recorder`,
+Start with `supervisor`, which opens and ends a `guild_room` for each guild; `auto_joiner` brings the bot by itself. A
+`guild_room` runs one `room` after the other. A `room` owns one session; its `joined_channel` has the connection and the
+tasks (`announcer`, `claim_watch`, `live_message`, `transcript_writer`), its `conversation` hears and answers. The
+conversation owns `hearing` (with `transcriber` and `eager_recognition`), `turn_taking`, `turn_recorder`,
 `membership_recorder`, `prompt`, `preemptive_reply` (with `speech_ahead`), `barge_in` and `reply_recorder`;
 `conversation_status` tells how they are.
 

@@ -12,7 +12,7 @@ import yaml
 
 from bot.cli.run import STOP_WITHIN_S
 from bot.discord import connection
-from bot.room import supervisor
+from bot.room import guild_room
 from tests.deploy import dockerfile
 from tests.scenarios.program import REPOSITORY
 
@@ -82,7 +82,7 @@ def test_the_bot_fits_its_image() -> None:
     assert bot["stop_grace_period"] == "60s"
     unit = (REPOSITORY / "deploy" / "roomtone.service").read_text("utf-8")
     assert "TimeoutStopSec=60s" in unit
-    assert supervisor.CLOSE_TIMEOUT_S + supervisor.CUT_OFF_S + connection.CLOSE_TIMEOUT_S < STOP_WITHIN_S < 60
+    assert guild_room.CLOSE_TIMEOUT_S + guild_room.CUT_OFF_S + connection.CLOSE_TIMEOUT_S < STOP_WITHIN_S < 60
 
 
 def test_no_secret_is_written_down() -> None:

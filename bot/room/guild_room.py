@@ -1,0 +1,304 @@
+"""The room of one guild: starts again after a crash, and in the channel that somebody moves the bot to.
+
+A crash is written into the text channel, and the next room resumes the session. `bot.room.restarts` decides when it
+starts. A room that another process has taken over stays ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.errors import KNOWN_ERRORS, SetupError, first_cause
+from bot.health import FaultKind, HealthFault
+from bot.room.announcer import NotAnnouncedError
+from bot.room.endings import MOVED, ProcessLostError
+from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
+from bot.texts.text import Text, sentence_of
+from compaction.errors import StaleOwnerError
+from voice.errors import RemovedFromChannelError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bot.channel.port import ListenRequest, Place
+    from bot.clock import Clock
+    from bot.room.port import SupervisedRoom
+
+    MakeRoom = Callable[[Place, ListenRequest | None], SupervisedRoom]
+
+log = structlog.get_logger()
+
+# Time for a sentence to end and the last words to become turns (27 s at most, `bot.room.conversation`), and for what is
+# quick unless Discord or the database stalls. If that is cut off, the next start goes on with the session. With the
+# other parts' ends it is less than `bot.cli.run` allows.
+CLOSE_TIMEOUT_S = 35.0
+# How long a room that was cut off may take to close its connection.
+CUT_OFF_S = 5.0
+# Asking Discord to take the bot out of a channel is one message.
+LEFT_BEHIND_S = 5.0
+
+RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is being opened again; the log says why.")
+
+
+class GuildRoom:
+    """Runs the room of a guild, one after the other: `current` in `place`. `first`: the first one to run; `make_room`
+    makes those that follow. `listen`: the bot only writes down there, also after a crash or a move. `ran_on`: the first
+    one ran already, so nobody has asked for it who could ask again. `on_room_end`: gets the place and the reason each
+    time a room has ended in order. `left_behind`: takes the bot out of the server's channel if no further room is
+    started and the last one could not.
+
+    *Ownership*: owns the task between `begin` and `end`, or `cancel`.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        first: SupervisedRoom,
+        *,
+        make_room: MakeRoom,
+        listen: ListenRequest | None,
+        ran_on: bool,
+        clock: Clock,
+        on_room_end: Callable[[Place, str], None],
+        left_behind: Callable[[int], Awaitable[None]] | None,
+    ) -> None:
+        self.place = place
+        self.current = first
+        # Whether somebody has asked it to end.
+        self.is_ending = False
+        self._make_room = make_room
+        self._listen = listen
+        self._ran_on = ran_on
+        self._clock = clock
+        self._on_room_end = on_room_end
+        self._left_behind = left_behind
+        self._restarts = RoomRestarts()
+        self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task: asyncio.Task[None] | None = None
+        # True between a crash and the restart: there is no room to end in order.
+        self._is_restarting = False
+        # The room could not begin because the database is away, and tries again.
+        self._waits = False
+        # The channel that somebody moved the bot to; the next room opens there.
+        self._next_place: Place | None = None
+        # A room that has not opened yet is where somebody moved the bot to.
+        self._was_moved = False
+        # Write into the channel that the room was lost: each time one, and Discord may be slow.
+        self._telling: set[asyncio.Task[None]] = set()
+
+    # -- life -------------------------------------------------------------------------------------------------------
+
+    def begin(self, on_over: Callable[[], object]) -> None:
+        """Start the first room. `on_over` is called when no further room follows."""
+        self._task = asyncio.create_task(self._run(on_over), name=f"room-{self.place.guild_id}")
+
+    async def wait_opened(self) -> None:
+        """Wait until the bot has joined the channel. Raises what ended the room before that.
+
+        *Cancellation*: the room goes on.
+        """
+        await asyncio.shield(self._opened)
+
+    async def wait_over(self) -> None:
+        """Wait until no further room follows."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
+
+    async def end(self, reason: str) -> None:
+        """End the room in order. One that takes longer than `CLOSE_TIMEOUT_S` is cut off."""
+        if self._task is None:
+            return
+        self.is_ending, self._next_place = True, None
+        if self._is_restarting:
+            self._task.cancel()
+        else:
+            self.current.close(reason)
+        done, _ = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_S)
+        if not done:
+            log.warning("room_close_timed_out", guild_id=self.place.guild_id, timeout_s=CLOSE_TIMEOUT_S)
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=CUT_OFF_S)
+
+    def cancel(self) -> None:
+        """Cut the room off without saving. Its session stays open."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def move_to(self, place: Place) -> None:
+        """End the room in order and open the next one in `place`, unless the room is there or ends already."""
+        if self.is_ending or self._is_restarting:
+            return
+        if place.channel_id == (self._next_place or self.place).channel_id:
+            return
+        self._next_place = place
+        self.current.close(MOVED)
+
+    def faults(self) -> list[HealthFault]:
+        """Return why the room cannot do its work: its faults, or that it is being started again."""
+        if self._is_restarting:
+            return [RESTARTING]
+        # One that waits for the database is tried again every few seconds, which nobody shall take for a recovery.
+        waiting = [RESTARTING] if self._waits and not self.current.opened.is_set() else []
+        return [*self.current.faults(), *waiting]
+
+    # -- the task ---------------------------------------------------------------------------------------------------
+
+    async def _run(self, on_over: Callable[[], object]) -> None:
+        try:
+            begun_at = self._clock.monotonic()
+            while await self._goes_on_after(await self._run_current(), begun_at):
+                self.current = self._make_room(self.place, self._listen)
+                begun_at = self._clock.monotonic()
+        finally:
+            for telling in self._telling:
+                telling.cancel()
+            try:
+                await self._leave_behind()
+            finally:
+                on_over()
+                if not self._opened.done():
+                    self._opened.set_exception(SetupError(Text("The room closed before it was open. Try /join again.")))
+                if not self._opened.cancelled():
+                    # Nobody may be waiting; mark the error as retrieved, since it is logged already.
+                    self._opened.exception()
+
+    async def _run_current(self) -> Exception | None:
+        """Run the room once. Return the error it crashed with, or None when it ended in order."""
+        guild_id, room = self.place.guild_id, self.current
+        opening = asyncio.create_task(room.opened.wait(), name=f"room-opening-{guild_id}")
+        opening.add_done_callback(self._on_opened)
+        try:
+            reason = await room.run()
+            log.info("room_ended", guild_id=guild_id, reason=reason)
+            self._on_room_end(self.place, reason)
+            if reason == "expelled" and not self._opened.done():
+                return RemovedFromChannelError()
+            return None
+        except Exception as error:
+            # A crash of one room must not end another.
+            cause = first_cause(error)
+            if isinstance(cause, StaleOwnerError):
+                log.error("room_taken_over", guild_id=guild_id, problem=cause)  # noqa: TRY400 - no crash
+                return cause
+            if isinstance(cause, ProcessLostError):
+                log.error("room_process_lost", guild_id=guild_id, problem=cause)  # noqa: TRY400 - nothing here failed
+                return cause
+            if waits_for_database(cause, has_opened=room.opened.is_set()):
+                if not self._waits:
+                    log.error("room_not_opened", guild_id=guild_id, problem=cause)  # noqa: TRY400 - no crash
+                return cause
+            log.exception("room_crashed", guild_id=guild_id, error_class=type(cause).__name__)
+            return cause
+        finally:
+            opening.cancel()
+
+    def _on_opened(self, opening: asyncio.Task[bool]) -> None:
+        if not opening.cancelled() and not self._opened.done():
+            self._opened.set_result(None)
+
+    async def _goes_on_after(self, error: Exception | None, begun_at: float) -> bool:
+        """Return whether another room follows the one that began at `begun_at` and ended with `error`; True as soon as
+        it may start. None: it ended in order.
+        """
+        if isinstance(error, StaleOwnerError):
+            # Starting again would take the room back, and the two would go on like that.
+            if not self._opened.done():
+                self._opened.set_exception(error)
+            await self.place.write(sentence_of(error))
+            return False
+        if self._next_place is not None:
+            self.place, self._next_place = self._next_place, None
+            self._was_moved = True
+            return True
+        if error is None:
+            return False
+        if not self._opened.done():
+            # The first start: `wait_opened` raises the error, and the person may try again.
+            self._opened.set_exception(error)
+            if not (self._ran_on and waits_for_database(error, has_opened=False)):
+                return False
+        if self.is_ending:
+            # Nobody wants it back.
+            return False
+        if waits_for_database(error, has_opened=self.current.opened.is_set()):
+            await self._wait_for_database(error)
+            return True
+        self._waits = False
+        if self._was_moved and not self.current.opened.is_set():
+            # The bot may not join there; trying again would not help.
+            await self.place.write(Text("I could not come along. {why}", why=_crash_sentence(error)))
+            return False
+        if isinstance(error, NotAnnouncedError):
+            # Trying again would not help before somebody changes the permissions.
+            await self.place.write(sentence_of(error))
+            return False
+        self._was_moved = False
+        return await self._restarts_after(error, ran_s=self._clock.monotonic() - begun_at)
+
+    async def _wait_for_database(self, error: Exception) -> None:
+        """Write into the channel once that the room waits, and pause."""
+        self._is_restarting = True
+        if not self._waits:
+            self._waits = True
+            await self.place.write(
+                Text(
+                    "{why} I try again every {seconds} s until I can store again; what was said before is kept.",
+                    why=sentence_of(error),
+                    seconds=DATABASE_PAUSE_S,
+                )
+            )
+        await self._clock.sleep(DATABASE_PAUSE_S)
+        self._is_restarting = False
+
+    async def _restarts_after(self, error: Exception, *, ran_s: float) -> bool:
+        """Write the crash into the channel and pause. Return whether the room starts again; False: it is given up."""
+        pause_s = self._restarts.pause_after(error, ran_s=ran_s)
+        self._is_restarting = True
+        why = _crash_sentence(error)
+        if pause_s is None:
+            await self.place.write(
+                Text(
+                    "{why} I have failed {count} times in a row, so I stop. Use /join to call me back.",
+                    why=why,
+                    count=self._restarts.crashes,
+                )
+            )
+            return False
+        if pause_s:
+            await self.place.write(
+                Text(
+                    "{why} I am starting again in {seconds} s; what was said before is kept.", why=why, seconds=pause_s
+                )
+            )
+            await self._clock.sleep(pause_s)
+        else:
+            self._tell_going_on(why)
+        self._is_restarting = False
+        return True
+
+    def _tell_going_on(self, why: Text) -> None:
+        """Write that the room goes on. Without a pause nobody waits for Discord to show the message either."""
+        telling = asyncio.create_task(
+            self.place.write(Text("{why} I go on at once; what was said before is kept.", why=why)),
+            name=f"room-lost-{self.place.guild_id}",
+        )
+        self._telling.add(telling)
+        telling.add_done_callback(self._telling.discard)
+
+    async def _leave_behind(self) -> None:
+        """Take the bot out of a channel that its room could not leave. Whatever fails, the room is over."""
+        if self._left_behind is None:
+            return
+        guild_id = self.place.guild_id
+        try:
+            async with asyncio.timeout(LEFT_BEHIND_S):
+                await self._left_behind(guild_id)
+        except Exception:
+            log.exception("bot_left_in_channel", guild_id=guild_id, remedy="use /join and /leave on that server")
+
+
+def _crash_sentence(error: Exception) -> Text:
+    return sentence_of(error) if isinstance(error, KNOWN_ERRORS) else Text("Something in me broke.")

@@ -1,0 +1,333 @@
+"""A guild's room starts again after a crash and in the channel it is moved to; no other room is affected."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.room import guild_room
+from bot.room.endings import HandedOverError, ProcessLostError
+from bot.room.guild_room import RESTARTING
+from bot.room.restarts import DATABASE_PAUSE_S, LOST_AFTER_S, MOST_CRASHES
+from bot.room.supervisor import RoomSupervisor
+from bot.store.claims import STALE
+from compaction.errors import StaleOwnerError, StoreError
+from tests.fakes.brain import until
+from tests.fakes.place import FakePlace
+from tests.fakes.rooms import FakeRoom, House
+from voice.errors import LinkError
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+@pytest.mark.asyncio
+async def test_a_room_is_over_though_discord_could_not_be_told(monkeypatch: pytest.MonkeyPatch, *, hangs: bool) -> None:
+    """The bot may be left in the channel, which the log says; it can be called and sent away as before."""
+    monkeypatch.setattr(guild_room, "LEFT_BEHIND_S", 0.0)
+    house, place = House(), FakePlace()
+
+    async def left_behind(_: int) -> None:
+        if hangs:
+            await asyncio.Event().wait()
+        raise RuntimeError
+
+    async with RoomSupervisor(house.make, clock=house.clock, left_behind=left_behind) as rooms:
+        await rooms.join(place)
+        with capture_logs() as logs:
+            assert await rooms.leave(place.guild_id)
+        assert [each["event"] for each in logs if each["log_level"] == "error"] == ["bot_left_in_channel"]
+        assert rooms.room_count == 0
+        await rooms.join(place)
+        assert rooms.place_of(place.guild_id) is place
+
+
+@pytest.mark.asyncio
+async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
+    """A crash is reported in the channel and the room starts again after a pause. Other rooms are not affected."""
+    house, place, other = House(), FakePlace(), FakePlace(guild_id=11)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        await rooms.join(other)
+        house.rooms[0].end.set_exception(ExceptionGroup("tasks", [ValueError("secret words")]))
+        await until(lambda: house.clock.sleeping == 1)
+        assert place.written == ["Something in me broke. I am starting again in 1 s; what was said before is kept."]
+        house.clock.advance(1.0)
+        await until(lambda: len(house.rooms) == 3 and house.rooms[2].opened.is_set())
+        assert not house.rooms[1].end.done()
+        assert other.written == []
+
+
+@pytest.mark.asyncio
+async def test_a_room_whose_process_is_gone_starts_again_at_once() -> None:
+    """It does not wait, not even until the channel shows the sentence. If it is lost again soon, it waits."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
+        await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
+        assert house.clock.sleeping == 0
+        told = "The process of this room was killed. I go on at once; what was said before is kept."
+        await until(lambda: place.written == [told])
+        house.rooms[1].end.set_exception(ProcessLostError("The process of this room was killed."))
+        await until(lambda: house.clock.sleeping == 1)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("error", "after_s"), [(ProcessLostError, LOST_AFTER_S), (HandedOverError, 0.0)])
+async def test_machines_that_fail_or_leave_one_after_the_other_cost_no_pause(
+    error: type[ProcessLostError], after_s: float
+) -> None:
+    """A room goes on at once each time, and the channel is told each time, however slowly Discord shows it."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        for number in range(3):
+            house.clock.advance(after_s)
+            house.rooms[number].end.set_exception(error("The machine is gone."))
+            await until(lambda number=number: len(house.rooms) == number + 2 and house.rooms[-1].opened.is_set())  # type: ignore[misc]
+            assert house.clock.sleeping == 0
+        await until(
+            lambda: place.written == ["The machine is gone. I go on at once; what was said before is kept."] * 3
+        )
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_keeps_crashing_is_given_up() -> None:
+    """The pauses between restarts grow. After too many crashes the room is given up, and the channel is informed."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        for crash in range(MOST_CRASHES):
+            house.rooms[crash].end.set_exception(LinkError("Discord hung up."))
+            await until(lambda: house.clock.sleeping == 1)
+            house.clock.advance(2.0**crash)
+            await until(lambda crash=crash: len(house.rooms) == crash + 2 and house.rooms[-1].opened.is_set())  # type: ignore[misc]
+        house.rooms[-1].end.set_exception(LinkError("Discord hung up."))
+        await until(lambda: rooms.place_of(place.guild_id) is None)
+    assert place.written[1] == "Discord hung up. I am starting again in 2 s; what was said before is kept."
+    assert place.written[-1].endswith("so I stop. Use /join to call me back.")
+
+
+@pytest.mark.asyncio
+async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
+    """A room that has lost its process in an outage is not given up. The channel is told once, and health shows it."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.fails_to_open = StoreError("The database is away.")
+        with capture_logs() as logs:
+            house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
+            for attempt in range(2 * MOST_CRASHES):
+                await until(lambda attempt=attempt: (len(house.rooms), house.clock.sleeping) == (attempt + 2, 1))  # type: ignore[misc]
+                assert rooms.faults() == [RESTARTING]
+                if attempt == 2 * MOST_CRASHES - 1:
+                    house.fails_to_open = None
+                house.clock.advance(DATABASE_PAUSE_S)
+            await until(lambda: rooms.faults() == [])
+        assert house.rooms[-1].opened.is_set()
+        assert [line["event"] for line in logs].count("room_not_opened") == 1
+        waits = f"The database is away. I try again every {DATABASE_PAUSE_S:g} s until I can store again; what"
+        assert sum(told.startswith(waits) for told in place.written) == 1
+        # It has lost its process once by now, and crashed once.
+        house.rooms[-1].end.set_exception(LinkError("Discord hung up."))
+        await until(lambda: place.written[-1].startswith("Discord hung up. I am starting again in 2 s"))
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_ran_on_waits_for_the_database_too() -> None:
+    """The bot was started again in an outage and could not take it back. Nobody would call the bot."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        away = StoreError("The database is away.")
+        house.fails_to_open = away
+        with pytest.raises(StoreError, match="is away"):
+            await rooms.join(place, room=FakeRoom(place, fails_to_open=away))
+        for attempt in range(2 * MOST_CRASHES):
+            await until(lambda attempt=attempt: (len(house.rooms), house.clock.sleeping) == (attempt, 1))  # type: ignore[misc]
+            assert (rooms.place_of(place.guild_id), rooms.faults()) == (place, [RESTARTING])
+            if attempt == 2 * MOST_CRASHES - 1:
+                house.fails_to_open = None
+            house.clock.advance(DATABASE_PAUSE_S)
+        await until(lambda: rooms.faults() == [])
+        assert house.rooms[-1].opened.is_set()
+        assert len(place.written) == 1, "that it waits is told once"
+        with pytest.raises(LinkError):
+            await rooms.join(FakePlace(guild_id=11), room=FakeRoom(place, fails_to_open=LinkError("Discord hung up.")))
+        assert rooms.place_of(11) is None, "another failure is told to who starts the bot"
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_loses_the_database_while_it_runs_has_crashed() -> None:
+    """Its process or a part of it may be at fault; only one that cannot begin waits."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.rooms[0].end.set_exception(StoreError("The database is away."))
+        await until(lambda: house.clock.sleeping == 1)
+        assert place.written == ["The database is away. I am starting again in 1 s; what was said before is kept."]
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_waits_for_the_database_can_be_sent_away() -> None:
+    """And whoever calls the bot meanwhile gets the sentence at once."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.fails_to_open = StoreError("The database is away.")
+        house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
+        await until(lambda: house.clock.sleeping == 1)
+        assert await rooms.leave(place.guild_id)
+        assert rooms.place_of(place.guild_id) is None
+        with pytest.raises(StoreError, match="is away"):
+            await rooms.join(place)
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_another_process_has_taken_over_stays_ended() -> None:
+    """It is not started again, even if somebody has just moved the bot; the log and the channel say why."""
+    house, place, other = House(), FakePlace(), FakePlace(channel_id=30)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        with capture_logs() as logs:
+            house.rooms[0].end.set_exception(ExceptionGroup("tasks", [StaleOwnerError(STALE)]))
+            rooms.on_bot_moved(other)
+            await until(lambda: rooms.place_of(place.guild_id) is None)
+        assert len(house.rooms) == 1
+    assert place.written == [STALE]
+    assert [(each["event"], each["log_level"]) for each in logs] == [("room_taken_over", "error")]
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither one that takes too long to close nor one that resists its end keeps the process."""
+    monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(guild_room, "CUT_OFF_S", 0.0)
+    house, place = House(), FakePlace()
+    stuck: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def resist() -> str:
+        house.rooms[0].opened.set()
+        try:
+            return await stuck
+        except asyncio.CancelledError:
+            await asyncio.shield(let_go.wait())
+            raise
+
+    let_go = asyncio.Event()
+    monkeypatch.setattr(FakeRoom, "run", lambda _: resist())
+    with capture_logs() as logs:
+        async with house.supervisor as rooms:
+            await rooms.join(place)
+    assert [line["event"] for line in logs] == ["room_close_timed_out"]
+    let_go.set()
+    await until(lambda: rooms.place_of(place.guild_id) is None)
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_crashes_while_it_is_ending_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody has sent the bot away, so nobody wants the room back."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        end = house.rooms[0].end
+        monkeypatch.setattr(house.rooms[0], "close", lambda _: end.set_exception(LinkError("Discord hung up.")))
+        assert await rooms.leave(place.guild_id)
+        assert rooms.place_of(place.guild_id) is None
+    assert len(house.rooms) == 1
+
+
+@pytest.mark.asyncio
+async def test_leaving_while_a_crashed_room_rests_ends_it() -> None:
+    """/leave during the pause after a crash cancels the restart."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.rooms[0].end.set_exception(LinkError("Discord hung up."))
+        await until(lambda: house.clock.sleeping == 1)
+        assert await rooms.leave(place.guild_id)
+        assert rooms.place_of(place.guild_id) is None
+    assert len(house.rooms) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
+    """If the bot is moved, the old room ends in order and a new one opens in the other channel. That room can be left
+    or moved too.
+    """
+    house, place = House(), FakePlace()
+    side, attic = FakePlace(channel_id=21), FakePlace(channel_id=22)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        rooms.on_bot_moved(FakePlace(guild_id=11))
+        for there in (side, attic):
+            rooms.on_bot_moved(there)
+            await until(lambda: house.rooms[-1].place is there and house.rooms[-1].opened.is_set())  # noqa: B023
+            assert rooms.place_of(place.guild_id) is there
+        assert await rooms.leave(place.guild_id)
+        assert rooms.place_of(place.guild_id) is None
+    assert [room.end.result() for room in house.rooms] == ["moved", "moved", "left"]
+    assert place.written == side.written == attic.written == []
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_takes_the_bot_back_is_not_moved() -> None:
+    """A room that goes on where it was takes the bot out of the channel that it was moved to meanwhile."""
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        rooms.on_bot_moved(FakePlace(channel_id=place.channel_id))
+        assert not house.rooms[0].end.done()
+        rooms.on_bot_moved(side)
+        rooms.on_bot_moved(place)
+        await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
+        assert house.rooms[1].place is place
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_may_not_be_where_it_was_dragged_says_so_once() -> None:
+    """If the room in the new channel cannot open, the bot writes so once and does not try again."""
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.fails_to_open = LinkError("The bot may not join Lounge.")
+        rooms.on_bot_moved(side)
+        await until(lambda: rooms.place_of(place.guild_id) is None)
+    assert side.written == ["I could not come along. The bot may not join Lounge."]
+    assert len(house.rooms) == 2
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_is_sent_away_is_not_dragged_back() -> None:
+    """/leave wins over a move, whether the move comes before or after it while the room is ending."""
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        room = house.rooms[0]
+        with pytest.MonkeyPatch.context() as slowly:
+            slowly.setattr(room, "close", lambda _: None)
+            rooms.on_bot_moved(side)
+            leaving = asyncio.create_task(rooms.leave(place.guild_id), name="leaving")
+            await asyncio.sleep(0)
+            rooms.on_bot_moved(side)
+        room.close("moved")
+        assert await leaving
+        assert rooms.place_of(place.guild_id) is None
+    assert len(house.rooms) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_was_followed_into_is_mended_like_any_other() -> None:
+    """A crash in a room that was opened by a move is reported, and the room starts again there."""
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        rooms.on_bot_moved(side)
+        await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
+        house.rooms[1].end.set_exception(LinkError("The line broke."))
+        await until(lambda: house.clock.sleeping == 1)
+        rooms.on_bot_moved(place)
+        house.clock.advance(1.0)
+        await until(lambda: len(house.rooms) == 3 and house.rooms[2].opened.is_set())
+        assert house.rooms[2].place is side
+        assert side.written == ["The line broke. I am starting again in 1 s; what was said before is kept."]

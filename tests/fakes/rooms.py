@@ -1,0 +1,93 @@
+"""Rooms that open at once and end when a test says so, and a supervisor of such rooms."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bot.room.supervisor import RoomSupervisor
+from bot.server_settings import no_server_settings
+from bot.texts.text import Text, verbatim
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from bot.channel.port import ListenRequest, MembershipChange, Place, UnfinishedWords
+    from bot.health import HealthFault
+    from bot.models.voices import EmbeddedVoice
+
+
+class FakeRoom:
+    """A fake room that opens at once and ends or crashes when the test says so."""
+
+    def __init__(self, place: Place, *, fails_to_open: Exception | None = None, opens: bool = True) -> None:
+        self.place = place
+        self.opened = asyncio.Event()
+        self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.moves: list[MembershipChange] = []
+        self._fails_to_open = fails_to_open
+        self._opens = opens
+        self.found: list[HealthFault] = []
+        self.words: tuple[UnfinishedWords, ...] = ()
+        # Set it to let the room take its time to end.
+        self.stored = asyncio.Event()
+        self.stored.set()
+
+    async def run(self) -> str:
+        """Open, then wait for the end."""
+        if self._fails_to_open:
+            raise self._fails_to_open
+        if self._opens:
+            self.opened.set()
+        reason = await self.end
+        await self.stored.wait()
+        return reason
+
+    def close(self, reason: str) -> None:
+        """End with a reason."""
+        if not self.end.done():
+            self.end.set_result(reason)
+
+    def on_membership(self, change: MembershipChange) -> None:
+        """Keep the change."""
+        self.moves.append(change)
+
+    async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
+        """Play nothing."""
+        del voice
+        return None
+
+    def faults(self) -> list[HealthFault]:
+        """Return what the test says."""
+        return self.found
+
+    def unfinished(self) -> tuple[UnfinishedWords, ...]:
+        """Return what the test says."""
+        return self.words
+
+    def status(self) -> Text:
+        """Return the name of the channel in a sentence."""
+        return verbatim(f"I am in {self.place.name}.")
+
+
+class House:
+    """A supervisor, its clock, and every room that it made."""
+
+    def __init__(self) -> None:
+        self.rooms: list[FakeRoom] = []
+        self.clock = FakeClock()
+        self.fails_to_open: Exception | None = None
+        self.opens = True
+        self.servers = no_server_settings()
+        self.listens: list[ListenRequest | None] = []
+        self.supervisor = RoomSupervisor(self.make, clock=self.clock, servers=self.servers)
+
+    @property
+    def is_visiting(self) -> bool:
+        """Return whether the bot is coming somewhere by itself."""
+        return bool(self.supervisor._auto_joiner._visits)
+
+    def make(self, place: Place, listen: ListenRequest | None) -> FakeRoom:
+        """Return a new room, and remember it."""
+        self.listens.append(listen)
+        self.rooms.append(FakeRoom(place, fails_to_open=self.fails_to_open, opens=self.opens))
+        return self.rooms[-1]
