@@ -15,74 +15,52 @@ import structlog
 
 from bot.background_task import background_task
 from bot.clock import SystemClock
-from bot.discord.commands.catch_up import CatchUp, add_catch_up
-from bot.discord.commands.help import add_help
-from bot.discord.commands.memory import add_memory_commands
-from bot.discord.commands.participation import add_participation_commands
-from bot.discord.commands.persona import add_persona
-from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
-from bot.discord.commands.recall import RecallSearch, add_recall
-from bot.discord.commands.recap import add_recap
-from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
-from bot.discord.commands.setting_sentences import OperatorSettings
-from bot.discord.commands.settings import add_settings_command
-from bot.discord.commands.transcript import add_transcript
-from bot.discord.commands.voice import VoiceCommands, add_voice
-from bot.discord.commands.watch import add_watch_commands
+from bot.discord.commands.catch_up import CatchUp
+from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.errors import KNOWN_ERRORS
 from bot.folder_lock import folder_lock
-from bot.health import DegradedPart, Health
+from bot.health import Health
 from bot.logs import log_path
-from bot.memory.erasing import PersonEraser
-from bot.memory.personal_data import PersonalData
 from bot.memory.retention import Retention
 from bot.monitoring.metrics import Metrics
 from bot.monitoring.traces import open_traces
 from bot.participation.guild_participation import GuildParticipations
 from bot.private_files import mend_permissions
 from bot.remote.remote_screens import RemoteScreens
-from bot.remote.served_place import ServedPlaces
-from bot.room.notice import ListeningNotice
 from bot.room.recap_renewal import RecapRenewal
-from bot.room.room import Room
-from bot.room.supervisor import RoomSupervisor
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.screen.local_screens import LocalScreens
 from bot.settings import RESUME_WITHIN_S
 from bot.shards import ONLY_SHARD
 from bot.store.restore import remove_leftovers
 from bot.texts.text import Text, sentence_of
+from bot.wiring.commands import slash_commands
 from bot.wiring.dashboard import history_for, open_dashboard
-from bot.wiring.forgetting import ForgettingRooms, PersonFactsEverywhere
 from bot.wiring.monitoring import RIVAL, open_monitoring
 from bot.wiring.process_parts import ProcessParts, open_stores
-from bot.wiring.recipients import recipients
-from bot.wiring.recollection import open_language_models, recollection_of, watch_model
-from bot.wiring.room_adoption import take_rooms_back
-from bot.wiring.room_processes import open_room_processes
+from bot.wiring.recollection import open_language_models, recollection_of
+from bot.wiring.rooms import RoomsApart, RoomsHere, open_rooms_apart, open_rooms_here
 from bot.wiring.screens import open_pages, open_screens
-from bot.wiring.services import open_room_models, room_services
 from bot.wiring.speech_models import open_voices
-from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
     from datetime import tzinfo
 
     from bot import events
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.discord.client import AddCommands, RoomtoneClient
-    from bot.memory.readable_memory import ReadableMemory
+    from bot.dashboard.service import DashboardService
+    from bot.discord.client import RoomtoneClient
+    from bot.room.supervisor import RoomSupervisor
     from bot.settings import StorageSettings
     from bot.shards import Shards
-    from bot.store.guilds import GuildStore
     from bot.store.sessions import Sessions
     from bot.web.server import WebServer
-    from bot.wiring.process_parts import Stores
-    from bot.wiring.room_processes import RemoteRooms, RoomStart
+    from bot.wiring.monitoring import Monitoring
+    from bot.wiring.room_processes import RoomStart
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
     from voice.endpoint import Endpoint
@@ -145,26 +123,13 @@ async def running_bot(
     clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
         stack.enter_context(folder_lock(settings.storage.data_dir))
-        _make_private(settings.storage)
-        if remove_leftovers(settings.storage.database_path):
-            log.warning("restore_was_killed", remedy=RESTORE_AGAIN)
+        _mend_folder(settings.storage)
         metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(clock))
         stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
-        lock = await stack.enter_async_context(stores.database.held_by_bot(shards))
-        monitoring = await open_monitoring(stack, stores.database, settings.storage, clock, metrics)
-        health = monitoring.health
-        health.add_fault_check(lambda: [RIVAL] if lock.has_rival else [])
-        await stack.enter_async_context(_retention(settings, stores, clock, shards).running())
-        participation = GuildParticipations(
-            stores.guilds,
-            stores.opt_outs,
-            settings.participation,
-            wake_names=settings.brain.wake_names,
-            clock=clock,
-            # A server may be stricter than the operator, never laxer.
-            asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
-            serves=shards.serves,
-        )
+        parts = ProcessParts(settings, stores, zone, clock, metrics)
+        monitoring = await _open_monitoring(stack, parts, shards)
+        await stack.enter_async_context(_retention(parts, shards).running())
+        participation = _participation(parts, shards)
         dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
         voices = await stack.enter_async_context(open_voices(settings.speaking, settings.models, [stores.servers]))
         screens = await open_screens(stack, settings, clock) if rooms is None else None
@@ -178,121 +143,86 @@ async def running_bot(
             dashboard=dashboard,
             probes=monitoring.probes,
         )
-        parts = ProcessParts(settings, stores, zone, clock, metrics)
         language = await open_language_models(stack, parts)
         recollection = await recollection_of(parts, language, choices=stores.guilds, participation=participation)
-        readable = recollection.readable
         dashboard.history = history_for(settings, stores.database, stores.turns, language.recall)
         metrics.add_queue(lambda: dashboard.live.queue)
-        paced_sender: PacedSender | None = None
-        places: ServedPlaces | None = None
-        remote: RemoteRooms | None = None
-        device: Text | None = None
+        opened: RoomsHere | RoomsApart
         if rooms is None:
-            models = await open_room_models(stack, parts, language, pool=pool)
-            device = models.speech.device_sentence()
-            services = room_services(
+            opened = await open_rooms_here(
+                stack,
                 parts,
-                models,
                 recollection,
                 participation=participation,
                 voices=voices,
-                show_live=dashboard.live.show,
                 screens=screens,
+                live=dashboard.live,
                 observe=observe,
                 traces=traces,
-                in_cluster=pool is not None,
+                pool=pool,
             )
-            supervisor = RoomSupervisor(
-                lambda place, listen: Room(place, services, listen), clock=clock, servers=stores.servers
-            )
-            paced_sender = stack.enter_context(running_paced_sender())
-            if paced_sender is not None:
-                health.add_check(partial(_paced_sender_problems, paced_sender))
         else:
-            watch_model(language, health)
 
             def gateway_of(place: Place) -> MainGateway:
                 return client.main_gateway(place)
 
-            places = ServedPlaces(gateway_of, clock=clock)
-            remote = await open_room_processes(
+            opened = await open_rooms_apart(
                 stack,
-                settings,
-                stores,
+                parts,
+                recollection,
                 rooms,
+                gateway_of,
                 participation=participation,
-                observe=observe,
-                clock=clock,
-                metrics=metrics,
-                traces=traces,
-                live=dashboard.live,
-                serve=places.serve,
                 screens=remote_screens,
+                live=dashboard.live,
+                observe=observe,
+                traces=traces,
             )
-            supervisor = RoomSupervisor(
-                remote.make, clock=clock, servers=stores.servers, left_behind=places.left_behind
-            )
-        health.add_fault_check(supervisor.faults)
-        voice_commands = VoiceCommands(voices, stores.servers, supervisor, speech_to_speech=settings.realtime.enabled)
-        catch_up = CatchUp(readable.reader, readable.digests, now=clock.now)
-        recaps = RecapRenewal(stores.sessions, readable.digests)
-
-        def forgotten() -> None:
-            dashboard.live.reset()
-            recaps.wake()
-
-        commands: list[AddCommands] = [
-            _rolling_context(settings, stores.guilds),
-            partial(add_memory_commands, people=PersonFactsEverywhere(stores.people, stores.upkeeps)),
-            _privacy(
-                settings,
-                stores,
-                participation,
-                clock,
-                forgotten,
-                in_cluster=pool is not None,
-                elsewhere=rooms is not None and rooms.listen is not None,
+        supervisor = opened.supervisor
+        metrics.health.add_fault_check(supervisor.faults)
+        paced_sender, device = (opened.paced_sender, opened.device) if isinstance(opened, RoomsHere) else (None, None)
+        catch_up = CatchUp(recollection.readable.reader, recollection.readable.digests, now=clock.now)
+        recaps = RecapRenewal(stores.sessions, recollection.readable.digests)
+        commands = slash_commands(
+            parts,
+            participation,
+            readable=recollection.readable,
+            catch_up=catch_up,
+            watching=watching,
+            voice_commands=VoiceCommands(
+                voices, stores.servers, supervisor, speech_to_speech=settings.realtime.enabled
             ),
-            partial(add_participation_commands, participation=participation),
-            partial(add_watch_commands, watching=watching),
-            partial(add_persona, choices=stores.guilds),
-            partial(
-                add_settings_command,
-                servers=stores.servers,
-                participation=participation,
-                operator=_operator(settings),
-                voice_commands=voice_commands,
-            ),
-            partial(add_voice, commands=voice_commands),
-            add_help,
-            *_memory_commands(readable, catch_up, zone, clock.now),
-        ]
+            on_forgotten=partial(_show_forgotten, dashboard, recaps),
+            in_cluster=pool is not None,
+            elsewhere=rooms is not None and rooms.listen is not None,
+        )
         client = await stack.enter_async_context(
             connected(
                 settings.discord, supervisor, commands, paced_sender, participation, stores.servers, catch_up, shards
             )
         )
-        monitoring.checks.gateway = client.shard_losses
-        metrics.add_shards(client.shard_losses)
-        health.add_check(client.shard_losses.degraded_parts)
-        if places is not None:
-            served = places
-            client.on_change = lambda change: served.on_change(
-                change.guild_id, at_once=change.moves, channels=change.channels
-            )
+        _watch_connection(client, monitoring)
+        if isinstance(opened, RoomsApart):
+            opened.tell_changes_of(client)
         dashboard.directory = DiscordDirectory(client, settings.discord, stores.servers)
         await stack.enter_async_context(recaps.running(client.place))
         # Entered after the client, so that rooms end while the client is still connected.
         await stack.enter_async_context(supervisor)
-        if rejoin and remote is not None:
-            await take_rooms_back(remote, client, supervisor, stores.sessions, stores.database, shards)
+        if rejoin and isinstance(opened, RoomsApart):
+            await opened.take_back(client, stores, shards)
         if rejoin:
             await _rejoin(client, supervisor, stores.sessions, shards)
         stack.enter_context(low_latency_interpreter())
         await stack.enter_async_context(background_task(release_free_memory(clock.sleep), name="memory-release"))
         monitoring.started()
         yield RunningBot(client, supervisor, paced_sender, web.login_link if web.is_listening else None, web, device)
+
+
+def _mend_folder(storage: StorageSettings) -> None:
+    """Close the data folder of an older Roomtone to others, and remove what a killed restore has left there."""
+    _make_private(storage)
+    if remove_leftovers(storage.database_path):
+        log.warning("restore_was_killed", remedy=RESTORE_AGAIN)
 
 
 def _make_private(storage: StorageSettings) -> None:
@@ -309,19 +239,21 @@ def _make_private(storage: StorageSettings) -> None:
         )
 
 
-def _operator(settings: BotSettings) -> OperatorSettings:
-    return OperatorSettings(
-        leave_when_empty_s=settings.room.leave_when_empty_s,
-        retention_days=settings.tiers.retention_days,
-        asks=settings.room.asks,
-    )
+async def _open_monitoring(stack: AsyncExitStack, parts: ProcessParts, shards: Shards) -> Monitoring:
+    """Hold the database for this bot, and open monitoring, which tells whether another process holds it too."""
+    database = parts.stores.database
+    lock = await stack.enter_async_context(database.held_by_bot(shards))
+    monitoring = await open_monitoring(stack, database, parts.settings.storage, parts.clock, parts.metrics)
+    monitoring.health.add_fault_check(lambda: [RIVAL] if lock.has_rival else [])
+    return monitoring
 
 
-def _retention(settings: BotSettings, stores: Stores, clock: Clock, shards: Shards) -> Retention:
+def _retention(parts: ProcessParts, shards: Shards) -> Retention:
+    settings, stores = parts.settings, parts.stores
     return Retention(
         stores.database,
         settings.tiers,
-        clock=clock,
+        clock=parts.clock,
         log_folder=log_path(settings.storage.data_dir).parent,
         people=stores.people,
         in_use=stores.in_use,
@@ -330,54 +262,31 @@ def _retention(settings: BotSettings, stores: Stores, clock: Clock, shards: Shar
     )
 
 
-def _privacy(
-    settings: BotSettings,
-    stores: Stores,
-    participation: GuildParticipations,
-    clock: Clock,
-    on_forgotten: Callable[[], None],
-    *,
-    in_cluster: bool,
-    elsewhere: bool,
-) -> AddCommands:
-    eraser = PersonEraser(stores.database, clock, log_folder=log_path(settings.storage.data_dir).parent)
-    rooms = ForgettingRooms(participation, stores.upkeeps, stores.servers, on_forgotten=on_forgotten)
-    records = PersonalData(stores.database, eraser, stores.people, rooms=rooms)
-    facts = PrivacyFacts(
-        recipients=ListeningNotice("", recipients(settings, in_cluster=in_cluster, elsewhere=elsewhere)).facts,
-        retention_days=lambda guild_id: _operator(settings).kept_days(stores.servers.of(guild_id)),
-        keeps_facts=settings.people.enabled,
-        logs_speech=settings.logs.speech,
-        on_machines=elsewhere,
+def _participation(parts: ProcessParts, shards: Shards) -> GuildParticipations:
+    settings, stores = parts.settings, parts.stores
+    return GuildParticipations(
+        stores.guilds,
+        stores.opt_outs,
+        settings.participation,
+        wake_names=settings.brain.wake_names,
+        clock=parts.clock,
+        # A server may be stricter than the operator, never laxer.
+        asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
+        serves=shards.serves,
     )
-    return partial(add_privacy_commands, records=records, facts=facts)
 
 
-def _memory_commands(
-    memory: ReadableMemory, catch_up: CatchUp, zone: tzinfo, now: Callable[[], float]
-) -> list[AddCommands]:
-    """Return what adds the commands that show what was said."""
-    return [
-        partial(add_catch_up, catch_up=catch_up),
-        partial(add_recall, search=RecallSearch(memory.recall, memory.reader, now=now, zone=zone)),
-        partial(add_recap, reader=memory.reader, digests=memory.digests, zone=zone),
-        partial(add_transcript, reader=memory.reader, zone=zone),
-    ]
+def _show_forgotten(dashboard: DashboardService, recaps: RecapRenewal) -> None:
+    """Let go of what the dashboard and the recaps still have of somebody who was forgotten."""
+    dashboard.live.reset()
+    recaps.wake()
 
 
-def _rolling_context(settings: BotSettings, guilds: GuildStore) -> AddCommands:
-    defaults = MemoryDefaults(
-        mode=settings.compaction.mode,
-        budget_enabled=settings.budget.enabled,
-        max_input_tokens=settings.budget.max_input_tokens,
-        searchable=settings.recall.enabled,
-    )
-    return partial(add_rolling_context, choices=guilds, defaults=defaults)
-
-
-def _paced_sender_problems(paced_sender: PacedSender) -> list[DegradedPart]:
-    what, instead = Text("The process that sends my voice"), Text("I send it myself, less evenly when I am busy")
-    return [] if paced_sender.outage is None else [DegradedPart(what, instead, paced_sender.outage)]
+def _watch_connection(client: RoomtoneClient, monitoring: Monitoring) -> None:
+    """Let monitoring and /status know when the connection to Discord is lost."""
+    monitoring.checks.gateway = client.shard_losses
+    monitoring.metrics.add_shards(client.shard_losses)
+    monitoring.health.add_check(client.shard_losses.degraded_parts)
 
 
 async def _rejoin(client: RoomtoneClient, supervisor: RoomSupervisor, sessions: Sessions, shards: Shards) -> None:

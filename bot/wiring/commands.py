@@ -1,0 +1,122 @@
+"""The slash commands that need more than Discord, each with the parts of the bot that it shows or changes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bot.discord.commands.catch_up import add_catch_up
+from bot.discord.commands.help import add_help
+from bot.discord.commands.memory import add_memory_commands
+from bot.discord.commands.participation import add_participation_commands
+from bot.discord.commands.persona import add_persona
+from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
+from bot.discord.commands.recall import RecallSearch, add_recall
+from bot.discord.commands.recap import add_recap
+from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
+from bot.discord.commands.setting_sentences import OperatorSettings
+from bot.discord.commands.settings import add_settings_command
+from bot.discord.commands.transcript import add_transcript
+from bot.discord.commands.voice import add_voice
+from bot.discord.commands.watch import add_watch_commands
+from bot.logs import log_path
+from bot.memory.erasing import PersonEraser
+from bot.memory.personal_data import PersonalData
+from bot.room.notice import ListeningNotice
+from bot.wiring.forgetting import ForgettingRooms, PersonFactsEverywhere
+from bot.wiring.recipients import recipients
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.discord.client import AddCommands
+    from bot.discord.commands.catch_up import CatchUp
+    from bot.discord.commands.voice import VoiceCommands
+    from bot.memory.readable_memory import ReadableMemory
+    from bot.participation.guild_participation import GuildParticipations
+    from bot.screen.watch_service import WatchService
+    from bot.wiring.process_parts import ProcessParts
+    from bot.wiring.settings import BotSettings
+
+
+def slash_commands(
+    parts: ProcessParts,
+    participation: GuildParticipations,
+    *,
+    readable: ReadableMemory,
+    catch_up: CatchUp,
+    watching: WatchService,
+    voice_commands: VoiceCommands,
+    on_forgotten: Callable[[], None],
+    in_cluster: bool,
+    elsewhere: bool,
+) -> list[AddCommands]:
+    """Return what adds the commands to a command tree. `on_forgotten`: called when the rooms have taken over that
+    somebody was forgotten. `in_cluster`, `elsewhere`: whether speech goes to the cluster's recognisers, and rooms to
+    other machines, which /privacy says.
+    """
+    settings, stores = parts.settings, parts.stores
+    return [
+        partial(add_rolling_context, choices=stores.guilds, defaults=_memory_defaults(settings)),
+        partial(add_memory_commands, people=PersonFactsEverywhere(stores.people, stores.upkeeps)),
+        partial(
+            add_privacy_commands,
+            records=_personal_data(parts, participation, on_forgotten),
+            facts=_privacy_facts(parts, in_cluster=in_cluster, elsewhere=elsewhere),
+        ),
+        partial(add_participation_commands, participation=participation),
+        partial(add_watch_commands, watching=watching),
+        partial(add_persona, choices=stores.guilds),
+        partial(
+            add_settings_command,
+            servers=stores.servers,
+            participation=participation,
+            operator=_operator(settings),
+            voice_commands=voice_commands,
+        ),
+        partial(add_voice, commands=voice_commands),
+        add_help,
+        partial(add_catch_up, catch_up=catch_up),
+        partial(
+            add_recall, search=RecallSearch(readable.recall, readable.reader, now=parts.clock.now, zone=parts.zone)
+        ),
+        partial(add_recap, reader=readable.reader, digests=readable.digests, zone=parts.zone),
+        partial(add_transcript, reader=readable.reader, zone=parts.zone),
+    ]
+
+
+def _memory_defaults(settings: BotSettings) -> MemoryDefaults:
+    return MemoryDefaults(
+        mode=settings.compaction.mode,
+        budget_enabled=settings.budget.enabled,
+        max_input_tokens=settings.budget.max_input_tokens,
+        searchable=settings.recall.enabled,
+    )
+
+
+def _personal_data(
+    parts: ProcessParts, participation: GuildParticipations, on_forgotten: Callable[[], None]
+) -> PersonalData:
+    stores = parts.stores
+    eraser = PersonEraser(stores.database, parts.clock, log_folder=log_path(parts.settings.storage.data_dir).parent)
+    rooms = ForgettingRooms(participation, stores.upkeeps, stores.servers, on_forgotten=on_forgotten)
+    return PersonalData(stores.database, eraser, stores.people, rooms=rooms)
+
+
+def _privacy_facts(parts: ProcessParts, *, in_cluster: bool, elsewhere: bool) -> PrivacyFacts:
+    settings, servers = parts.settings, parts.stores.servers
+    return PrivacyFacts(
+        recipients=ListeningNotice("", recipients(settings, in_cluster=in_cluster, elsewhere=elsewhere)).facts,
+        retention_days=lambda guild_id: _operator(settings).kept_days(servers.of(guild_id)),
+        keeps_facts=settings.people.enabled,
+        logs_speech=settings.logs.speech,
+        on_machines=elsewhere,
+    )
+
+
+def _operator(settings: BotSettings) -> OperatorSettings:
+    return OperatorSettings(
+        leave_when_empty_s=settings.room.leave_when_empty_s,
+        retention_days=settings.tiers.retention_days,
+        asks=settings.room.asks,
+    )
