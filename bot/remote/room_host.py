@@ -1,40 +1,33 @@
 """The room's process: takes one room from the gateway process, runs it, and tells what becomes of it.
 
-What people change reaches the same objects as in one process, and what others want to know of the room is told: its
-events, its costs, and every second what /status, monitoring and the dashboard show.
+What people change reaches the same objects as in one process. `room_publisher` tells what others want to know of the
+room, every second.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import structlog
 
-from bot import events
 from bot.errors import BotError, SetupError, first_cause
 from bot.models.voices import NO_SUCH_VOICE, find_voice
 from bot.participation.costs import CostLedger
-from bot.remote.event_messages import event_message
 from bot.remote.handover_pause import SpeakingRoom, until_pause
 from bot.remote.room_messages import (
     ChoiceChanged,
     CloseRoom,
-    CostTold,
     MemberMoved,
-    MemoryLook,
     NoMoreRooms,
     OpenRoom,
     PlaySample,
     ReadMemoryAgain,
     ReportRoom,
-    RoomLook,
     RoomOver,
     RoomReport,
     ServersChanged,
-    SessionBegun,
     TakeOver,
 )
 from bot.remote.told_guild import apply_participation, told_participation
@@ -45,22 +38,20 @@ from bot.texts.text import Text
 from compaction.errors import StaleOwnerError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable
     from weakref import WeakSet
 
-    from bot.channel.port import Person, Place
+    from bot.channel.port import Person
     from bot.clock import Clock
     from bot.health import Health
     from bot.memory.people import PeopleBook
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.loaded_voices import LoadedVoices
-    from bot.participation.costs import Cost
     from bot.participation.guild_participation import GuildParticipation, GuildParticipations
     from bot.remote.gateway_link import GatewayLink
+    from bot.remote.room_publisher import RoomPublisher
     from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
     from bot.server_settings import ServerSettingsBook
-    from compaction.model import SessionId
-    from compaction.session import SessionMemory
 
 log = structlog.get_logger()
 
@@ -97,13 +88,6 @@ class HostedRoom(SupervisedRoom, SpeakingRoom, Protocol):
     """A room in its own process. `bot.room.room.Room` implements it."""
 
 
-class Report(Protocol):
-    """Tells the gateway process something that is due now."""
-
-    def __call__(self, *, ending: bool) -> None:
-        """Tell it. `ending`: the room has ended, so this is the last time."""
-
-
 class HostedPlace(Protocol):
     """The room's channel, for who runs the room. `RemotePlace` implements it."""
 
@@ -132,28 +116,25 @@ class _Running:
     told: OpenRoom
     room: HostedRoom
     guild: GuildParticipation
-    memory: SessionMemory | None = None
 
 
 class RoomHost:
-    """Runs the room of one seat of this process, once. `link`: to the gateway process; enter it after `prepare`.
-    `reports`: tell more of the process, every second while there is a room and when it has ended.
-    """
+    """Runs the room of one seat of this process, once. `link`: to the gateway process; enter it after `prepare`."""
 
     def __init__(
         self,
         link: GatewayLink,
         stores: ToldStores,
+        publisher: RoomPublisher,
         *,
         health: Health,
         clock: Clock,
-        reports: Sequence[Report] = (),
     ) -> None:
         self._link = link
         self._stores = stores
+        self._publisher = publisher
         self._health = health
         self._clock = clock
-        self._reports = reports
         self._participation: GuildParticipations | None = None
         self._place: HostedPlace | None = None
         self._new_room: Callable[[OpenRoom], Awaitable[HostedRoom]] | None = None
@@ -164,7 +145,6 @@ class RoomHost:
         self._asks = False
         # Set once the process has had its last room.
         self._dismissed = asyncio.Event()
-        self._told_memory: MemoryLook | None = None
 
     def prepare(
         self,
@@ -252,7 +232,7 @@ class RoomHost:
             else:
                 over = RoomOver("crashed", error_to_wire(cause))
                 log.exception("room_crashed", guild_id=running.told.guild_id, error_class=type(cause).__name__)
-        self._report_all(ending=True)
+        self._publisher.end()
         try:
             await self._link.ask(over, within_s=OVER_WITHIN_S)
         except BotError as error:
@@ -262,7 +242,7 @@ class RoomHost:
     async def _look(self, running: _Running) -> None:
         """Tell every second what others want to know. Raises `SetupError` once a part of the process has ended."""
         while True:
-            self._tell_look(running)
+            self._publisher.tell_state()
             await self._clock.sleep(LOOK_EVERY_S)
             if dead := self._health.dead_tasks():
                 log.error("room_process_broken", tasks=dead)
@@ -272,18 +252,6 @@ class RoomHost:
                 if not self._is_closed and self._place is not None:
                     self._place.hand_over()
                 running.room.close(HANDED_OVER)
-
-    def _tell_look(self, running: _Running) -> None:
-        room = running.room
-        found = [*room.faults(), *self._health.faults()]
-        faults = tuple((fault.kind, str(fault.sentence)) for fault in found)
-        self._link.tell(RoomLook(room.opened.is_set(), room.status(), faults))
-        self._tell_memory(running)
-        self._report_all()
-
-    def _report_all(self, *, ending: bool = False) -> None:
-        for report in self._reports:
-            report(ending=ending)
 
     # -- what the gateway process asks and tells --------------------------------------------------------------------
 
@@ -302,7 +270,7 @@ class RoomHost:
         self._apply_servers(told.guild_id, told.servers)
         guild = await self._participation.of_guild(told.guild_id)
         now = self._clock.monotonic()
-        guild.costs = CostLedger.aged(guild.costs.ceiling, told.costs, now=now, on_add=self._tell_cost)
+        guild.costs = CostLedger.aged(guild.costs.ceiling, told.costs, now=now, on_add=self._publisher.tell_cost)
         guild.consented_in = told.participation.consented_in
         apply_participation(told.participation, guild)
         await self._place.begin(told.guild_id, told.channel_id)
@@ -315,6 +283,7 @@ class RoomHost:
             opened_by=told.opened_by,
             listen=told.listen,
         )
+        self._publisher.begin(room)
         self._running.set_result(_Running(told, room, guild))
 
     async def _report(self, _: ReportRoom) -> RoomReport:
@@ -323,8 +292,7 @@ class RoomHost:
         if running is None or room is None or self._place is None:
             raise SetupError(NO_ROOM)
         guild = running.guild
-        # Another gateway process asks, which knows nothing of it.
-        self._told_memory = None
+        self._publisher.on_new_gateway()
         return RoomReport(
             session_id=room.session_id,
             listens_only=guild.listens_only,
@@ -349,7 +317,7 @@ class RoomHost:
                 room.stop_speaking()
             if told.forgotten:
                 room.on_forgotten()
-        self._tell_look(running)
+        self._publisher.tell_state()
 
     async def _read_memory_again(self, _: ReadMemoryAgain) -> None:
         await self._stores.people.reload()
@@ -380,59 +348,3 @@ class RoomHost:
 
     def _apply_servers(self, guild_id: int, servers: str) -> None:
         self._stores.servers.apply(guild_id, self._stores.told_servers.tell(guild_id, servers))
-
-    # -- what the room tells ----------------------------------------------------------------------------------------
-
-    @contextmanager
-    def show(
-        self, session_id: SessionId, place: Place, memory: SessionMemory, guild: GuildParticipation
-    ) -> Iterator[events.Observer]:
-        """Tell that the session has begun, and the room's events while the block runs; see `RoomServices.show_live`."""
-        del place
-        running = self._running.result()
-        running.memory = memory
-        self._tell_memory(running)
-        self._link.tell(SessionBegun(session_id, guild.listens_only))
-
-        def observe(event: events.Event) -> None:
-            if isinstance(event, events.CompactionLanded):
-                # The memory is still reporting the compaction; look at it when it has finished.
-                asyncio.get_running_loop().call_soon(self._tell_event, running, event)
-                return
-            if isinstance(event, events.TurnRecorded):
-                event = replace(event, turn=memory.allowed_part(event.turn))
-            self._tell_event(running, event)
-
-        try:
-            yield observe
-        finally:
-            running.memory = None
-
-    def _tell_event(self, running: _Running, event: events.Event) -> None:
-        if isinstance(event, events.TurnRecorded | events.CompactionLanded):
-            self._tell_memory(running)
-        self._link.tell(event_message(event))
-        if isinstance(event, events.RoomOpened | events.TurnRecorded):
-            self._tell_look(running)
-
-    def _tell_memory(self, running: _Running) -> None:
-        """Tell what the dashboard shows of the memory, if it has changed."""
-        memory = running.memory
-        if memory is None:
-            return
-        window, summary = memory.window, memory.summary
-        look = MemoryLook(
-            mode=memory.mode,
-            total_turns=memory.total_turns,
-            cursor=memory.cursor,
-            window_from=window[0].seq if window else memory.total_turns,
-            unfolded=len(window),
-            summary=None if summary is None else summary.text,
-            external_changes=memory.external_changes,
-        )
-        if look != self._told_memory:
-            self._told_memory = look
-            self._link.tell(look)
-
-    def _tell_cost(self, cost: Cost) -> None:
-        self._link.tell(CostTold(cost))

@@ -117,7 +117,7 @@ class RoomLog:
             self._waiting.append((self._clock.monotonic(), line))
 
     def tell(self, *, ending: bool = False) -> None:
-        """Tell the lines that wait, as many as may be told now; `ending` changes nothing. See `RoomHost`."""
+        """Tell the lines that wait, as many as may be told now; `ending` changes nothing. See `RoomPublisher`."""
         del ending
         if not self._is_asked or not self._link.is_open:
             return

@@ -30,6 +30,7 @@ from bot.remote.room_figures import ProcessFigures
 from bot.remote.room_host import NOT_WANTED, RoomHost, ToldStores
 from bot.remote.room_log import RoomLog, RoomLogs
 from bot.remote.room_machine import HAS_ROOM, LOADED
+from bot.remote.room_publisher import RoomPublisher
 from bot.remote.room_seats import RoomSeats
 from bot.remote.served_screens import ServedScreens
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
@@ -248,7 +249,8 @@ async def open_seat(
     loaded.servers.add(servers)
     stores = replace(parts.stores, servers=servers, upkeeps=WeakSet())
     told = ToldStores(choices, opt_outs, told_servers, servers, stores.people, stores.upkeeps)
-    host = RoomHost(link, told, health=health, clock=clock, reports=(log.tell, partial(loaded.figures.tell, link)))
+    publisher = RoomPublisher(link, health, reports=(log.tell, partial(loaded.figures.tell, link)))
+    host = RoomHost(link, told, publisher, health=health, clock=clock)
     participation = GuildParticipations(
         choices,
         opt_outs,
@@ -264,7 +266,7 @@ async def open_seat(
         await recollection_of(own, loaded.language, choices=choices, participation=participation),
         participation=participation,
         voices=loaded.voices,
-        show_live=host.show,
+        show_live=publisher.show,
         screens=loaded.screens,
         in_cluster=loaded.in_cluster,
         elsewhere=gateway.elsewhere,

@@ -41,6 +41,7 @@ from bot.remote.room_host import (
     ToldStores,
 )
 from bot.remote.room_log import RoomLog
+from bot.remote.room_publisher import RoomPublisher
 from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.remote.wire_error import OtherProcessError
 from bot.room.endings import HandedOverError, ProcessLostError
@@ -128,7 +129,7 @@ class DistantRoom:
         guild = self.guild = await self.house.distant.begin_session(
             self.told.guild_id, SESSION, listens_only=listens_only
         )
-        with self.house.host.show(SESSION, FakePlace(), cast("Any", self.memory), guild) as self.observe:
+        with self.house.publisher.show(SESSION, FakePlace(), cast("Any", self.memory), guild) as self.observe:
             guild.room = self
             self.opened.set()
             self.observe(events.RoomOpened(SESSION, 10, 20, resumed=False, at=1.0))
@@ -239,8 +240,9 @@ class House:
         self.measured = Metrics(Health(self.clock))
         figures = partial(ProcessFigures(self.measured.own_series, self.clock).tell, ends_room)
         self.log = RoomLog(ends_room, self.clock, is_same_log=lambda _: False)
-        reports = (self.log.tell, figures)
-        self.host = RoomHost(ends_room, stores, health=Health(self.clock), clock=self.clock, reports=reports)
+        health = Health(self.clock)
+        self.publisher = RoomPublisher(ends_room, health, reports=(self.log.tell, figures))
+        self.host = RoomHost(ends_room, stores, self.publisher, health=health, clock=self.clock)
         self.distant = GuildParticipations(
             told[0], told[1], ParticipationSettings(), wake_names=NAMES, clock=self.clock, asks=self.host.asks
         )
@@ -1063,7 +1065,8 @@ async def test_a_process_of_another_machine_waits_for_the_next_gateway_process(m
     link = SimpleNamespace(
         away_since=clock.monotonic(), room=RoomIdentity(0, 0, machine=machine), refused=never_refused
     )
-    host = RoomHost(cast("Any", link), cast("Any", None), health=Health(clock), clock=clock)
+    absent = cast("Any", None)
+    host = RoomHost(cast("Any", link), absent, absent, health=Health(clock), clock=clock)
     clock.advance(UNUSED_AWAY_S)
     hosting = asyncio.create_task(host.run(stop))
     for _ in range(20):
