@@ -39,9 +39,9 @@ def end(*_):
 
 signal.signal(signal.SIGUSR1, lambda *_: print("has-room", flush=True))
 signal.signal(signal.SIGTERM, end)
+print("something that it says at length " * 10_000, flush=True)
 note("loaded")
 print("something that a library says", flush=True)
-print("something that it says at length " * 10_000, flush=True)
 print("loaded", flush=True)
 while True:
     signal.pause()
