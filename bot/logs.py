@@ -11,6 +11,7 @@ import logging
 import logging.handlers
 import os
 import sys
+import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -210,6 +211,7 @@ def configured_logging(
 
     root, ours = logging.getLogger(), logging.getLogger(LOGGER_NAME)
     before = (root.handlers[:], root.level, ours.level, structlog.get_config())
+    hooks = threading.excepthook, sys.unraisablehook
     root.handlers[:] = [file, terminal]
     root.setLevel(logging.WARNING)
     ours.setLevel(least)
@@ -226,14 +228,29 @@ def configured_logging(
     )
     try:
         file.probe()
+        # Python would print their messages, which may quote what people said.
+        threading.excepthook, sys.unraisablehook = _log_thread_error, _log_unraisable
         yield LogStatus(file, _wordless(settings, secrets))
     finally:
+        threading.excepthook, sys.unraisablehook = hooks
         root.handlers[:], root_level, our_level, configuration = before
         root.setLevel(root_level)
         ours.setLevel(our_level)
         structlog.configure(**configuration)
         file.close()
         terminal.close()
+
+
+def _log_thread_error(args: threading.ExceptHookArgs) -> None:
+    """Log an error with which a thread has ended."""
+    if args.exc_value is not None and args.exc_type is not SystemExit:
+        structlog.get_logger().error("thread_failed", exc_info=args.exc_value)
+
+
+def _log_unraisable(args: sys.UnraisableHookArgs) -> None:
+    """Log an error that nobody can catch, of a destructor for example."""
+    if args.exc_value is not None:
+        structlog.get_logger().error("error_not_raised", exc_info=args.exc_value)
 
 
 def _shared_processors(*, speech: bool) -> list[Processor]:

@@ -75,7 +75,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("channel", "folder_lock", "health", "log_redaction", "models", "store", "time_phrases", "web"),
         ("logs", "log_reader"),
         ("log_files",),
-        ("llm", "memory"),
+        ("llm", "log_retention", "memory"),
         ("brain", "embedding"),
         ("cluster", "mcp", "participation", "realtime"),
         ("dashboard", "monitoring"),

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from config.schema import Settings
 
 HANDED_OVER = "All rooms are handed over."
+NO_SPEECH = (
+    "What people say is not written into this machine's log, although logs.speech is on: /forget-me would not reach "
+    "it there. To debug, let the room run on the bot's own machine."
+)
 
 Most = Annotated[
     int, typer.Option("--rooms", min=1, help="How many processes there are at most, those that wait included.")
@@ -138,6 +142,7 @@ async def _rooms(settings: Settings, offer: RoomOffer, name: str, worker: str) -
     from bot.clock import SystemClock
     from bot.cluster.worker_folder import worker_folder
     from bot.cluster.worker_output import keep_output_short
+    from bot.log_retention import keep_log_lines
     from bot.remote.address import RoomsAddress
     from bot.remote.room_machine import RoomMachine
 
@@ -145,17 +150,20 @@ async def _rooms(settings: Settings, offer: RoomOffer, name: str, worker: str) -
     stop, clock = asyncio.Event(), SystemClock()
     folder = worker_folder(cluster_folder(settings), worker) if worker else None
     with ExitStack() as held:
-        held.enter_context(logging_from_settings(settings))
+        logs = held.enter_context(logging_from_settings(settings, wordless=True))
         held.enter_context(stop_on_signals(stop))
         say(f"Offering at most {offer.processes} processes to the bot at {offer.gateway}, as {name}.")
         say("Ctrl-C hands their rooms over.")
+        if settings.logs.speech:
+            say(NO_SPEECH)
         command = partial(
             room_command, offer.cluster, address.url(), machine=name, rooms_each=offer.rooms_each, elsewhere=True
         )
         tell = _nobody_asks if folder is None else folder.write_processes
         machine = RoomMachine(command, clock, most=offer.processes, waiting=offer.waiting, tell=tell)
         short = folder and background_task(keep_output_short(folder.output, clock), name="worker-output")
-        async with short or nullcontext():
+        kept = keep_log_lines(logs.path.parent, settings.tiers.retention_days, clock)
+        async with background_task(kept, name="log-retention"), short or nullcontext():
             await machine.run(stop)
         say(HANDED_OVER)
 

@@ -52,7 +52,7 @@ async def _run(
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     stop = asyncio.Event()
     with (
-        logging_from_settings(settings) as logs,
+        logging_from_settings(settings, wordless=bool(machine)) as logs,
         stop_on_signals(stop, within_s=STOP_WITHIN_S),
         _stop_without_parent(stop, watches=bool(machine)),
     ):

@@ -7,14 +7,19 @@ import gc
 import io
 import json
 import logging
+import sys
+import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from bot.logs import LogFile, LogStatus, configured_logging, log_path
 from bot.settings import LogsSettings
 from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    import pytest
 
 TOKEN = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 log = structlog.get_logger()
@@ -287,6 +292,35 @@ def test_lines_are_copied_without_what_people_said(tmp_path: Path) -> None:
         assert (events[0]["session_id"], events[0]["speaker_id"], events[0]["level"]) == ("evening", 7, "info")
         assert not any(said in line or TOKEN in line for line in copies)
         assert events[2]["problem"] == "It said [17 characters withheld]."
+
+
+def test_errors_that_python_prints_itself_show_no_speech(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Of threads and of destructors. Python would print the message, which may quote the data."""
+    before = threading.excepthook, sys.unraisablehook
+
+    class Broken:
+        """Fails where nobody can catch it."""
+
+        def __del__(self) -> None:
+            raise KeyError("xylo" + "phone")
+
+    def fail() -> None:
+        raise ValueError("xylo" + "phone")
+
+    with configured_logging(LogsSettings(), data_dir=tmp_path):
+        thread = threading.Thread(target=fail)
+        thread.start()
+        thread.join()
+        Broken()
+        gc.collect()
+    assert [(line["event"], line["exception"].splitlines()[-1]) for line in lines_of(log_path(tmp_path))] == [
+        ("thread_failed", "ValueError"),
+        ("error_not_raised", "KeyError"),
+    ]
+    printed = "".join(capfd.readouterr())
+    assert "thread_failed" in printed
+    assert "xylophone" not in printed + log_path(tmp_path).read_text()
+    assert (threading.excepthook, sys.unraisablehook) == before
 
 
 def test_who_takes_copies_cannot_stop_the_log(tmp_path: Path) -> None:

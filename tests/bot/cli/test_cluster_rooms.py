@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import io
+import logging
 import os
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 
 from bot.cli.app import run_command_line
 from bot.cli.environment import cluster_folder
@@ -18,7 +22,9 @@ from bot.cluster.running_process import occupied
 from bot.cluster.worker_folder import worker_folder
 from bot.cluster.worker_output import MOST_BYTES
 from bot.errors import SetupError
+from bot.logs import log_path
 from bot.remote.address import RoomsAddress
+from compaction.errors import StoreError
 from config.load import load
 
 if TYPE_CHECKING:
@@ -214,6 +220,77 @@ def test_a_worker_keeps_what_it_says_short(data: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("bot.remote.room_machine.RoomMachine.run", run)
     assert run_command_line(["cluster", "rooms", "--gateway", "10.0.0.1:8572", "--worker", "a-worker-1"]) == 0
     assert output.stat().st_size == 0
+
+
+WORDS, NAME = "the walrus sleeps", "Marguerite"
+
+
+def log_what_was_said() -> None:
+    """Log as a room could: fields, an error that quotes, and a message of a library."""
+    log = structlog.get_logger()
+    log.warning(
+        "turn_recorded", speaker_id=7, text=WORDS, name=NAME, problem=StoreError(f"It has no '{NAME}: {WORDS}'.")
+    )
+    logging.getLogger("library").warning("%s said %s", NAME, WORDS)
+    try:
+        raise ValueError(f"{NAME}: {WORDS}")
+    except ValueError:
+        log.exception("room_crashed")
+
+
+def is_said_in(text: str) -> bool:
+    """Return whether a text has what was said, or who said it."""
+    return NAME in text or "walrus" in text
+
+
+def test_a_machine_with_rooms_logs_no_words_and_no_names(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`/forget-me` does not reach its log: not the file, and not what it prints, which a worker has as a file. Lines
+    are kept as long as the bot's. The operator who wants words in logs is told.
+    """
+    has_token(data)
+    monkeypatch.setenv("ROOMTONE_LOGS__SPEECH", "true")
+    file = log_path(data)
+    file.parent.mkdir(parents=True)
+    file.write_text('{"timestamp": "2020-01-01T00:00:00Z", "level": "info", "event": "turn_recorded"}\n')
+
+    async def run(_machine: RoomMachine, _stop: asyncio.Event) -> None:
+        async with asyncio.timeout(10):
+            while "2020-01-01" in file.read_text():  # noqa: ASYNC110 - a thread removes it
+                await asyncio.sleep(0.01)
+        log_what_was_said()
+
+    monkeypatch.setattr("bot.remote.room_machine.RoomMachine.run", run)
+    assert run_command_line(["cluster", "rooms", "--gateway", "10.0.0.1:8572"]) == 0
+    printed = "".join(capfd.readouterr())
+    assert "although logs.speech is on" in printed
+    assert "room_crashed" in printed
+    assert file.read_text().count("turn_recorded") == 1
+    assert not is_said_in(file.read_text() + printed)
+
+
+@pytest.mark.parametrize("machine", ["north", ""])
+def test_a_process_of_another_machine_logs_no_words_and_no_names(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], machine: str
+) -> None:
+    """One of the bot's own machine does if the operator wants it: `/forget-me` cleans that log."""
+    has_token(data)
+    monkeypatch.setenv("ROOMTONE_LOGS__SPEECH", "true")
+    monkeypatch.setattr("bot.cli.room._stop_without_parent", lambda *_, **__: nullcontext())
+    monkeypatch.setattr("bot.remote.link_file.read_link", lambda _: SimpleNamespace(token="t"))
+
+    async def run(*_: object, **__: object) -> str:
+        log_what_was_said()
+        return "left"
+
+    monkeypatch.setattr("bot.wiring.room_process.run_room_process", run)
+    offer = ["--machine", machine] if machine else []
+    assert run_command_line(["room", "ws://127.0.0.1:9/room", "one", *offer]) == 0
+    printed, written = "".join(capfd.readouterr()), log_path(data).read_text()
+    assert "turn_recorded" in written
+    assert "room_crashed" in printed
+    assert is_said_in(written) == is_said_in(printed) == (not machine)
 
 
 @pytest.mark.asyncio
