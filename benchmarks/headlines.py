@@ -72,10 +72,16 @@ HEADLINES = (
     Headline(
         "reply",
         "unwanted answers in 10 minutes of company, held-out talks",
-        "Unasked replies in 10 minutes of people talking",
+        "Unasked replies in 10 minutes of scripted talk full of traps",
         "{:.1f} times",
         ("deciding", "held_out", "minutes_of_company"),
         "minutes",
+    ),
+    Headline(
+        "unasked",
+        "spoken unasked in real talk among people, whole turns",
+        "Unasked replies in real talk among people (transcripts of meetings and table-top games)",
+        "{:.0f} times",
     ),
     Headline(
         "memory-speed",
