@@ -4,8 +4,8 @@ Start with `supervisor`, which opens and ends a `guild_room` for each guild; `au
 `guild_room` runs one `room` after the other. A `room` owns one session; its `joined_channel` has the connection and the
 tasks (`announcer`, `claim_watch`, `live_message`, `transcript_writer`), its `conversation` hears and answers. The
 conversation owns `hearing` (with `transcriber` and `eager_recognition`), `turn_taking`, `turn_recorder`,
-`membership_recorder`, `prompt`, `preemptive_reply` (with `speech_ahead`), `barge_in` and `reply_recorder`;
-`conversation_status` tells how they are.
+`membership_recorder`, `prompt`, `speaking` (with `preemptive_reply`, `speech_ahead` and `fixed_sentences`), `barge_in`
+and `reply_recorder`; `conversation_status` tells how they are.
 
 All rooms share `services`; `guild_policy` decides how a guild's prompts are built; `tasks` reports a task that was
 cancelled by mistake.

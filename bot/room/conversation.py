@@ -11,31 +11,28 @@ from typing import TYPE_CHECKING
 
 from bot import events
 from bot.brain.decider import PendingReply
-from bot.brain.reply import Question, Replier
+from bot.brain.reply import Question
 from bot.brain.wakeword import mentions_name
 from bot.channel.participants import Participants
 from bot.participation.participation import Participation, ReplyState
 from bot.realtime.bridge import RealtimeBridge
 from bot.room.barge_in import BargeInHandler
 from bot.room.conversation_status import ConversationStatus
-from bot.room.fixed_sentences import FixedSentences
 from bot.room.hearing import Hearing
 from bot.room.membership_recorder import MembershipRecorder
-from bot.room.preemptive_reply import PreemptiveReply
 from bot.room.prompt import PromptBuilder
 from bot.room.reply_recorder import ReplyRecorder
 from bot.room.sound_delay import SoundDelay
-from bot.room.speech_ahead import SpeechAhead
+from bot.room.speaking import Speaking
 from bot.room.tasks import run_for_room
 from bot.room.transcriber import Transcriber
 from bot.room.turn_recorder import TurnRecorder
 from bot.room.turn_taking import TurnTaking
 from bot.screen.commentary import ScreenCommentary
 from bot.server_settings import language_to_assume
-from bot.texts.text import Text, in_language
+from bot.texts.text import Text
 from voice.asr.glossary import choose_glossary
 from voice.listening.listener import RoomListener
-from voice.speaking.playback import Playback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,12 +50,9 @@ if TYPE_CHECKING:
     from voice.speaking.port import Synthesizer
     from voice.transport.audio_events import AudioEvent
 
-# At the end: how long the last words may take to become turns, and how long recording the interrupted reply may take.
+# At the end: how long the last words may take to become turns.
 LAST_WORDS_S = 6.0
-SHUT_DOWN_S = 2.0
-# At the end of the process nobody has sent the bot away: a sentence that it speaks may end, and words that were heard
-# have more time to become turns.
-LAST_SENTENCE_S = 10.0
+# At the end of the process nobody has sent the bot away: words that were heard have more time.
 LAST_WORDS_OF_PROCESS_S = 15.0
 
 
@@ -92,10 +86,8 @@ class Conversation:
         self._quoting = quoting
         self._toolbox = toolbox
         self._finishing = False
-        self._voice = services.open_voice(place, services.synthesizer)
         self._sound_delay = SoundDelay()
         # Each part is built after the parts that it needs.
-        self.playback = Playback(monotonic=services.clock.monotonic)
         self._listener = RoomListener(services.detector, judged=services.turn_end_detector is not None)
         self._participants = Participants(place, memory.name_of)
         self._participation = Participation(
@@ -135,33 +127,16 @@ class Conversation:
             self._bridge = RealtimeBridge(
                 services.realtime, self._prompt_builder, place, memory=memory, toolbox=toolbox, quoting=quoting
             )
-        speech_ahead = SpeechAhead(self._voice)
-        self._preemptive_reply = PreemptiveReply(
+        self._speaking = Speaking(
+            place,
+            services,
             build_context=self._prompt_builder.build_context,
-            responder=services.new_responder(),
-            speech=speech_ahead,
-            new_reader=self._new_reader,
-            clock=services.clock,
-        )
-        self._replier = Replier(
-            build_context=self._preemptive_reply.build_context,
-            responder=self._preemptive_reply,
-            synthesizer=speech_ahead,
-            playback=self.playback,
-            clock=services.clock,
-            timeout_s=services.reply_timeout_s,
             on_reply=self._reply_recorder.record,
-            own_names=(services.brain.name, *self._participation.wake_names),
-            pronunciations=services.speaking.pronounced_in(place.guild_id),
-            blocked_words=services.speaking.blocked_in(place.guild_id),
-            moderator=services.moderator,
-            speech_to_speech=self._bridge,
-            language=lambda: place.language,
-            on_begun=lambda question: self._voice.prefer(question.language),
+            wake_names=self._participation.wake_names,
+            bridge=self._bridge,
         )
-        self._fixed_sentences = FixedSentences(
-            place, self.playback, busy=lambda: self._replier.busy, clock=services.clock
-        )
+        self._replier, self._preemptive_reply = self._speaking.replier, self._speaking.preemptive_reply
+        self.playback = self._speaking.playback
         self._barge_in = BargeInHandler(
             self._listener,
             self.playback,
@@ -237,7 +212,7 @@ class Conversation:
             playback=self.playback,
             memory=memory,
             participation=self._participation,
-            voice=self._voice,
+            voice=self._speaking.voice,
             bridge=self._bridge,
             responder=services.responder_name,
         )
@@ -263,9 +238,7 @@ class Conversation:
         `process_ends`: a sentence that is being spoken may end first. Otherwise the bot falls silent at once.
         """
         self._finishing = True
-        if process_ends and (sentence := self.playback.end_after_current()) is not None:
-            await asyncio.wait({sentence}, timeout=LAST_SENTENCE_S)
-        await self._replier.shut_down(within_s=SHUT_DOWN_S)
+        await self._speaking.finish(process_ends=process_ends)
         within_s = LAST_WORDS_OF_PROCESS_S if process_ends else LAST_WORDS_S
         await self._hearing.finish([person.id for person in self._place.members()], within_s=within_s)
 
@@ -291,15 +264,13 @@ class Conversation:
             return Text("I only write down in this session and say nothing.")
         if self._participation.silenced:
             return Text("I am silent at present. /talk lets me speak again.")
-        if not await self._fixed_sentences.say((sentence,), synthesizer):
+        if not await self._speaking.play_sample(sentence, synthesizer):
             return Text("I could not speak in {channel} now.", channel=self._place.name)
         return None
 
     async def speak_notice(self, sentences: Sequence[Text]) -> bool:
         """Say sentences aloud in the server's language. Return whether all of them were played to people."""
-        spoken = [in_language(sentence, self._place.language) for sentence in sentences]
-        self._voice.prefer("")
-        return await self._fixed_sentences.say(spoken, self._voice)
+        return await self._speaking.speak_notice(sentences)
 
     def on_compaction_landed(self) -> None:
         """Update the speech-to-speech session with the new summary."""
@@ -369,8 +340,7 @@ class Conversation:
         self._replier.cancel_all()
 
     def drop_derived(self) -> None:
-        self._preemptive_reply.discard("memory_changed")
-        self._replier.cancel_all()
+        self._speaking.drop_prepared()
         self._toolbox.exchanges.clear()
         if self._quoting is not None:
             self._quoting.discard()
@@ -393,9 +363,6 @@ class Conversation:
         if self._commentary is not None:
             self._commentary.on_question()
         self._replier.ask(question)
-
-    def _new_reader(self) -> Callable[[str], str | None]:
-        return self._replier.new_reader()
 
     def _prepares_replies(self) -> bool:
         """Return whether a reply may be prepared before it is certain that one is wanted."""

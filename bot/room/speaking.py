@@ -1,0 +1,107 @@
+"""What the bot says in one room: replies, which may be prepared before they are wanted, and fixed sentences.
+
+`Speaking` owns what makes them and plays them. `bot.room.conversation` decides what is asked and when.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bot.brain.reply import Replier
+from bot.room.fixed_sentences import FixedSentences
+from bot.room.preemptive_reply import PreemptiveReply
+from bot.room.speech_ahead import SpeechAhead
+from bot.texts.text import in_language
+from voice.speaking.playback import Playback
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from bot.brain.context import ModelContext
+    from bot.brain.reply import Question, Reply
+    from bot.channel.port import Place
+    from bot.realtime.bridge import RealtimeBridge
+    from bot.room.services import RoomServices
+    from bot.texts.text import Text
+    from voice.speaking.port import Synthesizer
+
+# At the end: how long recording the interrupted reply may take.
+SHUT_DOWN_S = 2.0
+# At the end of the process nobody has sent the bot away: a sentence that it speaks may end.
+LAST_SENTENCE_S = 10.0
+
+
+class Speaking:
+    """The bot's speech in `place`. `wake_names`: the bot's names there besides its own. `bridge`: speech-to-speech,
+    asked before the language model; None: there is none.
+
+    *Ownership*: `replier.run` and `preemptive_reply.run` are the conversation's tasks.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        services: RoomServices,
+        *,
+        build_context: Callable[[Question], Awaitable[ModelContext]],
+        on_reply: Callable[[Reply], Awaitable[None]],
+        wake_names: Sequence[str],
+        bridge: RealtimeBridge | None,
+    ) -> None:
+        self._place = place
+        self.voice = services.open_voice(place, services.synthesizer)
+        self.playback = Playback(monotonic=services.clock.monotonic)
+        speech_ahead = SpeechAhead(self.voice)
+        self.preemptive_reply = PreemptiveReply(
+            build_context=build_context,
+            responder=services.new_responder(),
+            speech=speech_ahead,
+            new_reader=self._new_reader,
+            clock=services.clock,
+        )
+        self.replier = Replier(
+            build_context=self.preemptive_reply.build_context,
+            responder=self.preemptive_reply,
+            synthesizer=speech_ahead,
+            playback=self.playback,
+            clock=services.clock,
+            timeout_s=services.reply_timeout_s,
+            on_reply=on_reply,
+            own_names=(services.brain.name, *wake_names),
+            pronunciations=services.speaking.pronounced_in(place.guild_id),
+            blocked_words=services.speaking.blocked_in(place.guild_id),
+            moderator=services.moderator,
+            speech_to_speech=bridge,
+            language=lambda: place.language,
+            on_begun=lambda question: self.voice.prefer(question.language),
+        )
+        self._fixed_sentences = FixedSentences(
+            place, self.playback, busy=lambda: self.replier.busy, clock=services.clock
+        )
+
+    def _new_reader(self) -> Callable[[str], str | None]:
+        return self.replier.new_reader()
+
+    async def finish(self, *, process_ends: bool) -> None:
+        """Fall silent, and let the part of the reply that was heard be recorded. `process_ends`: a sentence that is
+        being spoken may end first.
+        """
+        if process_ends and (sentence := self.playback.end_after_current()) is not None:
+            await asyncio.wait({sentence}, timeout=LAST_SENTENCE_S)
+        await self.replier.shut_down(within_s=SHUT_DOWN_S)
+
+    async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> bool:
+        """Say a sentence with a voice that somebody wants to hear. Return whether it was played to people."""
+        return await self._fixed_sentences.say((sentence,), synthesizer)
+
+    async def speak_notice(self, sentences: Sequence[Text]) -> bool:
+        """Say sentences aloud in the server's language. Return whether all of them were played to people."""
+        spoken = [in_language(sentence, self._place.language) for sentence in sentences]
+        self.voice.prefer("")
+        return await self._fixed_sentences.say(spoken, self.voice)
+
+    def drop_prepared(self) -> None:
+        """Drop what was made from the memory as it was."""
+        self.preemptive_reply.discard("memory_changed")
+        self.replier.cancel_all()
