@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,9 +35,12 @@ from tests.bot.test_two_machines import NORTH, SOUTH, has_spoken, sessions, spok
 from tests.postgres import running_server
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from pydantic import SecretStr
 
     from rehearsal.people.person import ScriptedPerson
+    from tests.bot.bot_process import Process
 
 
 def running(folder: Path) -> list[int]:
@@ -60,6 +64,24 @@ async def met(ada: ScriptedPerson) -> None:
         await ada.meet(ROOMTONE_BOT_ID)
 
 
+@asynccontextmanager
+async def bot_with_ada(
+    folder: Path, whisper: Path, database: SecretStr
+) -> AsyncIterator[tuple[Process, LocalDiscord, ScriptedPerson]]:
+    """Run a bot whose rooms have processes of their own. It has been called, and hears Ada."""
+    url = {"ROOMTONE_DATABASE_URL": database.get_secret_value()}
+    async with (
+        LocalDiscord() as local,
+        ada_in(local) as ada,
+        roomtone_run(local, folder, whisper, "--rooms", "processes", **url) as bot,
+    ):
+        await bot.says("is on Discord")
+        await local.invoke(ADA, "join")
+        await until(lambda: len(logged(folder, "room_opened")) == 1, "the room")
+        await met(ada)
+        yield bot, local, ada
+
+
 async def measured(port: int) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     """Return what the bot answers to Prometheus, by name and labels."""
     async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/metrics") as answer:
@@ -79,16 +101,7 @@ async def test_a_killed_room_goes_on_and_nothing_is_lost_or_doubled(
     there once, what is said afterwards is heard, and the bot stays as silent as it was. /status knows the room,
     /opt-out takes effect in it, /leave ends it.
     """
-    url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
-    async with (
-        LocalDiscord() as local,
-        ada_in(local) as ada,
-        roomtone_run(local, tmp_path, whisper_model_dir, "--rooms", "processes", **url) as bot,
-    ):
-        await bot.says("is on Discord")
-        await local.invoke(ADA, "join")
-        await until(lambda: len(logged(tmp_path, "room_opened")) == 1, "the room")
-        await met(ada)
+    async with bot_with_ada(tmp_path, whisper_model_dir, postgres_place) as (bot, local, ada):
         assert "I am silent until" in (await local.invoke(ADA, "quiet")).replies[0].content
         await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
         await until(lambda: len(said(postgres_place)) == 1, "the first turn")
@@ -128,17 +141,8 @@ async def test_a_room_that_loses_its_process_while_the_database_is_away_waits_fo
     tmp_path: Path, whisper_model_dir: Path, postgres_place: SecretStr
 ) -> None:
     """The process that waits is asked again and again, and runs the room once the database is back."""
-    url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
     server = running_server()
-    async with (
-        LocalDiscord() as local,
-        ada_in(local) as ada,
-        roomtone_run(local, tmp_path, whisper_model_dir, "--rooms", "processes", **url) as bot,
-    ):
-        await bot.says("is on Discord")
-        await local.invoke(ADA, "join")
-        await until(lambda: len(logged(tmp_path, "room_opened")) == 1, "the room")
-        await met(ada)
+    async with bot_with_ada(tmp_path, whisper_model_dir, postgres_place) as (bot, local, ada):
         await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
         await until(lambda: len(said(postgres_place)) == 1, "the first turn")
         # One for each of its seats.
