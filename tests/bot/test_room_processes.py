@@ -230,6 +230,10 @@ async def test_a_room_on_another_machine_is_drained_and_goes_on(
             assert heard >= 1
             labels = frozenset({("machine", machine_name), ("operation", "append_turn")})
             assert figures["roomtone_store_seconds_count", labels] >= 1
+        of_process = frozenset({("machine", "here"), ("process", "1")})
+        assert figures["process_resident_memory_bytes", of_process] > 50_000_000
+        assert figures["process_cpu_seconds_total", of_process] > 0
+        assert ("roomtone_event_loop_lag_seconds_count", of_process) in figures
         status, err = await bot.ends(signal.SIGTERM)
         assert (status, err.count("Traceback")) == (0, 0)
     assert [line["machine"] for line in logged(here, "room_placed")] == ["north", "here"]
