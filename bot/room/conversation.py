@@ -25,13 +25,11 @@ from bot.room.reply_recorder import ReplyRecorder
 from bot.room.sound_delay import SoundDelay
 from bot.room.speaking import Speaking
 from bot.room.tasks import run_for_room
-from bot.room.transcriber import Transcriber
+from bot.room.transcriber import room_transcriber
 from bot.room.turn_recorder import TurnRecorder
 from bot.room.turn_taking import TurnTaking
 from bot.screen.commentary import ScreenCommentary
-from bot.server_settings import language_to_assume
 from bot.texts.text import Text
-from voice.asr.glossary import choose_glossary
 from voice.listening.listener import RoomListener
 
 if TYPE_CHECKING:
@@ -154,16 +152,14 @@ class Conversation:
                 is_sharing=self._is_sharing,
                 request_remark=self._participation.request_remark,
             )
-        self._transcriber = Transcriber(
+        self._transcriber = room_transcriber(
+            place,
+            services,
             self._bridge or services.recognizer,
-            glossary=self._glossary,
-            language=None if services.asr.language == "auto" else services.asr.language,
-            clock=services.clock,
-            observe=self._on_heard,
+            participants=self._participants,
+            participation=self._participation,
             own_words=self.playback.words_between,
-            excludes=self._participation.excludes,
-            is_present=lambda user_id: self._participants.find(user_id) is not None,
-            assumed_language=lambda: language_to_assume(services.servers.of(place.guild_id), place.language),
+            observe=self._on_heard,
         )
         self._turn_taking = TurnTaking(
             memory=memory,
@@ -299,14 +295,6 @@ class Conversation:
         self._observe(event)
 
     # -- speech becomes turns -------------------------------------------------------------------------------
-
-    def _glossary(self) -> tuple[str, ...]:
-        return choose_glossary(
-            wake_names=self._participation.wake_names,
-            display_names=[person.name for person in self._place.members() if not self.excludes(person.id)],
-            words=(*self._services.asr.glossary_words, self._place.guild_name, self._place.name),
-            occasions=self._place.occasions,
-        )
 
     def _is_addressed(self, text: str) -> bool:
         return mentions_name(text, self._participation.wake_names)

@@ -12,7 +12,9 @@ import structlog
 
 from bot import events
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
+from bot.server_settings import language_to_assume
 from bot.texts.text import sentence_of
+from voice.asr.glossary import choose_glossary
 from voice.asr.guards import PreviousUtterance, judge
 from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages
 from voice.asr.second_pass import SECOND_PASSES, doubt_about, is_mended
@@ -22,7 +24,11 @@ from voice.listening.coalesce import is_sound_effect
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bot.channel.participants import Participants
+    from bot.channel.port import Place
     from bot.clock import Clock
+    from bot.participation.participation import Participation
+    from bot.room.services import RoomServices
     from voice.asr.guards import GuardReason
     from voice.asr.port import Recognition, Recognizer
     from voice.asr.second_pass import SecondPass
@@ -207,3 +213,38 @@ class Transcriber:
                 self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
             return TranscribedUtterance(None, expected, asked_at, RECOGNISER_FAILED)
         return TranscribedUtterance(recognition, expected, asked_at)
+
+
+def room_transcriber(
+    place: Place,
+    services: RoomServices,
+    recognizer: Recognizer,
+    *,
+    participants: Participants,
+    participation: Participation,
+    own_words: Callable[[float, float], str],
+    observe: events.Observer,
+) -> Transcriber:
+    """Return the transcriber of the room in `place`: it expects the names and languages of the people there. For the
+    others see `Transcriber`.
+    """
+
+    def glossary() -> tuple[str, ...]:
+        return choose_glossary(
+            wake_names=participation.wake_names,
+            display_names=[person.name for person in place.members() if not participation.excludes(person.id)],
+            words=(*services.asr.glossary_words, place.guild_name, place.name),
+            occasions=place.occasions,
+        )
+
+    return Transcriber(
+        recognizer,
+        glossary=glossary,
+        language=None if services.asr.language == "auto" else services.asr.language,
+        clock=services.clock,
+        observe=observe,
+        own_words=own_words,
+        excludes=participation.excludes,
+        is_present=lambda user_id: participants.find(user_id) is not None,
+        assumed_language=lambda: language_to_assume(services.servers.of(place.guild_id), place.language),
+    )
