@@ -115,23 +115,9 @@ def room_services(
     """
     settings, stores, zone, clock = parts.settings, parts.stores, parts.zone, parts.clock
     model, recall, policy = recollection.models.model, recollection.models.recall, recollection.policy
-    toolset = Toolset(
-        settings.tools,
-        recall,
-        accesses=stores.accesses,
-        reach=settings.recall.scope,
-        clock=clock,
-        zone=zone,
-        more=models.mcp_tools,
-        screens=lambda place: None if screens is None else screens.room(place.guild_id),
-        withheld=participation.opted_out_of,
-    )
+    withheld = participation.opted_out_of
     instructions = SystemPrompt(settings.brain.name, settings.brain.instructions)
-    responder_name = (
-        Text("the language model {model}", model=model.model)
-        if model
-        else Text("what I heard, without a language model")
-    )
+    responder_name = _responder_name(model)
     return RoomServices(
         sessions=stores.sessions,
         open_memory=memory_factory(
@@ -171,8 +157,10 @@ def room_services(
         open_upkeep=upkeep_factory(
             settings, stores.database, stores.turns, stores.people, stores.accesses, clock, upkeeps=stores.upkeeps
         ),
-        open_quoting=quoting_factory(settings, recall, zone, withheld=participation.opted_out_of),
-        open_toolbox=_toolbox(settings, model, toolset),
+        open_quoting=quoting_factory(settings, recall, zone, withheld=withheld),
+        open_toolbox=_toolbox_factory(
+            parts, recollection.models, mcp_tools=models.mcp_tools, screens=screens, withheld=withheld
+        ),
         can_skip=model is not None,
         screens=screens,
         guild_policy=policy,
@@ -193,13 +181,35 @@ def _responders(settings: BotSettings, model: FallbackModel | None, zone: tzinfo
     return lambda: EmbeddedResponder(names=names, zone=zone)
 
 
-def _toolbox(
-    settings: BotSettings, model: FallbackModel | None, toolset: Toolset
+def _responder_name(model: FallbackModel | None) -> Text:
+    if model is None:
+        return Text("what I heard, without a language model")
+    return Text("the language model {model}", model=model.model)
+
+
+def _toolbox_factory(
+    parts: ProcessParts,
+    models: LanguageModels,
+    *,
+    mcp_tools: Callable[[], Sequence[RoomTool]],
+    screens: Screens | None,
+    withheld: Callable[[int | None], frozenset[str]],
 ) -> Callable[[RecallScope, Place], Toolbox]:
     """Return the factory of a room's toolbox; without a model that can call tools, the toolbox is empty."""
-    if model is None and not settings.realtime.enabled:
+    settings = parts.settings
+    if models.model is None and not settings.realtime.enabled:
         return lambda *_: Toolbox()
-    return toolset.toolbox
+    return Toolset(
+        settings.tools,
+        models.recall,
+        accesses=parts.stores.accesses,
+        reach=settings.recall.scope,
+        clock=parts.clock,
+        zone=parts.zone,
+        more=mcp_tools,
+        screens=lambda place: None if screens is None else screens.room(place.guild_id),
+        withheld=withheld,
+    ).toolbox
 
 
 def _realtime(
