@@ -41,7 +41,11 @@ _OF_PEOPLE = ("entities_of_summaries", "first_third", "second_third", "last_thir
 
 def update_page(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
     """Return the page with these results (by file name) between its marks. Raises ValueError if a mark is missing."""
-    lines = [*_voice_goals(results), *(line for name in sorted(results) for line in _result(name, results[name]))]
+    told = _told_targets(results)
+    lines = [
+        *_voice_goals(results),
+        *(line for name in sorted(results) for line in _result(name, results[name], told[name])),
+    ]
     return _between_marks(page, lines)
 
 
@@ -82,7 +86,33 @@ def _voice_goals(results: Mapping[str, Mapping[str, Json]]) -> Iterator[str]:
         yield from _table(("target", "goal", "measured", "", "of", "benchmark"), rows)
 
 
-def _result(name: str, report: Mapping[str, Json]) -> Iterator[str]:
+def _told_targets(results: Mapping[str, Mapping[str, Json]]) -> dict[str, list[dict[str, Json]]]:
+    """Return the targets of each file. One that was not measured is told once, and only if no other file of the same
+    benchmark has measured it: most of these files are parts of one benchmark.
+    """
+    listed = {name: _targets(results[name]) for name in sorted(results)}
+    told = {
+        (results[name]["bench"], target["name"])
+        for name, targets in listed.items()
+        for target in targets
+        if target["met"] is not None
+    }
+    kept: dict[str, list[dict[str, Json]]] = {name: [] for name in listed}
+    for name, targets in listed.items():
+        for target in targets:
+            known = (results[name]["bench"], target["name"])
+            if target["met"] is not None or known not in told:
+                told.add(known)
+                kept[name].append(target)
+    return kept
+
+
+def _targets(report: Mapping[str, Json]) -> list[dict[str, Json]]:
+    targets = report.get("targets")
+    return [each for each in targets if isinstance(each, dict)] if isinstance(targets, list) else []
+
+
+def _result(name: str, report: Mapping[str, Json], rows: Sequence[Mapping[str, Json]]) -> Iterator[str]:
     machine = _entry(report, "machine")
     yield f"### {name}"
     yield ""
@@ -92,8 +122,6 @@ def _result(name: str, report: Mapping[str, Json]) -> Iterator[str]:
         f"load of the machine at the start {_cell(machine.get('load_1m'))}."
     )
     yield ""
-    targets = report.get("targets")
-    rows = [each for each in targets if isinstance(each, dict)] if isinstance(targets, list) else []
     samples = any(each.get("sample") for each in rows)
     yield from _table(
         ("target", "goal", "measured", "", *(("of",) if samples else ())),

@@ -69,6 +69,17 @@ def test_a_result_is_told_in_tables() -> None:
     assert update_page(page, {"memory.json": REPORT}) == page
 
 
+def test_a_target_that_was_not_measured_is_told_once() -> None:
+    """Files that are parts of one benchmark leave out what they did not measure, if another did or has said so."""
+    part = {**REPORT, "targets": [{"name": "facts", "goal": ">= 2", "value": "not measured", "met": None}]}
+    other = {**REPORT, "targets": [{"name": "other", "goal": "0", "value": "not measured", "met": None}]}
+    results = {"memory.json": REPORT, "memory-part.json": part, "memory-some.json": other}
+    page = update_page(f"{BEGIN}\n{END}\n", results)
+    assert page.count("| other | 0 | not measured | not measured |") == 1
+    assert page.count("| facts | >= 2") == 1
+    assert "| facts | >= 2 | 2.25 | met |" in page
+
+
 def test_answers_beside_a_pipeline_are_a_table() -> None:
     """Answers beside those of another pipeline are rows of one table. Without another pipeline there is none."""
     measured: dict[str, Json] = {
