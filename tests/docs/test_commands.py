@@ -77,7 +77,7 @@ RUN_THERE = {
     "make endurance DURATION=20": ("Makefile", "DURATION"),
     "python -m tests.endurance --only kills --kills 200": (
         "tests/endurance/test_endurance.py",
-        '"--only", "kills", "--kills"',
+        '"--only", piece, "--kills"',
     ),
     "python -m tests.cluster_faults --waiting 3 --json docs/benchmarks/cluster-faults.json": (
         "Makefile",
