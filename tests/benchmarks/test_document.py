@@ -71,8 +71,14 @@ def test_a_result_is_told_in_tables() -> None:
 
 def test_a_target_that_was_not_measured_is_told_once() -> None:
     """Files that are parts of one benchmark leave out what they did not measure, if another did or has said so."""
-    part = {**REPORT, "targets": [{"name": "facts", "goal": ">= 2", "value": "not measured", "met": None}]}
-    other = {**REPORT, "targets": [{"name": "other", "goal": "0", "value": "not measured", "met": None}]}
+    part: dict[str, Json] = {
+        **REPORT,
+        "targets": [{"name": "facts", "goal": ">= 2", "value": "not measured", "met": None}],
+    }
+    other: dict[str, Json] = {
+        **REPORT,
+        "targets": [{"name": "other", "goal": "0", "value": "not measured", "met": None}],
+    }
     results = {"memory.json": REPORT, "memory-part.json": part, "memory-some.json": other}
     page = update_page(f"{BEGIN}\n{END}\n", results)
     assert page.count("| other | 0 | not measured | not measured |") == 1
