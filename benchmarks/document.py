@@ -92,7 +92,7 @@ def _told_targets(results: Mapping[str, Mapping[str, Json]]) -> dict[str, list[d
     """
     listed = {name: _targets(results[name]) for name in sorted(results)}
     told = {
-        (results[name]["bench"], target["name"])
+        (results[name].get("bench", name), target["name"])
         for name, targets in listed.items()
         for target in targets
         if target["met"] is not None
@@ -100,7 +100,7 @@ def _told_targets(results: Mapping[str, Mapping[str, Json]]) -> dict[str, list[d
     kept: dict[str, list[dict[str, Json]]] = {name: [] for name in listed}
     for name, targets in listed.items():
         for target in targets:
-            known = (results[name]["bench"], target["name"])
+            known = (results[name].get("bench", name), target["name"])
             if target["met"] is not None or known not in told:
                 told.add(known)
                 kept[name].append(target)
