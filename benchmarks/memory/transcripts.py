@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.errors import TranscriptFormatError
@@ -224,9 +225,7 @@ def _locomo_time(text: str, lines: list[ConversationLine]) -> float:
 
 def _display_name(speaker: str) -> str:
     """Return a speaker's name as whole words that fit into a display name: some have their office and their place."""
-    if len(speaker) <= _MAX_NAME_CHARS:
-        return speaker
-    return speaker[: _MAX_NAME_CHARS + 1].rpartition(" ")[0] or speaker[:_MAX_NAME_CHARS]
+    return shorten(speaker, _MAX_NAME_CHARS, placeholder="") or speaker[:_MAX_NAME_CHARS]
 
 
 def _qmsum(meeting: dict[str, Any], name: str) -> RecordedConversation:

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.errors import BotError, SetupError
+from bot.errors import KNOWN_ERRORS, SetupError
 from bot.remote.wire_error import NotYetError
 from bot.texts.text import Text
-from compaction.errors import CompactionError
-from voice.errors import VoiceError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
@@ -158,7 +156,7 @@ class Adoptions:
         machine = room.machine or "here"
         try:
             await self._start(adopted)
-        except (BotError, VoiceError, CompactionError) as error:
+        except KNOWN_ERRORS as error:
             log.warning("room_not_taken_back", guild_id=room.guild_id, reason="failed", machine=machine, problem=error)
         else:
             log.info("room_taken_back", guild_id=room.guild_id, channel_id=room.channel_id, machine=machine)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import structlog
 from aiohttp import WSMsgType
 
-from bot.errors import BotError
+from bot.errors import KNOWN_ERRORS
 from bot.remote.messages import (
     AnswerT,
     Head,
@@ -29,8 +29,6 @@ from bot.remote.messages import (
 )
 from bot.remote.wire_error import OtherProcessError, WireError, error_from_wire, error_to_wire
 from bot.texts.text import Text
-from compaction.errors import CompactionError
-from voice.errors import VoiceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -249,7 +247,7 @@ class MessageLink:
             try:
                 answered = await handler(asked)
                 reply = self._frame(Head("answer", head.number, head.name), answered, answer_type(request))
-            except (BotError, CompactionError, VoiceError) as error:
+            except KNOWN_ERRORS as error:
                 self._refuse(head, error)
             except Exception as error:
                 log.exception("request_failed", link=self._name, message_name=head.name)
