@@ -108,7 +108,8 @@ class _Measuring(Measuring):
                     if op == "bot":
                         await self._settle(receiver, number)
                     counted = await receiver.ask("counters")
-                    figures[f"{number} speakers"] = summary(sent, {**cost, **counted})
+                    if self._is_measured(number, counted):
+                        figures[f"{number} speakers"] = summary(sent, {**cost, **counted})
                     self.progress.advance()
         self.ours[name] = figures
         self.part_done()
@@ -121,6 +122,17 @@ class _Measuring(Measuring):
                 f"What {speakers} people said was not recognised {_RECOGNISED_WITHIN_S:g} s later, which costs those "
                 "who speak next."
             )
+
+    def _is_measured(self, speakers: int, counted: Mapping[str, Json]) -> bool:
+        """Return False if the bot's room began anew meanwhile. A remark tells that, and what the bot logged."""
+        logged, opened = counted["logged"], counted["rooms_opened"]
+        assert isinstance(logged, dict)
+        if logged:
+            told = "; ".join(f"{count} x {entry}" for entry, count in sorted(logged.items()))
+            self.remark(f"When {speakers} people spoke, the receiver logged: {told}.")
+        if opened:
+            self.remark(f"The room began anew when {speakers} people spoke, so they are not measured.")
+        return not opened
 
     async def _measure_node(self, crowd: ChildProcess, where: Mapping[str, object]) -> None:
         async with AsyncExitStack() as stack:

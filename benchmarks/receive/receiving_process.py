@@ -5,7 +5,8 @@
     {"op": "bot", "settings": {...}, "discord": {...}}     -> {}    the bot is in the channel
     {"op": "begin"}                                        -> {}    from here on it is measured
     {"op": "end"}                                          -> the cost since `begin`
-    {"op": "counters"}                                     -> what became of the packets since `begin`
+    {"op": "counters"}                                     -> what became of the packets since `begin`, how many rooms
+                                                              began anew, and what the bot logged since the last time
     {"op": "settle", "within_s": 90}                       -> {"settled"}   whether all speech has been recognised
 """
 
@@ -15,6 +16,7 @@ import asyncio
 import logging
 import sys
 import time
+from collections import Counter
 from contextlib import AsyncExitStack
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -26,7 +28,7 @@ from benchmarks.receive.client import main_gateway
 from benchmarks.receive.usage import LoopLag, cpu_by_thread, shares, spread_of
 from bot.app import running_bot
 from bot.cli.environment import local_zone
-from bot.events import LinkChanged, QueuesMeasured
+from bot.events import LinkChanged, QueuesMeasured, RoomOpened
 from bot.wiring.settings import BotSettings
 from config.load import load
 from voice.transport.audio_events import SpeechFrames
@@ -35,17 +37,43 @@ from voice.transport.link import VoiceLink
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from structlog.typing import EventDict, WrappedLogger
+
     from bot.events import Event
     from voice.transport.audio_events import AudioEvent
 
 _FRAME_SAMPLES = 320
+# What tells the cause of an entry in the log.
+_CAUSES = ("error_class", "problem", "reason")
+
+
+class LoggedTrouble:
+    """A processor of structlog that counts the entries it sees by event and cause, and passes them on."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        del logger, method
+        causes = [f"{name}={event[name]}" for name in _CAUSES if name in event]
+        self._counts[" ".join((str(event["event"]), *causes))[:200]] += 1
+        return event
+
+    def take(self) -> dict[str, int]:
+        """Return the counts since the last call."""
+        counts = dict(self._counts)
+        self._counts.clear()
+        return counts
 
 
 class ReceivingProcess:
-    """The state of the process. `stack` closes what it opens."""
+    """The state of the process. `stack` closes what it opens. `trouble`: what the bot logs."""
 
-    def __init__(self, stack: AsyncExitStack) -> None:
+    def __init__(self, stack: AsyncExitStack, trouble: LoggedTrouble) -> None:
         self._stack = stack
+        self._trouble = trouble
+        # Since `begin`.
+        self._rooms_opened = 0
         self._lag: LoopLag | None = None
         self._samples = 0
         self._counters: Callable[[], Mapping[str, int]] = dict
@@ -106,6 +134,8 @@ class ReceivingProcess:
         self._counters = lambda: self._reported
 
     def _observe(self, event: Event) -> None:
+        if isinstance(event, RoomOpened):
+            self._rooms_opened += 1
         if isinstance(event, LinkChanged):
             self._reported = event.counters
         if isinstance(event, QueuesMeasured):
@@ -118,7 +148,7 @@ class ReceivingProcess:
         if self._lag is None:
             self._lag = await self._stack.enter_async_context(LoopLag())
         self._lag.take()
-        self._samples = 0
+        self._samples = self._rooms_opened = 0
         counters, dropped = dict(self._counters()), dict(self._dropped)
         self._before = time.monotonic(), time.process_time(), cpu_by_thread(), counters, dropped
 
@@ -151,19 +181,27 @@ class ReceivingProcess:
         _, _, _, counters_before, dropped_before = self._before
         counters = {name: count - counters_before.get(name, 0) for name, count in self._counters().items()}
         dropped = {name: count - dropped_before.get(name, 0) for name, count in self._dropped.items()}
+        logged = self._trouble.take()
         return {
             "counters": {name: count for name, count in counters.items() if count},
             "dropped": {name: count for name, count in dropped.items() if count},
             "heard_frames": self._samples // _FRAME_SAMPLES,
+            # A room that begins anew counts from zero, so the figures above are no measurement then.
+            "rooms_opened": self._rooms_opened,
+            "logged": logged,
         }
 
 
-async def _run(answers: int) -> None:
+async def _run(answers: int, trouble: LoggedTrouble) -> None:
     async with AsyncExitStack() as stack:
-        await serve(answers, ReceivingProcess(stack).answer)
+        await serve(answers, ReceivingProcess(stack, trouble).answer)
 
 
 if __name__ == "__main__":
     channel = keep_stdout_for_answers()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    sys.exit(asyncio.run(_run(channel)))
+    logged = LoggedTrouble()
+    structlog.configure(
+        processors=[logged, *structlog.get_config()["processors"]],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+    )
+    sys.exit(asyncio.run(_run(channel, logged)))

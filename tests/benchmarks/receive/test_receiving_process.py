@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
+import structlog
+from structlog.processors import JSONRenderer
 
-from benchmarks.receive.receiving_process import ReceivingProcess
-from bot.events import QueuesMeasured
+from benchmarks.receive.receiving_process import LoggedTrouble, ReceivingProcess
+from bot.events import QueuesMeasured, RoomOpened
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 async def receiving() -> AsyncIterator[ReceivingProcess]:
     """A process that has joined nothing; the test tells it what a room reports."""
     async with AsyncExitStack() as stack:
-        yield ReceivingProcess(stack)
+        yield ReceivingProcess(stack, LoggedTrouble())
 
 
 def _queues(*, waiting: int = 0, overloaded: int = 0) -> QueuesMeasured:
@@ -57,3 +60,21 @@ async def test_the_next_speakers_wait_until_all_is_recognised(receiving: Receivi
 async def test_a_room_that_never_settles_is_told(receiving: ReceivingProcess) -> None:
     """A recogniser that is still behind when the time is over does not hold the benchmark up."""
     assert await receiving.answer({"op": "settle", "within_s": 0.0}) == {"settled": False}
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_began_anew_and_what_was_logged_are_told() -> None:
+    """Counters of another room are no measurement, and its reason is in the log. What was told is not told again."""
+    trouble = LoggedTrouble()
+    log = structlog.wrap_logger(structlog.PrintLogger(io.StringIO()), processors=[trouble, JSONRenderer()])
+    async with AsyncExitStack() as stack:
+        receiving = ReceivingProcess(stack, trouble)
+        receiving._observe(RoomOpened("an-evening", 1, 2, resumed=False, at=0.0))
+        await receiving.answer({"op": "begin"})
+        assert (await receiving.answer({"op": "counters"}))["rooms_opened"] == 0
+        receiving._observe(RoomOpened("an-evening", 1, 2, resumed=True, at=0.0))
+        log.error("room_crashed", guild_id=1, error_class="StoreError")
+        counted = await receiving.answer({"op": "counters"})
+        assert counted["rooms_opened"] == 1
+        assert counted["logged"] == {"room_crashed error_class=StoreError": 1}
+        assert (await receiving.answer({"op": "counters"}))["logged"] == {}
