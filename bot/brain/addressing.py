@@ -120,29 +120,24 @@ def calls_any(text: str, names: Iterable[PersonName]) -> bool:
     their number times the words of the text is at most `MOST_RESPACED`. In the middle of a text of more than twice
     `EDGE_WORDS` nobody is called.
     """
-    text = _edges(text)
-    spoken = words_of(text)
-    if len(spoken) == 2 and spoken[0] in _CONJUNCTIONS:
+    words = spoken_words(text).edges(EDGE_WORDS)
+    if len(words) == 2 and words.texts[0] in _CONJUNCTIONS:
         return False
-    distinct = set(spoken)
+    distinct = set(words.texts)
+    # 'Ben2' and 'Ben' have a word in common.
+    distinct.update(words_of(" ".join(word for word in distinct if not word.isalpha())))
     # Most names of a large channel have no word in common with the text.
     forms = {form.text: form for name in names for form in name.forms if not distinct.isdisjoint(form.words)}.values()
     if not forms:
         return False
-    words = spoken_words(text)
     spaced = [form for form in forms if not form.unspaced]
+    text = words.text
     found = find_each(words, [form.name for form in spaced], within=edges_of_calls(words)).places
     for form, places in zip(spaced, found, strict=True):
         if any(is_call(words, place) for place in places) and _must_be_name(form.text, text):
             return True
     unspaced = [form.text for form in forms if form.unspaced][: MOST_RESPACED // max(1, len(words))]
     return any(calls_name(text, (name,)) and _must_be_name(name, text) for name in unspaced)
-
-
-def _edges(text: str) -> str:
-    """Return a text without the words in the middle that are too many."""
-    words = text.split()
-    return text if len(words) <= 2 * EDGE_WORDS else " ".join(words[:EDGE_WORDS] + words[-EDGE_WORDS:])
 
 
 def _must_be_name(name: str, text: str) -> bool:

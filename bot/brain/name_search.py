@@ -61,6 +61,8 @@ MOST_JOINED = 32
 MOST_NAMES = 32
 MOST_WRITTEN = 192
 MOST_PLACES = 48
+# Letters by which a word is taken for the beginning of a name.
+_BEGINNINGS = (1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +91,6 @@ class _Stretch(NamedTuple):
     word: str
     in_call: Set[int]
     place: NamePosition | None = None
-
-
-_NOWHERE = frozenset[int]()
 
 
 class CallEdges(NamedTuple):
@@ -167,12 +166,14 @@ class _Search:
         numbers: dict[str, list[int]] = {}
         for number, name in enumerate(self._names):
             numbers.setdefault(name.joined, []).append(number)
-        begins = {written[:2] for written in numbers} | {written[0] for written in numbers}
+        # What a word may begin with, or be. The longer, the fewer words are looked at.
+        begins = {written[:length] for written in numbers for length in _BEGINNINGS}
+        begins |= {f"{written}s" for written in numbers if len(written) < _BEGINNINGS[-1]}
         most, longest = max(self._most, default=0), max(map(len, numbers), default=0)
         ends = list(accumulate(map(len, bare)))
         nearest = _nearest_ends(within) if within is not None else range(len(bare))
         for first, word in enumerate(bare):
-            if word[:2] not in begins or nearest[first] >= first + most:
+            if word[: _BEGINNINGS[-1]] not in begins or nearest[first] >= first + most:
                 continue
             begin = ends[first] - len(word)
             for last in range(first, min(first + most, len(words))):
@@ -183,13 +184,17 @@ class _Search:
                 if not self._looks():
                     return
                 written = joined[begin : ends[last]]
-                for number in numbers.get(written, ()):
-                    if last - first < self._most[number] and self._is_together(first, last):
-                        self._add(number, NamePosition(first, last))
+                if written in numbers:
+                    self._add_written(numbers[written], NamePosition(first, last))
                 # A possessive without its apostrophe.
                 if last == first and written[-1] == "s" and not self._determined(first):
                     for number in numbers.get(written[:-1], ()):
                         self._add(number, NamePosition(first, first))
+
+    def _add_written(self, numbers: Iterable[int], place: NamePosition) -> None:
+        for number in numbers:
+            if place.last - place.first < self._most[number] and self._is_together(place.first, place.last):
+                self._add(number, place)
 
     def find_sounding(self) -> None:
         """Find the names that were misheard."""
@@ -268,15 +273,19 @@ def _single(words: SpokenWords, within: CallEdges | None) -> tuple[list[_Stretch
     """Return the words that may be a name, those in the position of a call first, and how many the bound left out."""
     begins, ends = call_edges(words, GREETINGS, _AFTER_CALL)
     bare = words.bare
-    called: dict[str, set[int]] = {}
-    for at, word in enumerate(bare):
-        if begins[at] and ends[at] and words.texts[at] not in _NUMBERS:
-            called.setdefault(word, set()).add(at)
-    elsewhere = bare if within is None else [word for word, *edges in zip(bare, *within, strict=True) if any(edges)]
+    in_call = [at for at, text in enumerate(words.texts) if begins[at] and ends[at] and text not in _NUMBERS]
+    called = dict.fromkeys([bare[at] for at in in_call])
+    elsewhere = bare
+    if within is not None:
+        elsewhere = [word for word, begin, end in zip(bare, *within, strict=True) if begin or end]
     different = [*called, *(word for word in dict.fromkeys(elsewhere) if word not in called)]
     kept = different[:MOST_HEARD]
+    places: dict[str, set[int]] = {word: set() for word in kept}
+    for at in in_call:
+        if (found := places.get(bare[at])) is not None:
+            found.add(at)
     stretches = [
-        _Stretch(sound, word, called.get(word, _NOWHERE))
+        _Stretch(sound, word, places[word])
         for word, sound in zip(kept, _sounds_of(words, kept), strict=True)
         if 0 < len(sound) <= LONGEST
     ]
@@ -300,16 +309,9 @@ def _several(words: SpokenWords, most: int) -> tuple[list[_Stretch], int]:
 
 def _sounds_of(words: SpokenWords, spelled: Sequence[str]) -> list[str]:
     """Return the phonemes of some of a text's words, which are searched for the bot's names and for other people's."""
-    known = _known_sounds(words)
-    new = [word for word in spelled if word not in known]
-    known.update(zip(new, phonemes_of(new), strict=True))
-    return [known[word] for word in spelled]
-
-
-@lru_cache(maxsize=8)
-def _known_sounds(words: SpokenWords) -> dict[str, str]:
-    """Return the phonemes of one text's words that are known so far. `words` is the key of the cache."""
-    return {}
+    new = [word for word in spelled if word not in words.sounds]
+    words.sounds.update(zip(new, phonemes_of(new), strict=True))
+    return [words.sounds[word] for word in spelled]
 
 
 def _long_calls(words: SpokenWords, most: int) -> Iterator[NamePosition]:

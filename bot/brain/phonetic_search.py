@@ -115,9 +115,8 @@ def _weights(strings: Sequence[str]) -> NDArray[np.uint8]:
 
 def _least_distances(heard: NDArray[np.uint8], meant: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return a lower bound of the distance of each pair in tenths, shape (heard, meant)."""
-    least = np.zeros((heard.shape[1], meant.shape[1]), np.uint8)
-    for of_heard, of_meant in zip(heard[:, :, None], meant[:, None, :], strict=True):
-        least += np.maximum(of_heard, of_meant) - np.minimum(of_heard, of_meant)
+    of_heard, of_meant = heard[:, :, None], meant[:, None, :]
+    least: NDArray[np.uint8] = (np.maximum(of_heard, of_meant) - np.minimum(of_heard, of_meant)).sum(0, np.uint8)
     return least
 
 

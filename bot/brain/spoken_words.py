@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 from functools import lru_cache
 
 # 'Roomtone's' is one word.
@@ -12,7 +13,8 @@ _PAUSE = re.compile(r"[,.;:!?…–—、。，．！？；：،؛؟।۔]")
 
 class SpokenWords:
     """The words of one text. `texts`: casefolded. `bare`: the same without apostrophes and possessive endings.
-    `pauses`: whether punctuation separates each word from the next.
+    `pauses`: whether punctuation separates each word from the next. `sounds`: the phonemes of bare words, as far as
+    somebody has asked for them.
     """
 
     def __init__(self, text: str) -> None:
@@ -23,6 +25,22 @@ class SpokenWords:
         self.bare = [word.removesuffix("'s").replace("'", "") if "'" in word else word for word in self.texts]
         paused = {gap: _PAUSE.search(gap) is not None for gap in set(gaps)}
         self.pauses = [paused[gap] for gap in gaps]
+        self.sounds: dict[str, str] = {}
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts)
+
+    def edges(self, of_each: int) -> SpokenWords:
+        """Return the text without the words between the first `of_each` and the last; itself, if there are none."""
+        if len(self) <= 2 * of_each:
+            return self
+        edges = copy(self)
+        edges._parts = self._parts[: 2 * of_each + 1] + self._parts[-2 * of_each :]
+        edges.texts = self.texts[:of_each] + self.texts[-of_each:]
+        edges.bare = self.bare[:of_each] + self.bare[-of_each:]
+        edges.pauses = self.pauses[:of_each] + self.pauses[-of_each:]
+        return edges
 
     def __len__(self) -> int:
         return len(self.texts)
