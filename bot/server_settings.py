@@ -7,10 +7,11 @@ the bot speaks, its names, its memory and its persona are in `bot.guild`, becaus
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
+import pydantic_core
 import structlog
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -92,6 +93,22 @@ def from_json(text: str) -> ServerSettings:
         raise ValueError(f"{error.error_count()} of its values are not valid") from error
 
 
+def from_damaged(text: str) -> ServerSettings:
+    """Return what is valid of stored choices that are not valid as a whole.
+
+    The bot hears only people there who agree, until a manager chooses again: nobody can tell what was chosen.
+    """
+    values: object = None
+    with suppress(ValueError):
+        values = pydantic_core.from_json(text)
+    valid: dict[str, object] = {}
+    for name, value in (values if isinstance(values, dict) else {}).items():
+        with suppress(ValidationError):
+            _VALUES.validate_json(pydantic_core.to_json({name: value}))
+            valid[name] = value
+    return replace(_VALUES.validate_json(pydantic_core.to_json(valid)), asks=True)
+
+
 def without_person(settings: ServerSettings, person_id: int) -> ServerSettings:
     """Return the choices without this person in them."""
     others = tuple(each for each in settings.auto_join_with if each != person_id)
@@ -102,7 +119,7 @@ class ServerSettingsStore(Protocol):
     """Keeps the settings of all servers; `bot.store.servers.SqlServerSettings` implements it. Raises `StoreError`."""
 
     async def all(self) -> Mapping[int, ServerSettings]:
-        """Return what each server has chosen, by its id. What cannot be read is left out and logged."""
+        """Return what each server has chosen, by its id. Of damaged choices it is `from_damaged`, and logged."""
 
     async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
         """Replace what a server has chosen. `by`: the member who chose; None: the bot itself."""

@@ -16,7 +16,6 @@ from bot.errors import BotError
 from bot.guild import Silence, VoiceMode
 from bot.participation.costs import CostCeiling, CostLedger
 from bot.texts.text import Text
-from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -85,8 +84,7 @@ class GuildParticipation:
     """The participation of one server now. Replace `opted_out` and never change it, because other threads read it.
 
     `room`: the bot's room there, if it has one. `ceiling_notice_at`: when the channel last got the notice that the
-    ceiling is reached (monotonic seconds). `choice_unread`: what the server has chosen could not be read, so the
-    settings stand in for it.
+    ceiling is reached (monotonic seconds).
     """
 
     guild_id: int
@@ -94,7 +92,6 @@ class GuildParticipation:
     wake_names: tuple[str, ...]
     costs: CostLedger
     silence: Silence = field(default_factory=Silence)
-    choice_unread: bool = False
     opted_out: frozenset[int] = frozenset()
     room: SilenceableRoom | None = None
     ceiling_notice_at: float | None = None
@@ -152,29 +149,24 @@ class GuildParticipations:
         self._guilds: dict[int, GuildParticipation] = {}
 
     async def of_guild(self, guild_id: int) -> GuildParticipation:
-        """Return a server's participation. If its choice cannot be read, use the settings and log a warning.
+        """Return a server's participation.
 
-        Raises `StoreError` if the opt-outs cannot be read: without them the bot may hear nobody.
+        Raises `StoreError` if it cannot be read: without the opt-outs the bot may hear nobody, and without the server's
+        choice it may not speak, because a moderator may have silenced it.
         """
         if (known := self._guilds.get(guild_id)) is not None:
             return known
         opted_out = await self._opt_outs.of(guild_id)
+        choice = await self._choices.choice(guild_id)
         guild = GuildParticipation(
             guild_id,
-            VoiceMode(self.settings.voice_mode),
-            self.wake_names,
+            choice.voice_mode or VoiceMode(self.settings.voice_mode),
+            choice.wake_names or self.wake_names,
             CostLedger(CostCeiling.from_settings(self.settings)),
+            silence=choice.silence,
             opted_out=opted_out,
             asks=self._asks(guild_id),
         )
-        try:
-            choice = await self._choices.choice(guild_id)
-            guild.voice_mode = choice.voice_mode or guild.voice_mode
-            guild.wake_names = choice.wake_names or guild.wake_names
-            guild.silence = choice.silence
-        except StoreError as error:
-            log.warning("guild_choice_unread", guild_id=guild_id, problem=error)
-            guild.choice_unread = True
         # Another task may have read and changed the guild's participation meanwhile.
         return self._guilds.setdefault(guild_id, guild)
 

@@ -45,10 +45,6 @@ async def take_over_report(
     log.info("room_reported", guild_id=place.guild_id, session_id=report.session_id)
     guild.agreed, guild.consented_in = known.agreed - guild.opted_out, report.session_id
     guild.costs = CostLedger.aged(guild.costs.ceiling, report.costs, now=clock.monotonic())
-    if guild.choice_unread:
-        # The room has what was read before the gateway process was lost, and nobody could choose anything since.
-        guild.voice_mode, guild.wake_names, guild.silence = known.voice_mode, known.wake_names, known.silence
-        guild.choice_unread = False
     if report.unsaved_silence_by:
         guild.silence = known.silence
         try:

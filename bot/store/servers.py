@@ -9,9 +9,9 @@ import re
 from typing import TYPE_CHECKING
 
 import structlog
-from sqlalchemy import delete, select, update
+from sqlalchemy import select, update
 
-from bot.server_settings import from_json, to_json, without_person
+from bot.server_settings import from_damaged, from_json, to_json, without_person
 from bot.store.tables import server_settings
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class SqlServerSettings:
         self._clock = clock
 
     async def all(self) -> Mapping[int, ServerSettings]:
-        """Return what each server has chosen. A row that cannot be read is left out: the defaults apply there."""
+        """Return what each server has chosen. Of a damaged row, what is valid; who agrees is heard there."""
         async with self._database.reading() as connection:
             rows = (await connection.execute(select(server_settings))).all()
         found: dict[int, ServerSettings] = {}
@@ -42,7 +42,13 @@ class SqlServerSettings:
             try:
                 found[row.guild_id] = from_json(row.choices)
             except ValueError as error:
-                log.warning("server_settings_unread", guild_id=row.guild_id, problem=error)
+                log.error(  # noqa: TRY400 - the sentence has the cause
+                    "server_settings_damaged",
+                    guild_id=row.guild_id,
+                    problem=error,
+                    remedy="I hear only people there who agree, until a manager chooses again with /settings",
+                )
+                found[row.guild_id] = from_damaged(row.choices)
         return found
 
     async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
@@ -65,6 +71,13 @@ async def servers_that_name(connection: AsyncConnection, person_id: int) -> tupl
     return tuple(row.guild_id for row in found if _names(row.choices, person_id))
 
 
+def _read(choices: str) -> ServerSettings:
+    try:
+        return from_json(choices)
+    except ValueError:
+        return from_damaged(choices)
+
+
 def _names(choices: str, person_id: int) -> bool:
     try:
         return person_id in from_json(choices).auto_join_with
@@ -79,13 +92,8 @@ async def drop_person(connection: AsyncConnection, person_id: int) -> int:
     for guild_id in named:
         here = server_settings.c.guild_id == guild_id
         text = (await connection.execute(select(server_settings.c.choices).where(here))).scalar_one()
-        try:
-            left = to_json(without_person(from_json(text), person_id))
-        except ValueError:
-            # Choices that cannot be read do not apply either, so nobody misses them.
-            await connection.execute(delete(server_settings).where(here))
-        else:
-            await connection.execute(update(server_settings).where(here).values(choices=left))
+        left = to_json(without_person(_read(text), person_id))
+        await connection.execute(update(server_settings).where(here).values(choices=left))
     by_them = server_settings.c.changed_by == person_id
     await connection.execute(update(server_settings).where(by_them).values(changed_by=None))
     return len(named)

@@ -172,11 +172,15 @@ async def test_a_store_that_fails_takes_nothing_back() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_choice_that_cannot_be_read_leaves_the_settings() -> None:
-    """If the choices cannot be read, the settings apply. If the opt-outs cannot be read, loading the guild fails."""
+async def test_a_server_whose_choice_or_opt_outs_cannot_be_read_is_not_served() -> None:
+    """The bot may have been silenced there, or people may have opted out. It is served once both can be read."""
     house = House()
     house.choices.broken = True
-    assert (await house.participation.of_guild(GUILD)).voice_mode is VoiceMode.ENGAGED
+    with pytest.raises(StoreError):
+        await house.participation.of_guild(GUILD)
+    house.choices.broken = False
+    house.choices.stored[GUILD] = GuildChoice(silence=Silence(always=True))
+    assert (await house.participation.of_guild(GUILD)).silence.always
 
     class Broken(FakeOptOuts):
         """A store that always fails."""

@@ -12,6 +12,7 @@ from bot.room.guild_policy import NO_LIMIT_TOKENS, GuildPolicy
 from compaction.errors import StoreError
 from compaction.model import Mode
 from compaction.settings import BudgetSettings
+from tests.fakes.choices import FakeGuildChoices
 
 ROOM = 6_000
 SETTINGS = BudgetSettings(max_context_tokens=8_000, reserved_output_tokens=2_000)
@@ -94,6 +95,21 @@ async def test_a_choice_that_cannot_be_read_leaves_the_settings() -> None:
     """If a guild's choice cannot be read, the settings apply."""
     assert await policy(GuildChoice(Mode.OFF)).mode(2) is Mode.SUMMARY
     assert (await policy(GuildChoice(Mode.OFF)).prompt_policy(2)).enforced
+
+
+@pytest.mark.asyncio
+async def test_a_choice_that_cannot_be_read_again_still_holds() -> None:
+    """A database that is away for a moment changes neither a server's memory nor the bot's character there."""
+    choices = FakeGuildChoices()
+    choices.stored[1] = GuildChoice(Mode.OFF, persona="A dry innkeeper.")
+    policy = GuildPolicy(choices, Budget(SETTINGS), mode=Mode.SUMMARY, max_output_tokens=300)
+    before = await policy.prompt_policy(1)
+    choices.broken = True
+    after = await policy.prompt_policy(1)
+    assert (after.mode, after.instructions) == (before.mode, before.instructions) == (Mode.OFF, "A dry innkeeper.")
+    choices.broken = False
+    choices.stored[1] = GuildChoice()
+    assert await policy.mode(1) is Mode.SUMMARY
 
 
 @pytest.mark.asyncio

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy import select
+from structlog.testing import capture_logs
 
 from bot.server_settings import (
     DEFAULTS,
@@ -16,6 +20,7 @@ from bot.server_settings import (
     MemoryServerSettings,
     ServerSettings,
     ServerSettingsBook,
+    from_damaged,
     from_json,
     to_json,
     without_person,
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettingsStore
     from tests.bot.conftest import Place
 
+FIELDS = sorted(field.name for field in fields(ServerSettings))
 CHOSEN = ServerSettings(
     language="de",
     voice="joe",
@@ -79,15 +85,22 @@ async def test_each_server_keeps_its_own_choices(kind: str, tmp_path: Path) -> N
 
 @pytest.mark.asyncio
 async def test_choices_outlive_the_process_and_a_broken_row(tmp_path: Path) -> None:
-    """What cannot be read is left out, so that the bot starts and the other servers have theirs."""
+    """Of what is damaged the valid part applies, and only who agrees is heard there: it may have been chosen."""
     async with open_database(tmp_path / "a.db") as database:
         await SqlServerSettings(database, FakeClock()).put(1, CHOSEN, by=9)
     with sqlite3.connect(tmp_path / "a.db") as connection:
-        connection.execute("INSERT INTO server_settings VALUES (2, '{\"longest_session_h\": 999}', 0.0, NULL)")
+        damaged = '{"longest_session_h": 999, "channels": [7], "from_the_future": 1, "asks": false}'
+        connection.execute("INSERT INTO server_settings VALUES (2, ?, 0.0, NULL)", (damaged,))
         connection.execute("INSERT INTO server_settings VALUES (3, 'nonsense', 0.0, NULL)")
     connection.close()
     async with open_database(tmp_path / "a.db") as database:
-        assert await SqlServerSettings(database, FakeClock()).all() == {1: CHOSEN}
+        with capture_logs() as logs:
+            found = await SqlServerSettings(database, FakeClock()).all()
+        assert found == {1: CHOSEN, 2: ServerSettings(channels=(7,), asks=True), 3: ServerSettings(asks=True)}
+        assert [(line["event"], line["guild_id"]) for line in logs] == [
+            ("server_settings_damaged", 2),
+            ("server_settings_damaged", 3),
+        ]
 
 
 def test_only_what_was_chosen_is_written() -> None:
@@ -96,6 +109,21 @@ def test_only_what_was_chosen_is_written() -> None:
     assert to_json(ServerSettings(asks=True)) == '{"asks":true}'
     assert from_json('{"asks": true, "from_the_future": 1}') == ServerSettings(asks=True)
     assert from_json(to_json(CHOSEN)) == CHOSEN
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(FIELDS) | st.text(), inner),
+    max_leaves=20,
+).map(json.dumps)
+
+
+@given(st.text() | JSON)
+def test_whatever_is_stored_only_who_agrees_is_heard(text: str) -> None:
+    """Reading damaged choices never fails, and what is read can be stored again."""
+    found = from_damaged(text)
+    assert found.asks
+    assert from_json(to_json(found)) == found
 
 
 class Broken:
@@ -124,9 +152,12 @@ async def test_a_person_leaves_all_choices(place: Place) -> None:
         person = await forgetter.find_by_id("2001")
         assert person is not None
         assert (await forgetter.forget(person)).rules == 2
-        assert await store.all() == {1: replace(both, auto_join_with=(20010,)), 2: (await store.all())[2]}
+        found = await store.all()
+        assert found[1] == replace(both, auto_join_with=(20010,))
+        assert found[2].auto_join_with == (20010,)
         async with database.reading() as connection:
-            assert {row.guild_id for row in await connection.execute(select(server_settings))} == {1, 2}
+            rows = {row.guild_id: row.choices for row in await connection.execute(select(server_settings))}
+        assert rows[3] == '{"asks":true}'
         assert await forgetter.find_by_id("2001") is None
         assert await forgetter.find_by_id("9" * 400) is None
 
