@@ -85,14 +85,17 @@ class CircuitBreaker:
             return None
         return Outage(self._since, self._retry_at, self._problem)
 
+    def would_admit(self, now: float) -> bool:
+        """Return what `admits` would, without giving anybody the trial."""
+        return self._state is CircuitState.CLOSED or now >= self._retry_at
+
     def admits(self, now: float) -> bool:
         """Return whether to make a call now. When the open time is over, one caller gets True and makes the trial."""
-        if self._state is CircuitState.CLOSED:
-            return True
-        if now < self._retry_at:
+        if not self.would_admit(now):
             return False
-        self._state = CircuitState.HALF_OPEN
-        self._retry_at = now + TRIAL_S
+        if self._state is not CircuitState.CLOSED:
+            self._state = CircuitState.HALF_OPEN
+            self._retry_at = now + TRIAL_S
         return True
 
     def abandon_trial(self, now: float) -> None:

@@ -189,7 +189,7 @@ class Replier:
         self._interrupted = True
         self._recorded.clear()
         self._playback.stop()
-        self._timeout.reschedule(asyncio.get_running_loop().time())
+        self._end_within(0.0)
 
     def cancel_all(self) -> None:
         """Stop the reply in progress at once and discard the waiting question. For a request to be silent."""
@@ -218,8 +218,7 @@ class Replier:
         """
         self._shut_down = True
         self._waiting = None
-        if self._timeout is not None:
-            self._timeout.reschedule(asyncio.get_running_loop().time())
+        self._end_within(0.0)
         try:
             async with asyncio.timeout(within_s):
                 await self._idle.wait()
@@ -315,8 +314,13 @@ class Replier:
 
     def _on_audio_queued(self) -> None:
         """Lift the time limit: from now on the length of the sound limits the reply."""
-        if self._timeout is not None and not self._stopped:
-            self._timeout.reschedule(None)
+        if not self._stopped:
+            self._end_within(None)
+
+    def _end_within(self, seconds: float | None) -> None:
+        """Change how long the reply in progress may take from now on, unless its time is over. None: without limit."""
+        if self._timeout is not None and not self._timeout.expired():
+            self._timeout.reschedule(None if seconds is None else asyncio.get_running_loop().time() + seconds)
 
     async def _speak_refusal(self, error: ContextOverflowError, progress: ReplyProgress) -> None:
         """Say aloud that the question is too large; the channel gets the numbers in writing."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import discord
 import structlog
 
+from bot.discord.request_errors import REQUEST_ERRORS
 from bot.texts.text import Text, in_language, verbatim
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class GuildAdmission:
         try:
             async with asyncio.timeout(CHECK_TIMEOUT_S):
                 found = [await _is_member(guild, owner_id) for owner_id in self.owners]
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             log.warning("guild_not_checked", guild_id=guild.id, error_class=type(error).__name__)
             return Verdict.UNKNOWN
         if not any(found):
@@ -114,7 +115,7 @@ class GuildAdmission:
             async with asyncio.timeout(LEAVE_TIMEOUT_S):
                 await _tell(guild)
                 await guild.leave()
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             # Commands are refused there all the same.
             log.warning("guild_not_left", guild_id=guild.id, error_class=type(error).__name__)
 
@@ -139,7 +140,7 @@ async def _tell(guild: discord.Guild) -> None:
     try:
         text = in_language(UNINVITED.fill(guild_id=str(guild.id)), guild.preferred_locale.value)
         await channel.send(text, allowed_mentions=discord.AllowedMentions.none())
-    except (discord.DiscordException, OSError) as error:
+    except REQUEST_ERRORS as error:
         log.warning("guild_not_told", guild_id=guild.id, error_class=type(error).__name__)
 
 

@@ -16,6 +16,7 @@ import discord
 
 from bot.channel.port import ChatError, DroppedFile
 from bot.discord.answers import MESSAGE_CHARS
+from bot.discord.request_errors import REQUEST_ERRORS
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class DiscordChat:
             async with asyncio.timeout(TIMEOUT_S):
                 async for message in self._channel.history(limit=MOST_MESSAGES):
                     found += ((_dropped(message, attachment), attachment) for attachment in message.attachments)
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             raise _translated(error, _READ) from error
         newest = sorted(found, key=lambda each: each[0].at, reverse=True)[:most]
         self._attachments = {file.id: attachment for file, attachment in newest}
@@ -83,7 +84,7 @@ class DiscordChat:
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 content = await attachment.read()
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             raise _translated(error, _READ._replace(what=Text("read {file}", file=file.name))) from error
         if len(content) > max_bytes:
             raise ChatError(Text("{file} is larger than Discord says.", file=file.name))
@@ -94,7 +95,7 @@ class DiscordChat:
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 await self._channel.send(text[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             raise _translated(error, _WRITE) from error
 
     async def _require(self, use: _Use) -> None:
@@ -109,7 +110,7 @@ class DiscordChat:
                 member = await self._channel.guild.fetch_member(self._asker_id)
         except discord.NotFound as error:
             raise ChatError(_NOBODY_ASKS) from error
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             raise _translated(error, use) from error
         if not use.permissions <= self._channel.permissions_for(member):
             raise ChatError(_NO_RIGHT_OF_ASKER.fill(what=use.what, right=use.right))

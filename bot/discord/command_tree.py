@@ -16,6 +16,7 @@ from bot.discord.access import RULES, CommandUser, refusal
 from bot.discord.admission import Verdict
 from bot.discord.answers import answer
 from bot.discord.cooldowns import Cooldowns
+from bot.discord.request_errors import REQUEST_ERRORS
 from bot.texts.text import counted
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         )
         try:
             await answer(interaction, refused)
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             log.warning("refusal_not_sent", command=command.qualified_name, error_class=type(error).__name__)
         return False
 

@@ -13,6 +13,7 @@ import structlog
 
 from bot.dashboard.access import Access
 from bot.discord.access import CommandUser
+from bot.discord.request_errors import REQUEST_ERRORS
 
 if TYPE_CHECKING:
     from bot.discord.client import RoomtoneClient
@@ -77,7 +78,7 @@ async def _member(guild: discord.Guild, user_id: int) -> discord.Member | None:
             return await guild.fetch_member(user_id)
     except discord.NotFound:
         return None
-    except (discord.DiscordException, OSError, TimeoutError) as error:
+    except REQUEST_ERRORS as error:
         log.warning("member_not_checked", guild_id=guild.id, error_class=type(error).__name__)
         return None
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import discord
 import structlog
 
+from bot.discord.request_errors import REQUEST_ERRORS
+
 if TYPE_CHECKING:
     from voice.transport.discord_gateway import VoiceChannel
 
@@ -23,8 +25,6 @@ PREFIX = "[LISTENING] "
 STATUS = "{name} is listening"
 # Discord's limit for a nickname.
 MOST_CHARS = 32
-
-_FAILURES = (discord.DiscordException, OSError, TimeoutError)
 
 
 def marked(name: str) -> str:
@@ -58,7 +58,7 @@ class ListeningMark:
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 await me.edit(nick=marked(me.display_name))
-        except _FAILURES as error:
+        except REQUEST_ERRORS as error:
             log.info("name_not_marked", guild_id=channel.guild.id, error_class=type(error).__name__)
             return await self._show_status(channel)
         self._nickname, self._named = nickname, True
@@ -70,7 +70,7 @@ class ListeningMark:
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 await channel.edit(status=STATUS.format(name=channel.guild.me.display_name))
-        except _FAILURES as error:
+        except REQUEST_ERRORS as error:
             log.warning("listening_not_shown", guild_id=channel.guild.id, error_class=type(error).__name__)
             return False
         self._status_of = channel
@@ -87,7 +87,7 @@ class ListeningMark:
             try:
                 async with asyncio.timeout(TIMEOUT_S):
                     await status_of.edit(status=None)
-            except _FAILURES as error:
+            except REQUEST_ERRORS as error:
                 log.warning("status_not_cleared", guild_id=channel.guild.id, error_class=type(error).__name__)
 
 
@@ -102,5 +102,5 @@ async def _rename(me: discord.Member, nickname: str | None) -> None:
     try:
         async with asyncio.timeout(TIMEOUT_S):
             await me.edit(nick=None if nickname == own else nickname)
-    except _FAILURES as error:
+    except REQUEST_ERRORS as error:
         log.warning("name_still_marked", guild_id=me.guild.id, error_class=type(error).__name__)

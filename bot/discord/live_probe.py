@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import discord
 import structlog
 
 from bot.discord.endpoint import connector, point_at
+from bot.discord.request_errors import REQUEST_ERRORS
 from bot.errors import SetupError
 from bot.texts.text import Text, in_language
 from voice.transport.connector import Connector
@@ -130,7 +130,7 @@ async def _logged_in(client: _Client, running: asyncio.Task[None]) -> None:
             raise SetupError(
                 "Discord refuses the token. Copy DISCORD_TOKEN again from the developer portal."
             ) from error
-        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+        except REQUEST_ERRORS as error:
             raise SetupError(
                 f"Discord could not be reached ({type(error).__name__}). Check this machine's connection to the "
                 "internet."
@@ -182,7 +182,7 @@ async def _tell(channel: VoiceChannel, text: Text) -> None:
     """Post a sentence in the channel's chat, in the server's language. Without the permission nobody is told."""
     try:
         await channel.send(in_language(text, channel.guild.preferred_locale.value))
-    except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+    except REQUEST_ERRORS as error:
         _log.warning("live_probe_not_announced", error_class=type(error).__name__)
 
 

@@ -20,6 +20,7 @@ from bot.discord.digest_embed import RECAP, digest_embed
 from bot.discord.entry import entry_refusal, look_at
 from bot.discord.listening_mark import ListeningMark
 from bot.discord.occasions import occasions_of
+from bot.discord.request_errors import REQUEST_ERRORS
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
 from voice.transport.discord_gateway import DiscordMainGateway
@@ -141,7 +142,7 @@ class DiscordPlace:
             try:
                 async with asyncio.timeout(MEMBER_TIMEOUT_S):
                     self._fetched[user_id] = await channel.guild.fetch_member(user_id)
-            except (discord.DiscordException, OSError, TimeoutError) as error:
+            except REQUEST_ERRORS as error:
                 self._fetched.pop(user_id, None)
                 log.warning("rights_not_known", channel_id=self.channel_id, error_class=type(error).__name__)
 
@@ -168,7 +169,7 @@ class DiscordPlace:
                 nobody = discord.AllowedMentions.none()
                 sentence = in_language(text, self.language)[:MESSAGE_CHARS]
                 await self._channel.send(sentence, allowed_mentions=nobody, view=buttons)
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             log.warning("message_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
             return False
         return True
@@ -182,7 +183,7 @@ class DiscordPlace:
                 if edits is None:
                     return (await self._channel.send(embed=embed, allowed_mentions=nobody)).id
                 await self._channel.get_partial_message(edits).edit(embed=embed, allowed_mentions=nobody)
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             log.warning("card_not_shown", channel_id=self.channel_id, error_class=type(error).__name__)
             return None
         return edits
@@ -196,7 +197,7 @@ class DiscordPlace:
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 thread = await channel.create_thread(name=name, type=discord.ChannelType.public_thread)
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             raise ChatError(NO_THREAD.fill(channel=channel.name)) from error
         return DiscordThread(thread)
 
@@ -206,7 +207,7 @@ class DiscordPlace:
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 await self._channel.send(sentence, file=file, allowed_mentions=discord.AllowedMentions.none())
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             raise ChatError(NO_FILE.fill(channel=self.name)) from error
 
     async def write_recap(self, digest: Digest) -> int | None:
@@ -215,7 +216,7 @@ class DiscordPlace:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 # Nobody is called back for it.
                 return (await self._channel.send(embed=embed, silent=True, allowed_mentions=nobody)).id
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             log.warning("recap_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
             return None
 
@@ -230,7 +231,7 @@ class DiscordPlace:
         except discord.NotFound:
             # A moderator has deleted it.
             return True
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             log.warning("recap_not_renewed", channel_id=self.channel_id, error_class=type(error).__name__)
             return False
         return True
@@ -252,7 +253,7 @@ class DiscordPlace:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 nobody = discord.AllowedMentions.none()
                 await self._channel.send(sentence, view=button, silent=True, allowed_mentions=nobody)
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             log.warning("catch_up_not_offered", channel_id=self.channel_id, error_class=type(error).__name__)
             return False
         return True
@@ -317,7 +318,7 @@ class DiscordThread:
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 await self._thread.send(text[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
-        except (discord.DiscordException, OSError, TimeoutError) as error:
+        except REQUEST_ERRORS as error:
             raise ChatError(NO_THREAD.fill(channel=self._thread.name)) from error
 
 

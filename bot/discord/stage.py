@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import discord
 import structlog
 
+from bot.discord.request_errors import REQUEST_ERRORS
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
+    import discord
+
     from bot.channel.port import Place
 
 log = structlog.get_logger()
@@ -29,7 +31,7 @@ async def take_the_stage(me: discord.Member, stage: discord.StageChannel, place:
                 await me.edit(suppress=False)
                 return
             await me.request_to_speak()
-    except (discord.DiscordException, OSError, TimeoutError) as error:
+    except REQUEST_ERRORS as error:
         log.warning("stage_not_taken", channel_id=place.channel_id, error_class=type(error).__name__)
     await place.write(
         Text(

@@ -82,6 +82,8 @@ class FallbackModel:
         candidates = self._candidates()
         for number, (model, breaker) in enumerate(candidates):
             rest = candidates[number + 1 :]
+            # Only now: a model that need not be asked keeps its trial.
+            breaker.admits(self._clock.monotonic())
             stream = model.stream(
                 messages,
                 max_output_tokens=max_output_tokens,
@@ -101,6 +103,13 @@ class FallbackModel:
                     raise
                 log.warning("model_failed_over", model=model.model, next_model=rest[0][0].model, problem=error)
                 continue
+            except BaseException:
+                # Nobody wants the rest, as after a barge-in.
+                if spoke:
+                    breaker.record_success()
+                else:
+                    breaker.abandon_trial(self._clock.monotonic())
+                raise
             if breaker.failures:
                 log.info("model_recovered", model=model.model)
             breaker.record_success()
@@ -135,6 +144,7 @@ class FallbackModel:
         candidates = self._summary_candidates()
         for number, (model, breaker) in enumerate(candidates):
             started = self._clock.monotonic()
+            breaker.admits(started)
             try:
                 answer = await model.complete(request)
             except CompletionError as error:
@@ -146,8 +156,11 @@ class FallbackModel:
             except asyncio.CancelledError:
                 # Usually the caller's deadline has passed. No time is left to ask another model now, but the next call
                 # starts with the next model.
-                if self._clock.monotonic() - started >= STALLED_S:
-                    breaker.record_failure(self._clock.monotonic(), BotError(STALLED), permanent=True)
+                now = self._clock.monotonic()
+                if now - started >= STALLED_S:
+                    breaker.record_failure(now, BotError(STALLED), permanent=True)
+                else:
+                    breaker.abandon_trial(now)
                 raise
             else:
                 breaker.record_success()
@@ -159,7 +172,7 @@ class FallbackModel:
         """Return the models to ask, best first: those whose breakers allow it, or the first model if none does."""
         now = self._clock.monotonic()
         pairs = list(zip(self._models, self._breakers, strict=True))
-        return [each for each in pairs if each[1].admits(now)] or pairs[:1]
+        return [each for each in pairs if each[1].would_admit(now)] or pairs[:1]
 
     def _summary_candidates(self) -> list[tuple[BudgetedModel, CircuitBreaker]]:
         """Return the models to ask for a summary. A model that fails at summaries may still give good replies, so each
@@ -169,7 +182,7 @@ class FallbackModel:
         found = [
             (model, own)
             for model, reply, own in zip(self._models, self._breakers, self._summary_breakers, strict=True)
-            if reply.outage is None and own.admits(now)
+            if reply.would_admit(now) and own.would_admit(now)
         ]
         return found or [(self._models[0], self._summary_breakers[0])]
 

@@ -125,6 +125,8 @@ class EagerRecognition(Generic[HeardT]):
         if known is not None:
             known = replace(known, sentence_end=self._sentence_end(heard))
             self._judge(pause, known, complete=True)
+            # The answer may show that the pause is over, and then this task was cancelled.
+            await asyncio.sleep(0)
         likely = known is not None and known.finished > LIKELY_FINISHED
         self._on_recognised(pause.utterance, heard, likely)
         if known is not None and not likely and self._tasks is not None:

@@ -48,6 +48,8 @@ RECOGNISED_AT_ONCE = 4
 # How long a finished utterance waits at most while others are in mid-sentence; then the group becomes a turn. An
 # utterance with the bot's name does not wait.
 GROUP_WAIT_S = 10.0
+# Time for the last groups to become turns, which is quick unless the database stalls.
+PASS_ON_S = 3.0
 # Groups that may wait to be recorded. Groups are never dropped: hearing waits.
 GROUPS_WAITING = 64
 
@@ -130,17 +132,24 @@ class Hearing:
             tasks.create_task(run_for_room(self._deliver_groups()), name="utterance-groups")
 
     async def finish(self, people: Sequence[int], *, within_s: float) -> None:
-        """End everybody's utterances now and wait until they are passed on, for `within_s` at most."""
+        """End everybody's utterances now, wait for their texts for `within_s` at most, and then until what has a text
+        is passed on, for `PASS_ON_S` at most.
+        """
         now = self._clock.monotonic()
         self.hear([SpeakerLeft(user_id, now) for user_id in people])
         try:
             async with asyncio.timeout(within_s):
                 await self._waiting.join()
+        except TimeoutError:
+            log.warning("last_words_lost", utterance_count=len(self._pending), within_s=within_s)
+        try:
+            async with asyncio.timeout(PASS_ON_S):
+                # Words that have a text are not lost because others have none.
                 if group := self._coalescing.flush():
                     await self._groups.put(group)
                 await self._groups.join()
         except TimeoutError:
-            log.warning("last_words_lost", utterance_count=len(self._pending), within_s=within_s)
+            log.warning("last_groups_lost", group_count=self._groups.qsize(), within_s=PASS_ON_S)
 
     async def _tick(self) -> None:
         while True:

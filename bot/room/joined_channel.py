@@ -185,6 +185,8 @@ class JoinedChannel:
             await self._record_the_rest(process_ends=reason in {PROCESS_ENDS, HANDED_OVER})
             for task in running:
                 task.cancel()
+            # What they were writing, the messages are finished with.
+            await asyncio.wait(running)
             await self._finish_messages(session_ends=reason != HANDED_OVER)
         self._report_link()
         self._report_queues(link)

@@ -88,12 +88,13 @@ class ReplyRecorder:
             log.info("reply_skipped", answer_to=reply.question.turn.seq)
         if reply.failure is not None:
             self._observe(events.Problem("reply", reply.failure, self._clock.monotonic()))
-        if message := self._failure_messages.format(reply):
-            await self._place.write(message)
         if reply.text and reply.first_audio_at is not None:
             await self._record_spoken(reply, reply.first_audio_at)
         if reply.unsaid:
             await self._turn_recorder.record_written_reply(reply)
+        # After the turns: Discord may take seconds, and what people say meanwhile comes after what they have heard.
+        if message := self._failure_messages.format(reply):
+            await self._place.write(message)
         self._observe(_finished(reply))
 
     async def _record_spoken(self, reply: Reply, first_audio_at: float) -> None:

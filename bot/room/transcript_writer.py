@@ -135,6 +135,10 @@ class TranscriptWriter:
                 await self._thread.post(message)
                 del waiting[:count]
                 self._failures = 0
+        except asyncio.CancelledError:
+            # The room ends, and `finish` writes it.
+            self._lines.extendleft(reversed(waiting))
+            raise
         except ChatError as error:
             # Discord may be down for a moment; what was not written waits.
             self._lines.extendleft(reversed(waiting))

@@ -369,6 +369,7 @@ class Compactor:
             self._fail(overtaken, FailureSource.STORE, ahead)
         self._handle(StoreAhead(stored.state, ended=stored.ended, gone=gone))
         clear_sentence_caches()
+        self._input.forget_cached()
         self.external_changes += 1
         if self.state.memory.revision == stored.state.revision:
             self._view = view

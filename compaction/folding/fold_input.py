@@ -67,6 +67,10 @@ class FoldInput:
         """Return what may be told of all folded turns and notes, without what is withheld."""
         return self._withheld.view(view)
 
+    def forget_cached(self) -> None:
+        """Drop all copies of words, because words may have been forgotten."""
+        self._withheld.forget_cached()
+
     @property
     def withheld_changes(self) -> int:
         """Return how often somebody was withheld or allowed again."""

@@ -28,6 +28,8 @@ _Request = TypeVar("_Request", FoldRequest, ChapterRequest)
 # What is left of a note of a withheld person's screen.
 SOMEBODY = "somebody"
 SOME_SCREEN = "a screen that is not described"
+# Turns whose parts are remembered: more than a window has, so that each is made once.
+MOST_CACHED = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,15 @@ class WithheldPeople:
         before, after = self._turns.get(turn.seq, (None, turn))
         if before is not turn:
             after = self._without(turn)
+            if len(self._turns) >= MOST_CACHED:
+                self._turns.clear()
             self._turns[turn.seq] = (turn, after)
         return after
+
+    def forget_cached(self) -> None:
+        """Drop all copies of words: somebody's were forgotten."""
+        self._turns.clear()
+        self._views.clear()
 
     def _without(self, turn: Turn) -> Turn:
         told = turn.kind is TurnKind.ASSISTANT and any(

@@ -40,7 +40,6 @@ _log = structlog.get_logger()
 
 # Seconds between two checks; a state change starts one at once.
 _CHECK_S = 0.5
-_REJOIN_GROUP_TIMEOUT_S = 5.0
 # Seconds that joining a voice channel may take, with all attempts.
 CONNECT_TIMEOUT_S = 30.0
 # For so long the link counts as deaf after somebody was announced as speaking and nothing arrived. Who goes on speaking
@@ -341,8 +340,7 @@ class VoiceLink:
             case RecoverGroup(user_id, failures):
                 _log.warning("group_recovered", user_id=user_id, failures=failures)
                 self._emit(Recovering(time.monotonic(), LinkError("The encrypted group's keys no longer fit.")))
-                async with asyncio.timeout(_REJOIN_GROUP_TIMEOUT_S):
-                    await client.connection.recover_group()
+                await client.connection.recover_group()
             case SpeakerNotHeard(user_id):
                 self._unheard = (time.monotonic(), self._receiver.counters().decoded)
                 # A NAT that has forgotten us lets sound in again once a datagram has left.

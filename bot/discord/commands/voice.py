@@ -14,6 +14,7 @@ import structlog
 from discord import app_commands
 
 from bot.discord.answers import MESSAGE_CHARS, Field, answer, embed_in, language_of
+from bot.discord.request_errors import REQUEST_ERRORS
 from bot.errors import ModelError
 from bot.models.voices import NO_SUCH_VOICE, VOICES, find_voice, replaced_sentence
 from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
@@ -236,7 +237,7 @@ async def _tell(interaction: discord.Interaction, text: Text) -> None:
     try:
         async with asyncio.timeout(TELL_TIMEOUT_S):
             await interaction.edit_original_response(content=sentence, allowed_mentions=discord.AllowedMentions.none())
-    except (discord.DiscordException, OSError, TimeoutError) as error:
+    except REQUEST_ERRORS as error:
         log.warning("voice_answer_not_written", error_class=type(error).__name__)
 
 

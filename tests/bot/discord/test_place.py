@@ -6,10 +6,11 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import aiohttp
 import discord
 import pytest
 
-from bot.channel.port import Card, ChannelNotAllowedError
+from bot.channel.port import Card, ChannelNotAllowedError, ChatError
 from bot.discord.place import DiscordPlace
 from bot.server_settings import ServerSettings
 from bot.texts.text import Text
@@ -181,6 +182,26 @@ async def test_a_card_is_one_message_that_is_edited() -> None:
         (embed,) = message.payload["embeds"]
         assert (embed["title"], embed["description"]) == ("Diese Sitzung", "Ich antworte.")
         assert await place.show_card(Card(Text("This session"), Text("I answer.")), edits=7) is None
+
+
+@pytest.mark.parametrize("error", [aiohttp.ServerDisconnectedError(), aiohttp.ClientPayloadError(), OSError()])
+@pytest.mark.asyncio
+async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message, a card or the mark that it listens may be lost; what the room does goes on."""
+    async with online() as (local, client, _):
+        place = client.place(local.guild.id, LOUNGE)
+        assert place is not None
+
+        async def broken(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(client.http, "request", broken)
+        await place.write(Text("I answer."))
+        assert await place.show_card(Card(Text("This session"), Text("I answer."))) is None
+        await place.show_listening(on=True)
+        await place.refresh_rights()
+        with pytest.raises(ChatError):
+            await place.open_thread(local.guild.text_channel.id)
 
 
 @pytest.mark.asyncio

@@ -41,14 +41,21 @@ class Bench:
         # The turn-end detector answers once this is set.
         self.judging = asyncio.Event()
         self.judging.set()
+        # Whether the next answer that is complete shows that the person has gone on.
+        self.goes_on = False
         self.eager: EagerRecognition[str] = EagerRecognition(
             turn_end_detector=self,
-            on_judged=lambda pause, evidence, complete: self.answers.append((pause.utterance.id, evidence, complete)),
+            on_judged=self._on_judged,
             recognise=self._recognise if enabled else None,
             sentence_end=lambda _: 0.97,
             clock=self.clock,
             on_recognised=lambda utterance, heard, likely: self.early_texts.append((heard, likely)),
         )
+
+    def _on_judged(self, pause: PauseBegan, evidence: PauseEvidence | None, complete: bool) -> None:
+        self.answers.append((pause.utterance.id, evidence, complete))
+        if complete and self.goes_on:
+            self.eager.discard(pause.utterance.id)
 
     async def judge(self, pcm: Pcm) -> float | None:
         """See `TurnEndDetector.judge`."""
@@ -133,6 +140,20 @@ async def test_however_finished_somebody_sounds_the_pause_is_recognised(probabil
         assert bench.answers == [("u1", known, known is None)]
         bench.gate.set()
         assert await bench.eager.take("u1") == "u1"
+
+
+async def test_a_pause_that_its_answer_shows_to_be_over_is_told_to_nobody() -> None:
+    """The text came late, and the voice that was heard meanwhile is judged with it: the person has gone on."""
+    bench = Bench(0.95)
+    bench.gate.clear()
+    async with bench.running():
+        bench.eager.on_pause(_pause())
+        await until(lambda: bench.begun == ["u1"])
+        bench.goes_on = True
+        bench.gate.set()
+        await until(lambda: asyncio.all_tasks() == {asyncio.current_task(), bench.task})
+    assert bench.answers[-1][2]
+    assert bench.early_texts == []
 
 
 async def test_going_on_before_the_detector_answers_throws_it_away() -> None:

@@ -320,6 +320,21 @@ async def test_last_words_do_not_hold_up_the_end() -> None:
 
 
 @pytest.mark.asyncio
+async def test_last_words_that_have_a_text_are_kept_where_others_have_none() -> None:
+    """Ada's words wait for those of Bo, at which the recogniser hangs. Then the room ends."""
+    bench = Bench("Ada brings the lantern.", eager_recognition=False)
+    async with bench.running():
+        await bench.pass_time(4.0)
+        bench.hearing.hear(speech(BO, at=bench.clock.monotonic() - 1.0, seconds=4.0)[:1])
+        await bench.say(ADA)
+        await until(lambda: len(bench.seen) == 1)
+        bench.recognizer.gate.clear()
+        assert bench.texts == []
+        await bench.hearing.finish([ADA, BO], within_s=0.05)
+    assert [spoken.text for spoken in bench.texts] == ["Ada brings the lantern."]
+
+
+@pytest.mark.asyncio
 async def test_text_stands_when_the_end_is_sure() -> None:
     """The speech is recognised once, during the pause, so the text is ready as soon as the turn's end is certain."""
     bench = Bench("Bo brings the lantern.")

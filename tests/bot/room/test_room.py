@@ -904,3 +904,22 @@ async def test_while_a_sentence_ends_people_are_heard_and_not_answered(tmp_path:
         # Bo has interrupted the answer, so it is recorded before what they said.
         assert house.said[1:] == ["Roomtone: One (interrupted)", "Bo: Roomtone, and what comes after four?"]
         assert len(responder.contexts) == 1
+
+
+@pytest.mark.asyncio
+async def test_somebody_who_talks_over_the_last_answer_loses_nothing(tmp_path: Path) -> None:
+    """The process ends while an answer of several sentences is spoken, which is stopped from two sides at once."""
+    async with a_house(tmp_path) as house:
+        house.new_responder = lambda: ScriptedResponder("One two three four. ", "Five six seven eight. ", "Nine ten.")
+        async with living(house) as (room, task):
+            link = house.place.links[-1]
+            link.pulling = False
+            await house.say(ADA.id, "Roomtone, count to ten.")
+            await settle(lambda: len(house.voice.spoken) > 1)
+            link.pull(2)
+            room.close(PROCESS_ENDS)
+            await house.say(BO.id, "Roomtone, stop counting now please.")
+            link.pulling = True
+            assert await ended(house, task) == PROCESS_ENDS
+        assert house.said[1] == "Roomtone: One (interrupted)"
+        assert "Bo: Roomtone, stop counting now please." in house.said

@@ -101,6 +101,30 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
 
 
 @pytest.mark.asyncio
+async def test_what_is_being_written_when_the_room_ends_is_written_at_the_end() -> None:
+    """Discord takes long for a message, and the bot is told to leave meanwhile."""
+    writing = Writing()
+    posted: list[str] = []
+    answers = asyncio.Event()
+
+    async def post(text: str) -> None:
+        await answers.wait()
+        posted.append(text)
+
+    writing.place.thread.post = post  # type: ignore[method-assign]
+    task = asyncio.create_task(writing.writer.run())
+    await asyncio.sleep(0)
+    writing.writer.on_event(spoken("One."))
+    await writing.pass_time()
+    writing.writer.on_event(spoken("Two."))
+    task.cancel()
+    await asyncio.wait([task])
+    answers.set()
+    await writing.writer.finish()
+    assert posted == ["<t:60:t> **P1:** One.\n<t:60:t> **P1:** Two."]
+
+
+@pytest.mark.asyncio
 async def test_a_file_that_cannot_be_read_is_a_sentence() -> None:
     """The reason is written into the channel; the session still ends."""
     writing = Writing("file")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compaction.folding.fold_results import LedgerView
-from compaction.folding.withheld import SOME_SCREEN, SOMEBODY, WithheldPeople
+from compaction.folding.withheld import MOST_CACHED, SOME_SCREEN, SOMEBODY, WithheldPeople
 from compaction.model import Mode, Note, NoteId, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings, Trigger
@@ -96,6 +96,19 @@ def test_an_opt_in_gives_everything_back() -> None:
     out.clear()
     assert not known.update(said_until=Seq(2), folded_until=Seq(0))
     assert known.turn(mine) is mine
+
+
+def test_copies_of_turns_are_bounded_and_go_when_words_are_forgotten() -> None:
+    """A session may last a day, with somebody withheld all the time."""
+    mine = turn(0, ADA, SECRET)
+    known = people(mine)
+    known.withhold(lambda: frozenset({ADA}))
+    known.update(said_until=Seq(1), folded_until=Seq(0))
+    for seq in range(MOST_CACHED + 10):
+        assert known.turn(turn(seq, ADA, SECRET)).tombstone
+    assert len(known._turns) <= MOST_CACHED
+    known.forget_cached()
+    assert SECRET not in repr(vars(known))
 
 
 def test_who_never_spoke_withholds_nothing() -> None:

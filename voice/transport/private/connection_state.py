@@ -30,6 +30,7 @@ _log = structlog.get_logger()
 # While the bot rejoins the group the server still sends messages of the old one. It waits two seconds for the slowest
 # member.
 _REJOIN_S = 3.0
+_REJOIN_GROUP_TIMEOUT_S = 5.0
 
 # A key change is executed when the slowest member is ready, within two seconds. One still pending after this time was
 # cancelled.
@@ -331,9 +332,14 @@ class ReceivingState(VoiceConnectionState):
         await super()._recover_from_invalid_commit(transition_id)
 
     async def recover_group(self) -> None:
-        """Rejoin the end-to-end group, because its keys no longer fit or a message could not be processed."""
+        """Rejoin the end-to-end group, because its keys no longer fit or a message could not be processed.
+
+        A websocket that takes nothing for `_REJOIN_GROUP_TIMEOUT_S` is logged; the watchdog makes a new connection if
+        the group stays unusable.
+        """
         try:
-            await self._recover_from_invalid_commit(0)
+            async with asyncio.timeout(_REJOIN_GROUP_TIMEOUT_S):
+                await self._recover_from_invalid_commit(0)
         except OSError as error:
             _log.warning("group_recovery_not_sent", error_class=type(error).__name__)
 
