@@ -95,7 +95,7 @@ class GuildParticipation:
     opted_out: frozenset[int] = frozenset()
     room: SilenceableRoom | None = None
     ceiling_notice_at: float | None = None
-    # Whether the bot asks first (`room.consent`), and who agreed in the session `consented_in`.
+    # Whether the bot asks first, settled when a room begins, and who agreed in the session `consented_in`.
     asks: bool = False
     agreed: frozenset[int] = frozenset()
     consented_in: str | None = None
@@ -110,12 +110,8 @@ class GuildParticipation:
         """Return the ids of the people who opted out, as turns have them."""
         return frozenset(map(str, self.opted_out))
 
-    def begin_session(self, session_id: str, *, asks: bool, listens_only: bool = False) -> None:
-        """Ask everybody anew in another session. A session that goes on after a crash keeps its answers.
-
-        `asks`: whether the bot hears only people who agree, until the session ends.
-        """
-        self.asks = asks
+    def begin_session(self, session_id: str, *, listens_only: bool = False) -> None:
+        """Ask everybody anew in another session. A session that goes on after a crash keeps its answers."""
         self.listens_only = listens_only
         if session_id != self.consented_in:
             self.agreed, self.consented_in = frozenset(), session_id
@@ -170,13 +166,23 @@ class GuildParticipations:
         # Another task may have read and changed the guild's participation meanwhile.
         return self._guilds.setdefault(guild_id, guild)
 
+    async def for_new_room(self, guild_id: int) -> GuildParticipation:
+        """Return a server's participation for a room that begins, also one that goes on with a session after a crash.
+        Raises `StoreError`.
+
+        Only now what the server has chosen about consent takes effect: people who are heard already were not asked.
+        """
+        guild = await self.of_guild(guild_id)
+        guild.asks = self._asks(guild_id)
+        return guild
+
     async def begin_session(self, guild_id: int, session_id: str, *, listens_only: bool = False) -> GuildParticipation:
-        """Return a server's participation for a session that begins or goes on. Raises `StoreError`.
+        """Return a server's participation for a session that begins or goes on in a new room. Raises `StoreError`.
 
         `listens_only`: the bot says nothing in it.
         """
-        guild = await self.of_guild(guild_id)
-        guild.begin_session(session_id, asks=self._asks(guild_id), listens_only=listens_only)
+        guild = await self.for_new_room(guild_id)
+        guild.begin_session(session_id, listens_only=listens_only)
         return guild
 
     # -- silence ---------------------------------------------------------------------------------------------

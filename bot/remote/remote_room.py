@@ -157,7 +157,7 @@ class RemoteRoom:
             try:
                 with self._parts.serve(self._place, seat.link), self._shown:
                     if adopted is None:
-                        await self._open(seat, guild)
+                        await self._open(seat)
                     else:
                         adopted.admit()
                         await self._take_back(seat, guild)
@@ -185,9 +185,9 @@ class RemoteRoom:
         if fences and seat.may_go_on:
             await self._parts.fence(self._place.guild_id)
 
-    async def _open(self, seat: RoomSeat, guild: GuildParticipation) -> None:
+    async def _open(self, seat: RoomSeat) -> None:
         try:
-            request = await self._request(guild)
+            request = await self._request()
             self._watch()
             await seat.link.ask(request, within_s=OPEN_WITHIN_S)
         except StoreError:
@@ -200,8 +200,9 @@ class RemoteRoom:
             raise ProcessLostError(GONE) from None
         await self._tell_all(seat)
 
-    async def _request(self, guild: GuildParticipation) -> OpenRoom:
+    async def _request(self) -> OpenRoom:
         parts = self._parts
+        guild = await parts.participation.for_new_room(self._place.guild_id)
         return OpenRoom(
             guild.guild_id,
             self._place.channel_id,
@@ -379,7 +380,7 @@ class RemoteRoom:
         assert participation is not None, "the room was opened"
         assert self._seat is not None, "the room was opened"
         session_id = self._session_id = SessionId(told.session_id)
-        guild.begin_session(session_id, asks=guild.asks, listens_only=told.listens_only)
+        guild.begin_session(session_id, listens_only=told.listens_only)
         self._known_to_commands(guild, session_id)
         parts.in_use.add(session_id)
         self._memory.withheld = guild.opted_out_ids

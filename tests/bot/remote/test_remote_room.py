@@ -228,9 +228,7 @@ class House:
         self.clock = FakeClock()
         self.metrics = Metrics(Health(self.clock))
         self.choices, self.opt_outs, self.servers = WatchedChoices(), FakeOptOuts(), no_server_settings()
-        self.participation = GuildParticipations(
-            self.choices, self.opt_outs, ParticipationSettings(), wake_names=NAMES, clock=self.clock
-        )
+        self.participation = self._new_participation()
         told = ToldChoices(ends_room), ToldOptOuts(), ToldServerSettings(ends_room)
         self.distant_servers = ServerSettingsBook(told[2])
         self.upkeep = SimpleUpkeep()
@@ -299,11 +297,19 @@ class House:
         self.shown.append((session_id, memory))
         yield self.seen.append
 
+    def _new_participation(self) -> GuildParticipations:
+        return GuildParticipations(
+            self.choices,
+            self.opt_outs,
+            ParticipationSettings(),
+            wake_names=NAMES,
+            clock=self.clock,
+            asks=lambda guild_id: self.servers.of(guild_id).asks,
+        )
+
     def started_again(self) -> None:
         """Let the gateway process be another one, which knows what is stored and nothing else."""
-        self.participation = GuildParticipations(
-            self.choices, self.opt_outs, ParticipationSettings(), wake_names=NAMES, clock=self.clock
-        )
+        self.participation = self._new_participation()
         self.in_use, self.upkeeps, self.shown = set(), WeakSet(), []
 
     def room(
@@ -580,6 +586,51 @@ async def test_a_process_that_waits_is_kept_when_the_database_does_not_answer_it
         await until(room.opened.is_set)
         room.close("left")
         assert (await running, await hosting) == ("left", "left")
+
+
+@pytest.mark.parametrize("asks", [True, False])
+@pytest.mark.asyncio
+async def test_whom_a_server_asks_is_settled_when_a_room_begins(*, asks: bool) -> None:
+    """The bot has run for long and knows the server. Its managers change consent while a process is loaded, which is
+    in effect in the room that begins then, and change it back while the room runs, which waits for the next one.
+    """
+    houses: list[House] = []
+    async with linked(room=lambda end: houses.append(House(end))) as ends:
+        (house,) = houses
+        await house.servers.change(10, replace(DEFAULTS, asks=not asks), by=ADA)
+        guild = await house.participation.of_guild(10)
+        assert guild.excludes(ADA) is not asks
+        hosting = asyncio.create_task(house.host.run(asyncio.Event()))
+        house.loads.clear()
+        room = house.room(ends.gateway)
+        running = asyncio.create_task(room.run())
+        await asyncio.sleep(0)
+        await house.servers.change(10, replace(DEFAULTS, asks=asks), by=ADA)
+        house.loads.set()
+        await until(room.opened.is_set)
+        distant = house.rooms[0].guild
+        assert distant is not None
+        assert (guild.excludes(ADA), distant.excludes(ADA)) == (asks, asks)
+        await house.servers.change(10, replace(DEFAULTS, asks=not asks), by=ADA)
+        await until(lambda: house.distant_servers.of(10).asks is not asks)
+        assert (guild.excludes(ADA), distant.excludes(ADA)) == (asks, asks)
+        room.close("left")
+        assert (await running, await hosting) == ("left", "left")
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_runs_on_keeps_how_it_began() -> None:
+    """Its link is lost after a change of consent, and the same gateway process takes it back: nobody is asked in it."""
+    async with living() as life:
+        house = life.house
+        await house.servers.change(10, replace(DEFAULTS, asks=True), by=ADA)
+        life.task.cancel()
+        await asyncio.gather(life.task, return_exceptions=True)
+        await take_back(life)
+        assert (house.in_use, house.fenced, life.task.done()) == ({SESSION}, [], False)
+        assert life.distant.guild is not None
+        guild = await house.participation.of_guild(10)
+        assert (guild.excludes(ADA), life.distant.guild.excludes(ADA)) == (False, False)
 
 
 @pytest.mark.asyncio
@@ -1047,7 +1098,7 @@ async def test_a_room_that_cannot_go_on_is_made_stale(monkeypatch: pytest.Monkey
     monkeypatch.setattr(FakeSeat, "may_go_on", True)
     async with away() as life:
         if confirms:
-            (await life.house.participation.of_guild(10)).asks = True
+            await life.house.servers.change(10, replace(DEFAULTS, asks=True), by=ADA)
         else:
             monkeypatch.setattr("bot.remote.remote_room.CONFIRM_WITHIN_S", 0.0)
         await take_back(life)
