@@ -145,8 +145,8 @@ async def test_who_does_not_want_to_be_heard_is_not() -> None:
 async def test_a_store_that_fails_is_told() -> None:
     """If a choice cannot be stored, the answer says so with the remedy, and the choice applies for now."""
     choices = FakeGuildChoices()
-    choices.broken = True
     async with online(choices) as table:
+        choices.broken = True
         assert await table.say(BEN, "quiet") == (
             "That holds for now and could not be stored. The disk is full. Make room."
         )
