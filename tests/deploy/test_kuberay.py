@@ -16,6 +16,7 @@ from bot.cluster.room_offer import RoomOffer
 from bot.cluster.state import APP, DEPLOYMENT
 from bot.models.catalogue import ALIASES, WHISPER_BASE
 from bot.remote.address import RoomsAddress
+from config.sources import Variable, read_variables
 from tests.deploy import dockerfile
 from tests.scenarios.program import REPOSITORY
 
@@ -47,10 +48,21 @@ def runtime_environment() -> dict[str, str]:
     return found
 
 
+def pods_in(part: object) -> list[dict[str, Any]]:
+    """Return every pod's specification below a part of a manifest."""
+    if isinstance(part, list):
+        return [pod for each in part for pod in pods_in(each)]
+    if not isinstance(part, dict):
+        return []
+    return [part] if "containers" in part else [pod for each in part.values() for pod in pods_in(each)]
+
+
+PODS = pods_in(ALL)
+
+
 def containers() -> list[dict[str, Any]]:
     """Return every container of every pod."""
-    pods = [BOT["spec"], *(group["template"]["spec"] for group in GROUPS)]
-    return [each for pod in pods for each in (*pod.get("initContainers", ()), *pod["containers"])]
+    return [each for pod in PODS for each in (*pod.get("initContainers", ()), *pod["containers"])]
 
 
 def test_ray_takes_the_configuration_of_the_pool() -> None:
@@ -110,8 +122,7 @@ def test_the_image_is_the_dockerfiles_and_has_ray() -> None:
     assert "--no-extra cluster" not in install
     assert STAGES["cluster"].base == STAGES["cpu"].base == "runtime"
     assert STAGES["cluster"].last("USER") == "10001:10001"
-    pods = [BOT["spec"], *(group["template"]["spec"] for group in GROUPS)]
-    assert {(pod["securityContext"]["runAsUser"], pod["securityContext"]["runAsGroup"]) for pod in pods} == {
+    assert {(pod["securityContext"]["runAsUser"], pod["securityContext"]["runAsGroup"]) for pod in PODS} == {
         (10001, 10001)
     }
 
@@ -224,6 +235,17 @@ def test_every_container_is_in_bounds(container: dict[str, Any]) -> None:
     """Without capabilities and new privileges."""
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert container["securityContext"]["allowPrivilegeEscalation"] is False
+
+
+def test_a_service_is_not_taken_for_a_setting() -> None:
+    """Kubernetes gives each container variables for every Service of the namespace, which the settings refuse, unless
+    the pod says no.
+    """
+    [name] = [document["metadata"]["name"] for document in ALL if document["kind"] == "Service"]
+    variable = f"{name.upper().replace('-', '_')}_PORT"
+    assert read_variables([Variable(variable, "tcp://10.96.0.7:8572", "environment")]).problems
+    assert len(PODS) == len(GROUPS) + 1
+    assert [pod.get("enableServiceLinks") for pod in PODS] == [False] * len(PODS)
 
 
 def test_one_bot_at_a_time() -> None:
