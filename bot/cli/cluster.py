@@ -44,13 +44,11 @@ app = typer.Typer(
 app.command("rooms")(rooms)
 
 
-# Options that `up` and `scale` have.
-RecogniserCpus = Annotated[float, typer.Option(help="CPUs that each recogniser reserves.")]
-RecogniserGpus = Annotated[float, typer.Option(help="GPUs that each recogniser reserves; 0.25 lets four share one.")]
-RecogniserBatch = Annotated[
-    int,
-    typer.Option(min=0, help="How many utterances of like length a recogniser takes at once; 0: 8 with a GPU, else 1."),
-]
+# What the options say that `up` and `scale` have.
+_CPUS = "CPUs that each recogniser reserves."
+_GPUS = "GPUs that each recogniser reserves; 0.25 lets four share one."
+_BATCH = "How many utterances of like length a recogniser takes at once; 0: 8 with a GPU, else 1."
+_KEPT = " Default: as the recognisers have it now."
 
 
 @app.command()
@@ -66,9 +64,9 @@ def up(
     recognisers: Annotated[
         str, typer.Option(metavar="MIN-MAX", help="How many recognisers there are at least and at most.")
     ] = "1",
-    cpus: RecogniserCpus = 1.0,
-    gpus: RecogniserGpus = 0.0,
-    batch: RecogniserBatch = 0,
+    cpus: Annotated[float, typer.Option(help=_CPUS)] = 1.0,
+    gpus: Annotated[float, typer.Option(help=_GPUS)] = 0.0,
+    batch: Annotated[int, typer.Option(min=0, help=_BATCH)] = 0,
     workers: Annotated[
         int,
         typer.Option(
@@ -114,24 +112,29 @@ def up(
 @app.command()
 def scale(
     recognisers: Annotated[str, typer.Argument(metavar="MIN-MAX", help="How many there are at least and at most.")],
-    cpus: RecogniserCpus = 1.0,
-    gpus: RecogniserGpus = 0.0,
-    batch: RecogniserBatch = 0,
+    cpus: Annotated[float | None, typer.Option(help=f"{_CPUS}{_KEPT}")] = None,
+    gpus: Annotated[float | None, typer.Option(help=f"{_GPUS}{_KEPT}")] = None,
+    batch: Annotated[int | None, typer.Option(min=0, help=f"{_BATCH}{_KEPT}")] = None,
 ) -> None:
     """Start the cluster's recognisers, or change how many there are. Speech is heard meanwhile."""
     from bot.cluster.address import connected, read_token
-    from bot.cluster.deployment import deploy
+    from bot.cluster.deployment import deploy, deployed_pool
 
     settings = load()
-    pool = pool_settings(recognisers, cpus=cpus, gpus=gpus, batch=batch)
+    pool_settings(recognisers)  # refused before the cluster is asked
 
-    async def change() -> None:
+    async def change() -> PoolSettings:
         folder = cluster_folder(settings)
         async with connected(folder):
+            # With all of them given, what is there does not matter, and need not be readable.
+            there = await deployed_pool() if None in (cpus, gpus, batch) else None
+            pool = pool_settings(recognisers, cpus=cpus, gpus=gpus, batch=batch, there=there)
             await deploy(pool, settings.asr, read_token(folder))
+            return pool
 
-    asyncio.run(until_stopped(change()))
-    say(f"Recognisers that hear: {pool.least} of at most {pool.most}. On this machine: `roomtone run --cluster auto`.")
+    pool = asyncio.run(until_stopped(change()))
+    say(f"Recognisers that hear: {pool.least} of at most {pool.most}. Each reserves {pool.reserved}.")
+    say("On this machine: `roomtone run --cluster auto`.")
 
 
 @app.command()
@@ -205,8 +208,18 @@ def check_own_addresses(ip: str, join: str) -> None:
         RoomsAddress.parsed(join)
 
 
-def pool_settings(recognisers: str, *, cpus: float, gpus: float, batch: int = 0) -> PoolSettings:
-    """Return the pool of the command line. Raises `SetupError` for numbers that make none."""
+def pool_settings(
+    recognisers: str,
+    *,
+    cpus: float | None = None,
+    gpus: float | None = None,
+    batch: int | None = None,
+    there: PoolSettings | None = None,
+) -> PoolSettings:
+    """Return the pool of the command line. What is None stays as in the pool that is there, or in `PoolSettings`.
+
+    Raises `SetupError` for numbers that make none.
+    """
     from bot.cluster.pool_settings import PoolSettings
 
     match = _RANGE.fullmatch(recognisers.strip())
@@ -215,7 +228,14 @@ def pool_settings(recognisers: str, *, cpus: float, gpus: float, batch: int = 0)
             f"{recognisers!r} is not a number of recognisers. Give --recognisers as MIN-MAX, for example 1-4."
         )
     least = int(match[1])
-    return PoolSettings(least=least, most=int(match[2] or least), cpus=cpus, gpus=gpus, batch=batch)
+    before = there or PoolSettings()
+    return PoolSettings(
+        least=least,
+        most=int(match[2] or least),
+        cpus=before.cpus if cpus is None else cpus,
+        gpus=before.gpus if gpus is None else gpus,
+        batch=before.batch if batch is None else batch,
+    )
 
 
 async def _up(node: NodeSettings, wanted: Sequence[Sequence[str]]) -> int:

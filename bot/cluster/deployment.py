@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bot.cluster.address import POOL_IP, POOL_PORT, ClusterError
+from bot.cluster.address import POOL_IP, POOL_PORT, ClusterError, told
 from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.scaling import wanted_recognisers
-from bot.cluster.state import APP, DEPLOYMENT
+from bot.cluster.state import APP, DEPLOYMENT, pool_state
+from bot.errors import SetupError
 from voice.asr.scheduler import QUEUE_SIZE
 from voice.asr.settings import AsrSettings
 
@@ -32,6 +34,10 @@ METRICS_INTERVAL_S = 1.0
 LOOK_BACK_S = 5.0
 # Seconds that a recogniser that is removed has for the utterances it already has.
 DRAIN_S = 10.0
+_UNREADABLE = (
+    "The cluster does not tell what its recognisers reserve. Give all three: --cpus and --gpus that each reserves, and "
+    "--batch."
+)
 
 
 async def deploy(pool: PoolSettings, asr: AsrSettings, token: str) -> None:
@@ -63,6 +69,31 @@ def _run(pool: PoolSettings, asr: AsrSettings, token: str) -> None:
     from ray import serve
 
     serve.run(_application(pool, asr, token), name=APP, route_prefix="/")
+
+
+async def deployed_pool() -> PoolSettings | None:
+    """Return the pool that is in the cluster as it was asked for; None if there is none.
+
+    Raises `ClusterError`, also for a pool that another release of Roomtone has put there.
+    """
+    if await pool_state() is None:
+        return None
+    arguments = await told(_replica_arguments, _UNREADABLE)
+    try:
+        _, _, fields = arguments
+        return PoolSettings(**fields)
+    except (TypeError, ValueError, SetupError) as error:
+        raise ClusterError(_UNREADABLE) from error
+
+
+def _replica_arguments() -> tuple[Any, ...]:
+    """Return what each recogniser is made with (`_application`)."""
+    from ray.serve.context import _get_global_client
+
+    client: Any = _get_global_client()
+    deployment, _ = client.get_deployment_info(DEPLOYMENT, APP)
+    arguments: tuple[Any, ...] = deployment.replica_config.init_args
+    return arguments
 
 
 def pool_app(arguments: dict[str, Any]) -> Application:
@@ -113,7 +144,7 @@ def _application(pool: PoolSettings, asr: AsrSettings, token: str) -> Applicatio
     settings = asr.model_copy(update={"model_dir": asr.model_dir.absolute(), "device": pool.device}).model_dump(
         mode="json", exclude={"api_key"}
     )
-    return as_deployment(RecogniserReplica).bind(settings, token, pool.batch_size)
+    return as_deployment(RecogniserReplica).bind(settings, token, asdict(pool))
 
 
 def scale(context: Any) -> tuple[int, dict[str, Any]]:

@@ -46,6 +46,11 @@ class PoolSettings:
         return self.batch or (GPU_BATCH if self.gpus else CPU_BATCH)
 
     @property
+    def reserved(self) -> str:
+        """Return what each recogniser reserves, for the operator."""
+        return f"{self.cpus:g} CPUs and {self.gpus:g} GPUs"
+
+    @property
     def device(self) -> str:
         """Return the device of a recogniser (`asr.device`): none uses a GPU of which it reserved no part."""
         return "auto" if self.gpus else "cpu"

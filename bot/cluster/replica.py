@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse
 
+from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.transcription import TranscriptionRefusedError, check_caller, utterance_of, verbose_json
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
@@ -35,22 +36,25 @@ BUSY_WINDOW_S = 10.0
 
 
 class RecogniserReplica:
-    """What Ray Serve runs. `settings`: `AsrSettings` as JSON data. `token`: the cluster's. `batch_size`: see
-    `QueuedRecognizer`.
+    """What Ray Serve runs. `settings`: `AsrSettings` as JSON data. `token`: the cluster's. `pool`: the fields of
+    `PoolSettings`, which `deployment.deployed_pool` reads as well.
 
     Serve awaits the constructor, so a recogniser gets no request before its model is loaded, and calls `__del__` after
     the last one.
     """
 
     async def __init__(  # type: ignore[misc] # Ray awaits it
-        self, settings: Mapping[str, Any], token: str, batch_size: int
+        self, settings: Mapping[str, Any], token: str, pool: Mapping[str, Any]
     ) -> None:
         # A room on this machine comes first: people hear its voice falter, and wait a little for a text.
         os.nice(NICENESS)
         self._token = token
         self._stack = AsyncExitStack()
         self._recognizer = await self._stack.enter_async_context(
-            QueuedRecognizer(whisper_on_best_device(AsrSettings.model_validate(settings)).load, batch_size=batch_size)
+            QueuedRecognizer(
+                whisper_on_best_device(AsrSettings.model_validate(settings)).load,
+                batch_size=PoolSettings(**pool).batch_size,
+            )
         )
         self._computed: list[tuple[float, float]] = [(time.monotonic(), 0.0)]
 

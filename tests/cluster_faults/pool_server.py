@@ -62,7 +62,7 @@ async def serve(port: int, script_url: str, token: str) -> None:
     scripted = SimpleNamespace(load=lambda: ScriptedEngine(script_url))
     with patch.object(replica, "whisper_on_best_device", lambda _: scripted):
         # As Ray does it.
-        starting: Any = replica.RecogniserReplica.__init__(pool, AsrSettings().model_dump(mode="json"), token, 1)
+        starting: Any = replica.RecogniserReplica.__init__(pool, AsrSettings().model_dump(mode="json"), token, {})
         await starting
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,12 +1,20 @@
-"""What Ray's autoscaler asks."""
+"""What Ray's autoscaler asks, and how the pool that is in the cluster is read."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from bot.cluster.deployment import scale
+from bot.cluster.address import ClusterError
+from bot.cluster.deployment import deployed_pool, pool_app, scale
+from bot.cluster.pool_settings import PoolSettings
+from bot.cluster.state import APP, DEPLOYMENT, PoolState
+
+# Ray's own modules use what their libraries deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 @pytest.mark.parametrize(
@@ -27,3 +35,69 @@ def test_the_autoscaler_follows_the_policy(reported: dict[str, dict[str, float]]
         capacity_adjusted_max_replicas=4,
     )
     assert scale(context) == (wanted, {})
+
+
+class FakeServe:
+    """Ray Serve with one deployment, which it keeps as Ray does: in bytes. `init_args`: what its replicas get."""
+
+    def __init__(self, deployment: Any, init_args: tuple[object, ...] | None = None) -> None:
+        from ray import cloudpickle
+
+        self._kept = deployment._replica_config.to_proto()
+        if init_args is not None:
+            self._kept.init_args = cloudpickle.dumps(init_args)  # type: ignore[no-untyped-call]
+
+    def get_deployment_info(self, name: str, app: str) -> tuple[Any, str]:
+        """Return what Ray knows of the deployment."""
+        from ray.serve._private.config import ReplicaConfig
+
+        assert (name, app) == (DEPLOYMENT, APP)
+        kept: Any = ReplicaConfig.from_proto_bytes(self._kept.SerializeToString())
+        return SimpleNamespace(replica_config=kept), "/"
+
+
+def in_cluster(monkeypatch: pytest.MonkeyPatch, init_args: tuple[object, ...] | None = None) -> None:
+    """Let the cluster have `POOL`, or one whose recognisers are made with `init_args`."""
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
+    made: Any = pool_app({**asdict(POOL), "model_dir": "/models/whisper-base"})
+
+    async def pool_state() -> PoolState:
+        return PoolState("RUNNING", running=2, starting=0, problem="")
+
+    monkeypatch.setattr("bot.cluster.deployment.pool_state", pool_state)
+    serve = FakeServe(made._bound_deployment, init_args)
+    monkeypatch.setattr("ray.serve.context._get_global_client", lambda: serve)
+
+
+POOL = PoolSettings(least=2, most=8, cpus=0.5, gpus=0.25)
+
+
+@pytest.mark.asyncio
+async def test_a_pool_is_read_as_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also that the number of utterances at once was left to the device."""
+    in_cluster(monkeypatch)
+    assert await deployed_pool() == POOL
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "init_args", [({}, "secret", 8), (), ({}, "secret", {"threads": 2}), ({}, "secret", {"most": 0})]
+)
+async def test_what_another_release_has_put_there_is_told(
+    monkeypatch: pytest.MonkeyPatch, init_args: tuple[object, ...]
+) -> None:
+    """Its recognisers are made with something else, so the operator has to say what they reserve."""
+    in_cluster(monkeypatch, init_args)
+    with pytest.raises(ClusterError, match="--cpus and --gpus that each reserves, and --batch"):
+        await deployed_pool()
+
+
+@pytest.mark.asyncio
+async def test_a_cluster_without_a_pool_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then `scale` makes the first one."""
+
+    async def no_pool() -> None:
+        return None
+
+    monkeypatch.setattr("bot.cluster.deployment.pool_state", no_pool)
+    assert await deployed_pool() is None
