@@ -1,4 +1,4 @@
-"""systemd accepts the unit and finds it well closed."""
+"""systemd accepts the units, finds the bot's well closed, and keeps a machine out of the cluster that was taken out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.cli.failures import INTERRUPTED
+from bot.cluster.node import STOP_TIMEOUT_S
+from bot.cluster.room_offer import PROCESSES
+from bot.remote.room_machine import HAND_OVER_WITHIN_S
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+# Room workers on one machine that the unit of docs/cluster.md has the time for, as the page says.
+WORKERS = 7
+CLUSTER_PAGE = REPOSITORY / "docs" / "cluster.md"
 UNIT = REPOSITORY / "deploy" / "roomtone.service"
 # Of ten; systemd calls what is below two OK. What is left is what a bot needs: the network above all.
 EXPOSURE = 2.0
@@ -52,3 +59,41 @@ def test_only_the_bot_hears_of_its_end() -> None:
     """SIGTERM goes to the bot alone, because the process that sends its voice has to outlive the last sentence."""
     settings = UNIT.read_text("utf-8").splitlines()
     assert {"KillSignal=SIGTERM", "KillMode=mixed", "TimeoutStopSec=60s"} <= set(settings)
+
+
+def cluster_unit() -> str:
+    """Return the unit of `roomtone cluster up` in docs/cluster.md."""
+    [unit] = re.findall(r"^```ini\n(\[Unit\]\n.*?)^```", CLUSTER_PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return str(unit)
+
+
+def cluster_settings() -> dict[str, str]:
+    """Return the settings of that unit."""
+    return dict(re.findall(r"^(\w+)=(.*)$", cluster_unit(), re.MULTILINE))
+
+
+def test_the_clusters_unit_is_valid(tmp_path: Path) -> None:
+    """systemd knows every setting and value."""
+    place = tmp_path / "roomtone-cluster.service"
+    place.write_text(re.sub(r"=/opt/roomtone/\S+", "=/bin/true", cluster_unit()), "utf-8")
+    verified = analyzed("verify", "--man=no", str(place))
+    assert (verified.returncode, verified.stderr) == (0, "")
+
+
+def test_a_machine_that_was_taken_out_stays_out() -> None:
+    """`cluster down` ends the command with 0, or told twice with `INTERRUPTED`: systemd takes neither for a failure,
+    and does not end the rooms.
+    """
+    settings = cluster_settings()
+    assert settings["Restart"] == "on-failure"
+    assert settings["SuccessExitStatus"] == str(INTERRUPTED)
+    assert settings["KillMode"] == "process"
+
+
+def test_a_machine_has_the_time_to_hand_its_rooms_over() -> None:
+    """Ray ends, and then one process after the other."""
+    page = CLUSTER_PAGE.read_text("utf-8")
+    assert "seven room workers of four processes" in page
+    assert PROCESSES == 4
+    minutes = int(cluster_settings()["TimeoutStopSec"].removesuffix("min"))
+    assert 60 * minutes >= STOP_TIMEOUT_S + WORKERS * PROCESSES * HAND_OVER_WITHIN_S
