@@ -79,8 +79,11 @@ class GuildChoices(Protocol):
     async def choice(self, guild_id: int) -> GuildChoice:
         """Return what the guild has chosen."""
 
-    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
-        """Replace the guild's choice. `by`: the member who chose."""
+    async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
+        """Store a guild's new choice and return it. `by`: the member who chose.
+
+        `change`: makes the new choice of the one that holds when the changes begun before are stored.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ class ServerSettingsBook:
         self._store = store
         self._known: dict[int, ServerSettings] = {}
         self._watchers: list[Callable[[int, ServerSettings], None]] = []
-        # A change reads, compares and writes; another between would be lost.
+        # A change is made of what holds, and writing it may take seconds; another one begun meanwhile would be lost.
         self._one_at_a_time = asyncio.Lock()
 
     async def load(self) -> None:
@@ -147,19 +147,23 @@ class ServerSettingsBook:
         """Return the settings of all servers that have chosen anything."""
         return self._known
 
-    async def change(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
-        """Store a server's choices, then let them apply and tell the watchers. Raises `StoreError`; then nothing is
-        changed.
+    async def change(
+        self, guild_id: int, change: Callable[[ServerSettings], ServerSettings], *, by: int | None
+    ) -> ServerSettings:
+        """Store a server's new choices, let them apply, tell the watchers, and return them. Raises `StoreError` and
+        what `change` raises; then nothing is changed.
+
+        `change`: makes the new choices of those that hold when the changes begun before are stored. Take nothing from
+        `of` for it: another change may be under way.
         """
         async with self._one_at_a_time:
-            before = self.of(guild_id).auto_join_with
+            # People may have been forgotten meanwhile, by `roomtone memory forget`. They do not come back.
             await self._take_over()
-            # Whoever was forgotten meanwhile, perhaps by `roomtone memory forget`, does not come back.
-            for person_id in set(before) - set(self.of(guild_id).auto_join_with):
-                settings = without_person(settings, person_id)
+            settings = change(self.of(guild_id))
             await self._store.put(guild_id, settings, by=by)
             self._apply(guild_id, settings)
         log.info("server_settings_changed", guild_id=guild_id, user_id=by)
+        return settings
 
     def apply(self, guild_id: int, settings: ServerSettings) -> None:
         """Let settings apply that another process has stored, and tell the watchers."""

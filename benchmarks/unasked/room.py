@@ -31,6 +31,8 @@ from voice.listening.coalesce import UtteranceCoalescer
 from voice.listening.utterance import Utterance
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from benchmarks.unasked.talk import Talk, TimedUtterance
     from bot.brain.decider import Decision
 
@@ -213,8 +215,10 @@ class _NothingStored:
         del guild_id
         return GuildChoice()
 
-    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
+    async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
         """Keep nothing."""
+        del guild_id, by
+        return change(GuildChoice())
 
     async def of(self, guild_id: int) -> frozenset[int]:
         del guild_id

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from bot.clock import Clock
-    from bot.guild import GuildChoices
+    from bot.guild import GuildChoice, GuildChoices
     from bot.participation.settings import ParticipationSettings
 
 log = structlog.get_logger()
@@ -251,12 +251,14 @@ class GuildParticipations:
         default_mode: bool | None = None,
         default_names: bool | None = None,
     ) -> None:
-        choice = await self._choices.choice(guild.guild_id)
-        if default_mode is not None:
-            choice = replace(choice, voice_mode=None if default_mode else guild.voice_mode)
-        if default_names is not None:
-            choice = replace(choice, wake_names=None if default_names else guild.wake_names)
-        await self._choices.choose(guild.guild_id, replace(choice, silence=guild.silence), by=by)
+        def changed(choice: GuildChoice) -> GuildChoice:
+            if default_mode is not None:
+                choice = replace(choice, voice_mode=None if default_mode else guild.voice_mode)
+            if default_names is not None:
+                choice = replace(choice, wake_names=None if default_names else guild.wake_names)
+            return replace(choice, silence=guild.silence)
+
+        await self._choices.choose(guild.guild_id, changed, by=by)
 
     # -- consent and opt-outs ---------------------------------------------------------------------------------------
 

@@ -433,8 +433,8 @@ class RemoteRoom:
 
     async def _change_servers(self, told: ChangeServers) -> None:
         servers, guild_id = self._parts.servers, self._place.guild_id
+        listen_only = from_json(told.servers).listen_only
         # All else may have been changed by a manager meanwhile.
-        changed = replace(servers.of(guild_id), listen_only=from_json(told.servers).listen_only)
-        await servers.change(guild_id, changed, by=None)
+        await servers.change(guild_id, lambda now: replace(now, listen_only=listen_only), by=None)
         # After the answer, with which the room lets apply what it has asked for.
         asyncio.get_running_loop().call_soon(lambda: self._on_servers(guild_id, servers.of(guild_id)))

@@ -17,7 +17,7 @@ from bot.texts.text import sentence_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from bot.participation.guild_participation import GuildParticipation
     from bot.remote.link import Peer
@@ -42,12 +42,14 @@ class ToldChoices:
     async def choice(self, _guild_id: int) -> GuildChoice:
         return self.told
 
-    async def choose(self, _guild_id: int, choice: GuildChoice, *, by: int) -> None:
+    async def choose(self, _guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
         """Have a silence stored that somebody asked for aloud; a room changes nothing else. Raises `StoreError`."""
-        self.told = replace(self.told, silence=choice.silence)
+        silence = change(self.told).silence
+        self.told = replace(self.told, silence=silence)
         self.unsaved_by = by
-        await _stored(self._gateway, StoreSilence(choice.silence, by))
+        await _stored(self._gateway, StoreSilence(silence, by))
         self.unsaved_by = 0
+        return self.told
 
 
 class ToldOptOuts:

@@ -19,11 +19,10 @@ async def remembered_request(
     """Return how the session is written down, or None if the bot takes part, and store that. `wanted`: what somebody
     has asked for; without it, what an earlier room of the same session was asked for counts. Raises `StoreError`.
     """
-    settings = servers.of(guild_id)
-    stored = settings.listen_only
+    stored = servers.of(guild_id).listen_only
     if wanted is None and stored is not None and stored.session_id == session_id:
         wanted = ListenRequest(stored.target, stored.channel_id)
     to_store = None if wanted is None else ListenOnly(session_id, wanted.target, wanted.channel_id)
     if to_store != stored:
-        await servers.change(guild_id, replace(settings, listen_only=to_store), by=None)
+        await servers.change(guild_id, lambda now: replace(now, listen_only=to_store), by=None)
     return wanted

@@ -5,6 +5,7 @@ The choices of a guild are read once and then cached, so all changes must go thr
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,8 @@ class GuildStore:
         self._clock = clock
         self._cache: dict[int, GuildChoice] = {}
         self._watchers: list[Callable[[int, GuildChoice], None]] = []
+        # A change is made of what holds, and writing it may take seconds; another one begun meanwhile would be lost.
+        self._one_at_a_time = asyncio.Lock()
 
     @contextmanager
     def watched(self, watcher: Callable[[int, GuildChoice], None]) -> Iterator[None]:
@@ -55,8 +58,17 @@ class GuildStore:
             self._cache.setdefault(guild_id, GuildChoice() if row is None else _choice(row))
         return self._cache[guild_id]
 
-    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
-        """Store a guild's choice. `by`: the id of the member who made it."""
+    async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
+        """Store what `change` makes of a guild's choice and return it. `by`: the id of the member who chose."""
+        async with self._one_at_a_time:
+            choice = change(await self.choice(guild_id))
+            await self._put(guild_id, choice, by=by)
+            self._cache[guild_id] = choice
+            for watcher in self._watchers:
+                watcher(guild_id, choice)
+        return choice
+
+    async def _put(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
         values: dict[str, object] = {
             "compaction_mode": None if choice.mode is None else choice.mode.value,
             "budget_enabled": choice.budget_enabled,
@@ -75,9 +87,6 @@ class GuildStore:
             )
             if changed.rowcount == 0:
                 await connection.execute(guild_settings.insert().values(values | {"guild_id": guild_id}))
-        self._cache[guild_id] = choice
-        for watcher in self._watchers:
-            watcher(guild_id, choice)
 
 
 def _choice(row: Row[Any]) -> GuildChoice:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bot.guild import GuildChoice
 from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class FakeGuildChoices:
@@ -20,12 +25,11 @@ class FakeGuildChoices:
             raise StoreError("The disk is full. Make room.")
         return self.stored.get(guild_id, GuildChoice())
 
-    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
+    async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
         """Store the guild's choice and the id of the person who made it."""
-        if self.broken:
-            raise StoreError("The disk is full. Make room.")
-        self.stored[guild_id] = choice
+        choice = self.stored[guild_id] = change(await self.choice(guild_id))
         self.by.append(by)
+        return choice
 
 
 class FakeOptOuts:

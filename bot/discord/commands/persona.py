@@ -41,13 +41,12 @@ async def _persona(interaction: discord.Interaction, text: str | None, choices: 
     guild_id = interaction.guild_id
     assert guild_id is not None, "guild_only"
     try:
-        before = await choices.choice(guild_id)
         if text is None:
-            await answer(interaction, format_persona(before.persona))
+            await answer(interaction, format_persona((await choices.choice(guild_id)).persona))
             return
         wanted = text.strip()[:MOST_CHARS]
-        after = replace(before, persona=None if wanted.casefold() in {"", DEFAULT} else wanted)
-        await choices.choose(guild_id, after, by=interaction.user.id)
+        chosen = None if wanted.casefold() in {"", DEFAULT} else wanted
+        after = await choices.choose(guild_id, lambda now: replace(now, persona=chosen), by=interaction.user.id)
     except StoreError as error:
         await answer(interaction, Text("That could not be stored. {error}", error=sentence_of(error)))
         return

@@ -7,6 +7,7 @@ It takes effect with the next reply.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
@@ -70,12 +71,11 @@ async def _rolling_context(
     guild_id = interaction.guild_id
     assert guild_id is not None, "guild_only"
     try:
-        before = await choices.choice(guild_id)
         if mode is None and budget is None:
-            await answer(interaction, format_choice(before, defaults))
+            await answer(interaction, format_choice(await choices.choice(guild_id), defaults))
             return
-        after = change_choice(before, mode=mode, budget=budget)
-        await choices.choose(guild_id, after, by=interaction.user.id)
+        change = partial(change_choice, mode=mode, budget=budget)
+        after = await choices.choose(guild_id, change, by=interaction.user.id)
     except StoreError as error:
         await answer(interaction, Text("That could not be stored. {error}", error=sentence_of(error)))
         return

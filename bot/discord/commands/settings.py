@@ -29,6 +29,7 @@ from bot.discord.commands.setting_sentences import (
     setting_fields,
 )
 from bot.discord.commands.voice import choose_voice, voice_choices, voice_sentence
+from bot.errors import BotError
 from bot.server_settings import (
     LONGEST_SESSION_H,
     MOST_CHANNELS,
@@ -42,6 +43,8 @@ from bot.texts.text import Text, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bot.discord.commands.setting_sentences import OperatorSettings
     from bot.discord.commands.voice import VoiceCommands
     from bot.participation.guild_participation import GuildParticipations
@@ -55,7 +58,15 @@ NEXT_COMER = Text("This takes effect when somebody next comes into a voice chann
 WITHIN_A_DAY = Text("This takes effect within a day, when I next tidy up.")
 SESSION_END = Text("This takes effect when a session next ends.")
 
+TOO_MANY_CHANNELS = Text("At most {most} channels can be chosen.", most=MOST_CHANNELS)
+TOO_MANY_ROLES = Text("At most {most} roles can be chosen.", most=MOST_ROLES)
+TOO_MANY_PEOPLE = Text("At most {most} people can be chosen.", most=MOST_PEOPLE)
+
 VoiceChannelOption = discord.VoiceChannel | discord.StageChannel
+
+
+class TooManyChosenError(BotError):
+    """A manager wants one more channel, role or person than a server can choose. The message names the limit."""
 
 
 def add_settings_command(
@@ -118,8 +129,8 @@ class SettingsCommands(
             names = ", ".join(known.values())
             await answer(interaction, Text("I know these languages: {languages}.", languages=names))
             return
-        new = replace(self._now(interaction), language=None if language == DEFAULT else language)
-        await self._change(interaction, new, language_sentence(new))
+        chosen = None if language == DEFAULT else language
+        await self._change(interaction, lambda now: replace(now, language=chosen), language_sentence)
 
     @language.autocomplete("language")
     async def complete_language(self, interaction: discord.Interaction, current: str) -> list[app_commands.Choice[str]]:
@@ -140,9 +151,12 @@ class SettingsCommands(
         self, interaction: discord.Interaction, text: app_commands.Range[str, 1, MOST_NOTICE_CHARS]
     ) -> None:
         wanted = text.strip()
-        new = replace(self._now(interaction), notice=None if wanted.casefold() in {"", DEFAULT} else wanted)
-        told = joined((Text("My notice begins like this:"), notice_text(new)), "\n")
-        await self._change(interaction, new, joined((told, NEXT_SESSION), "\n"), verbatim(""))
+        chosen = None if wanted.casefold() in {"", DEFAULT} else wanted
+
+        def told(new: ServerSettings) -> Text:
+            return joined((Text("My notice begins like this:"), notice_text(new), NEXT_SESSION), "\n")
+
+        await self._change(interaction, lambda now: replace(now, notice=chosen), told, verbatim(""))
 
     @app_commands.command(
         name="consent", description="Whom I hear: everybody after my notice, or only people who agree."
@@ -150,30 +164,30 @@ class SettingsCommands(
     @app_commands.describe(whom="notice: everybody, after my notice. ask: only people who press a button.")
     async def consent(self, interaction: discord.Interaction, whom: Literal["notice", "ask"]) -> None:
         if whom == "notice" and self._operator.asks(_guild_id(interaction)):
-            await self._change(
-                interaction, None, Text("Whoever runs me has decided that I ask here; I may not hear more.")
-            )
+            await answer(interaction, Text("Whoever runs me has decided that I ask here; I may not hear more."))
             return
-        new = replace(self._now(interaction), asks=whom == "ask")
-        await self._change(interaction, new, consent_sentence(new.asks), NEXT_SESSION)
+        asks = whom == "ask"
+        await self._change(
+            interaction, lambda now: replace(now, asks=asks), lambda _: consent_sentence(asks), NEXT_SESSION
+        )
 
     @app_commands.command(name="channel", description="Choose the voice channels that I may come into.")
     @app_commands.describe(channel="A voice channel.", allowed="Whether I may come. While none is chosen, I may.")
     async def channel(self, interaction: discord.Interaction, channel: VoiceChannelOption, allowed: bool) -> None:
-        chosen = with_or_without(self._now(interaction).channels, channel.id, wanted=allowed)
-        if len(chosen) > MOST_CHANNELS:
-            await self._change(interaction, None, Text("At most {most} channels can be chosen.", most=MOST_CHANNELS))
-            return
-        await self._change(interaction, replace(self._now(interaction), channels=chosen), channels_sentence(chosen))
+        def change(now: ServerSettings) -> ServerSettings:
+            chosen = with_or_without(now.channels, channel.id, wanted=allowed)
+            return replace(now, channels=at_most(MOST_CHANNELS, chosen, TOO_MANY_CHANNELS))
+
+        await self._change(interaction, change, lambda new: channels_sentence(new.channels))
 
     @app_commands.command(name="role", description="Choose the roles whose members may call me. Moderators always may.")
     @app_commands.describe(role="A role.", allowed="Whether its members may. While none is chosen, everybody may.")
     async def role(self, interaction: discord.Interaction, role: discord.Role, allowed: bool) -> None:
-        chosen = with_or_without(self._now(interaction).roles, role.id, wanted=allowed)
-        if len(chosen) > MOST_ROLES:
-            await self._change(interaction, None, Text("At most {most} roles can be chosen.", most=MOST_ROLES))
-            return
-        await self._change(interaction, replace(self._now(interaction), roles=chosen), roles_sentence(chosen))
+        def change(now: ServerSettings) -> ServerSettings:
+            chosen = with_or_without(now.roles, role.id, wanted=allowed)
+            return replace(now, roles=at_most(MOST_ROLES, chosen, TOO_MANY_ROLES))
+
+        await self._change(interaction, change, lambda new: roles_sentence(new.roles))
 
     @app_commands.command(
         name="auto-join", description="Choose the voice channels that I come into without being called."
@@ -188,31 +202,32 @@ class SettingsCommands(
         joins: bool = True,
         people: app_commands.Range[int, 1, 99] | None = None,
     ) -> None:
-        before = self._now(interaction)
-        chosen = with_or_without(before.auto_join_channels, channel.id, wanted=joins)
-        if len(chosen) > MOST_CHANNELS:
-            await self._change(interaction, None, Text("At most {most} channels can be chosen.", most=MOST_CHANNELS))
-            return
-        new = replace(before, auto_join_channels=chosen, auto_join_people=people or before.auto_join_people)
-        await self._change(interaction, new, auto_join_sentence(new), NEXT_COMER)
+        def change(now: ServerSettings) -> ServerSettings:
+            chosen = with_or_without(now.auto_join_channels, channel.id, wanted=joins)
+            return replace(
+                now,
+                auto_join_channels=at_most(MOST_CHANNELS, chosen, TOO_MANY_CHANNELS),
+                auto_join_people=people or now.auto_join_people,
+            )
+
+        await self._change(interaction, change, auto_join_sentence, NEXT_COMER)
 
     @app_commands.command(
         name="join-with", description="Choose people whom I join when they come into a voice channel."
     )
     @app_commands.describe(person="Somebody on this server.", joins="Whether I come when they do.")
     async def join_with(self, interaction: discord.Interaction, person: discord.Member, joins: bool = True) -> None:
-        chosen = with_or_without(self._now(interaction).auto_join_with, person.id, wanted=joins)
-        if len(chosen) > MOST_PEOPLE:
-            await self._change(interaction, None, Text("At most {most} people can be chosen.", most=MOST_PEOPLE))
-            return
-        new = replace(self._now(interaction), auto_join_with=chosen)
-        await self._change(interaction, new, auto_join_sentence(new), NEXT_COMER)
+        def change(now: ServerSettings) -> ServerSettings:
+            chosen = with_or_without(now.auto_join_with, person.id, wanted=joins)
+            return replace(now, auto_join_with=at_most(MOST_PEOPLE, chosen, TOO_MANY_PEOPLE))
+
+        await self._change(interaction, change, auto_join_sentence, NEXT_COMER)
 
     @app_commands.command(name="follow", description="Whether I go along when people go to another voice channel.")
     @app_commands.describe(whom="people: those of join-with. everybody: when the last of you goes.")
     async def follow(self, interaction: discord.Interaction, whom: Literal["nobody", "people", "everybody"]) -> None:
-        new = replace(self._now(interaction), follow=whom)
-        await self._change(interaction, new, Text("{rule}.", rule=FOLLOWS[whom]))
+        told = Text("{rule}.", rule=FOLLOWS[whom])
+        await self._change(interaction, lambda now: replace(now, follow=whom), lambda _: told)
 
     @app_commands.command(
         name="leave-when-empty", description="How many minutes I stay in a voice channel without people."
@@ -221,8 +236,11 @@ class SettingsCommands(
     async def leave_when_empty(
         self, interaction: discord.Interaction, minutes: app_commands.Range[float, 0, 1440]
     ) -> None:
-        new = replace(self._now(interaction), leave_when_empty_s=60 * minutes or None)
-        await self._change(interaction, new, empty_sentence(new, self._operator))
+        await self._change(
+            interaction,
+            lambda now: replace(now, leave_when_empty_s=60 * minutes or None),
+            lambda new: empty_sentence(new, self._operator),
+        )
 
     @app_commands.command(name="longest-session", description="After how many hours a session ends by itself.")
     @app_commands.describe(hours="Hours, from 1 to 24; 0: never.")
@@ -230,61 +248,67 @@ class SettingsCommands(
         self, interaction: discord.Interaction, hours: app_commands.Range[float, 0, LONGEST_SESSION_H]
     ) -> None:
         if 0 < hours < SHORTEST_SESSION_H:
-            await self._change(interaction, None, Text("A session may last an hour at least."))
+            await answer(interaction, Text("A session may last an hour at least."))
             return
-        new = replace(self._now(interaction), longest_session_h=hours or None)
-        await self._change(interaction, new, longest_sentence(new))
+        await self._change(interaction, lambda now: replace(now, longest_session_h=hours or None), longest_sentence)
 
     @app_commands.command(name="retention", description="For how many days I keep what was said here.")
     @app_commands.describe(days="Days; 0 leaves it to whoever runs me. Never longer than their setting.")
     async def retention(self, interaction: discord.Interaction, days: app_commands.Range[int, 0, 36_500]) -> None:
         if self._operator.retention_days and days > self._operator.retention_days:
             most = self._operator.retention_days
-            await self._change(
-                interaction, None, Text("Whoever runs me keeps nothing longer than {days} days.", days=most)
-            )
+            await answer(interaction, Text("Whoever runs me keeps nothing longer than {days} days.", days=most))
             return
-        new = replace(self._now(interaction), retention_days=float(days) or None)
-        await self._change(interaction, new, retention_sentence(new, self._operator), WITHIN_A_DAY)
+        await self._change(
+            interaction,
+            lambda now: replace(now, retention_days=float(days) or None),
+            lambda new: retention_sentence(new, self._operator),
+            WITHIN_A_DAY,
+        )
 
     @app_commands.command(
         name="recap", description="Whether I post in the channel what it was about when a session ends."
     )
     @app_commands.describe(posted="True: everybody in the channel can read it.")
     async def recap(self, interaction: discord.Interaction, posted: bool) -> None:
-        new = replace(self._now(interaction), posts_recap=posted)
-        await self._change(interaction, new, recap_sentence(new), SESSION_END)
+        await self._change(interaction, lambda now: replace(now, posts_recap=posted), recap_sentence, SESSION_END)
 
     @app_commands.command(name="catch-up", description="Whether I offer who comes back to tell them what was said.")
     @app_commands.describe(offered="True: a quiet message in the channel with a button; only who presses it reads on.")
     async def catch_up(self, interaction: discord.Interaction, offered: bool) -> None:
-        new = replace(self._now(interaction), offers_catch_up=offered)
-        await self._change(interaction, new, catch_up_sentence(new), AT_ONCE)
+        await self._change(interaction, lambda now: replace(now, offers_catch_up=offered), catch_up_sentence, AT_ONCE)
 
     @app_commands.command(
         name="live-message", description="Whether one message in the channel shows how a session goes."
     )
     @app_commands.describe(shown="True: it shows who spoke, what I do, and what it has cost.")
     async def live_message(self, interaction: discord.Interaction, shown: bool) -> None:
-        new = replace(self._now(interaction), live_message=shown)
-        await self._change(interaction, new, live_sentence(new), NEXT_SESSION)
+        await self._change(interaction, lambda now: replace(now, live_message=shown), live_sentence, NEXT_SESSION)
 
     async def _change(
-        self, interaction: discord.Interaction, new: ServerSettings | None, told: Text, effect: Text = AT_ONCE
+        self,
+        interaction: discord.Interaction,
+        change: Callable[[ServerSettings], ServerSettings],
+        told: Callable[[ServerSettings], Text],
+        effect: Text = AT_ONCE,
     ) -> None:
-        """Store `new`, if there is anything to store, and answer."""
-        if new is None:
-            await answer(interaction, told)
-            return
+        """Store what `change` makes of the server's settings, and answer what `told` says of the new ones."""
         try:
-            await self._servers.change(_guild_id(interaction), new, by=interaction.user.id)
+            new = await self._servers.change(_guild_id(interaction), change, by=interaction.user.id)
+        except TooManyChosenError as error:
+            await answer(interaction, sentence_of(error))
+            return
         except StoreError as error:
             await answer(interaction, Text("That could not be stored. {error}", error=sentence_of(error)))
             return
-        await answer(interaction, joined((told, effect)))
+        await answer(interaction, joined((told(new), effect)))
 
-    def _now(self, interaction: discord.Interaction) -> ServerSettings:
-        return self._servers.of(_guild_id(interaction))
+
+def at_most(most: int, chosen: tuple[int, ...], problem: Text) -> tuple[int, ...]:
+    """Return the ids. Raises `TooManyChosenError` with `problem` if they are more than `most`."""
+    if len(chosen) > most:
+        raise TooManyChosenError(problem)
+    return chosen
 
 
 def with_or_without(chosen: tuple[int, ...], number: int, *, wanted: bool) -> tuple[int, ...]:

@@ -189,9 +189,9 @@ async def choose_voice(interaction: discord.Interaction, name: str, commands: Vo
         await _tell(interaction, joined((refused, Text("I go on with the voice that I have."))))
         return
     guild_id = _guild_id(interaction)
-    new = replace(commands.servers.of(guild_id), voice=None if voice is None else voice.name)
+    chosen = None if voice is None else voice.name
     try:
-        await commands.servers.change(guild_id, new, by=interaction.user.id)
+        await commands.servers.change(guild_id, lambda now: replace(now, voice=chosen), by=interaction.user.id)
     except StoreError as error:
         await _tell(interaction, Text("That could not be stored. {error}", error=sentence_of(error)))
         return

@@ -30,7 +30,7 @@ ROOMS = frozenset({600, 602})
 async def directory(*, here_only: tuple[int, ...] = (), **settings: tuple[int, ...]) -> AsyncIterator[DiscordDirectory]:
     """Connect the client. `settings`: the operator's roles and owners; `here_only`: the roles of the server."""
     servers = no_server_settings()
-    await servers.change(GUILD, replace(servers.of(GUILD), roles=here_only), by=ADA)
+    await servers.change(GUILD, lambda _: replace(servers.of(GUILD), roles=here_only), by=ADA)
     async with LocalDiscord() as local:
         wanted = settings_for(local).model_copy(update=settings)
         async with connected(wanted, FakeHousehold()) as client:

@@ -176,7 +176,7 @@ async def test_a_card_is_one_message_that_is_edited() -> None:
         place = client.place(local.guild.id, LOUNGE)
         assert place is not None
         first = await place.show_card(Card(Text("This session"), Text("I answer."), ((Text("how long"), Text("1")),)))
-        await client.servers.change(local.guild.id, ServerSettings(language="de"), by=1)
+        await client.servers.change(local.guild.id, lambda _: ServerSettings(language="de"), by=1)
         assert await place.show_card(Card(Text("This session"), Text("I answer.")), edits=first) == first
         (message,) = local.messages
         (embed,) = message.payload["embeds"]

@@ -157,7 +157,7 @@ async def fill(evening: Evening) -> None:
     vectors = VectorStore(evening.database)
     while waiting := await vectors.unembedded(limit=50):
         await vectors.store("fake", {each: None if text is None else [1.0, 0.5] for each, text in waiting})
-    await GuildStore(evening.database, evening.clock).choose(GUILD, GuildChoice(), by=int(PERSON))
+    await GuildStore(evening.database, evening.clock).choose(GUILD, lambda _: GuildChoice(), by=int(PERSON))
     servers = SqlServerSettings(evening.database, evening.clock)
     await servers.put(GUILD, ServerSettings(auto_join_with=(int(PERSON), 7)), by=int(PERSON))
     await says(evening, "Nobody has drawn facts from this.")

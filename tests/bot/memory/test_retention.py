@@ -104,8 +104,8 @@ async def test_a_server_chooses_a_shorter_time_and_never_a_longer_one(
     await an_evening(path, "old", clock, turns=1)
     clock.advance(20 * DAY_S)
     servers = no_server_settings()
-    await servers.change(GUILD, ServerSettings(retention_days=theirs), by=1)
-    await servers.change(GUILD + 1, ServerSettings(retention_days=1), by=1)
+    await servers.change(GUILD, lambda _: ServerSettings(retention_days=theirs), by=1)
+    await servers.change(GUILD + 1, lambda _: ServerSettings(retention_days=1), by=1)
     async with open_database(path) as database:
         retention = Retention(database, TierSettings(retention_days=operators), clock=clock, servers=servers)
         done = await retention.enforce()

@@ -80,11 +80,12 @@ class WatchedChoices(FakeGuildChoices):
         super().__init__()
         self._watchers: list[Callable[[int, GuildChoice], None]] = []
 
-    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
+    async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
         """Store, and tell."""
-        await super().choose(guild_id, choice, by=by)
+        choice = await super().choose(guild_id, change, by=by)
         for watcher in self._watchers:
             watcher(guild_id, choice)
+        return choice
 
     @contextmanager
     def watched(self, watcher: Callable[[int, GuildChoice], None]) -> Iterator[None]:
@@ -516,8 +517,8 @@ async def test_what_people_change_reaches_the_room() -> None:
         (refreshing,) = house.upkeeps
         await refreshing.refresh()
         assert house.upkeep.reads == 2
-        await house.choices.choose(10, GuildChoice(persona="Speak like a pirate."), by=ADA)
-        await house.servers.change(10, replace(DEFAULTS, language="de"), by=ADA)
+        await house.choices.choose(10, lambda _: GuildChoice(persona="Speak like a pirate."), by=ADA)
+        await house.servers.change(10, lambda _: replace(DEFAULTS, language="de"), by=ADA)
         life.room.on_membership(MembershipChange(Person(BO, "Bo", is_bot=False), joined=True))
         await until(lambda: distant.moves and house.distant_servers.of(10) != DEFAULTS)
         assert distant.moves == [MembershipChange(Person(BO, "Bo", is_bot=False), joined=True)]
@@ -541,7 +542,7 @@ async def test_what_the_room_changes_reaches_everybody_else() -> None:
         distant.guild.costs.add(Cost(1, 20, 3.5), now=house.clock.monotonic())
         await until(lambda: guild.costs.total == Cost(1, 20, 3.5))
         listens = ListenOnly(SESSION, "file", 601)
-        await house.distant_servers.change(10, replace(DEFAULTS, listen_only=listens), by=None)
+        await house.distant_servers.change(10, lambda _: replace(DEFAULTS, listen_only=listens), by=None)
         assert house.servers.of(10).listen_only == listens
 
 
@@ -597,7 +598,7 @@ async def test_whom_a_server_asks_is_settled_when_a_room_begins(*, asks: bool) -
     houses: list[House] = []
     async with linked(room=lambda end: houses.append(House(end))) as ends:
         (house,) = houses
-        await house.servers.change(10, replace(DEFAULTS, asks=not asks), by=ADA)
+        await house.servers.change(10, lambda _: replace(DEFAULTS, asks=not asks), by=ADA)
         guild = await house.participation.of_guild(10)
         assert guild.excludes(ADA) is not asks
         hosting = asyncio.create_task(house.host.run(asyncio.Event()))
@@ -605,13 +606,13 @@ async def test_whom_a_server_asks_is_settled_when_a_room_begins(*, asks: bool) -
         room = house.room(ends.gateway)
         running = asyncio.create_task(room.run())
         await asyncio.sleep(0)
-        await house.servers.change(10, replace(DEFAULTS, asks=asks), by=ADA)
+        await house.servers.change(10, lambda _: replace(DEFAULTS, asks=asks), by=ADA)
         house.loads.set()
         await until(room.opened.is_set)
         distant = house.rooms[0].guild
         assert distant is not None
         assert (guild.excludes(ADA), distant.excludes(ADA)) == (asks, asks)
-        await house.servers.change(10, replace(DEFAULTS, asks=not asks), by=ADA)
+        await house.servers.change(10, lambda _: replace(DEFAULTS, asks=not asks), by=ADA)
         await until(lambda: house.distant_servers.of(10).asks is not asks)
         assert (guild.excludes(ADA), distant.excludes(ADA)) == (asks, asks)
         room.close("left")
@@ -623,7 +624,7 @@ async def test_a_room_that_runs_on_keeps_how_it_began() -> None:
     """Its link is lost after a change of consent, and the same gateway process takes it back: nobody is asked in it."""
     async with living() as life:
         house = life.house
-        await house.servers.change(10, replace(DEFAULTS, asks=True), by=ADA)
+        await house.servers.change(10, lambda _: replace(DEFAULTS, asks=True), by=ADA)
         life.task.cancel()
         await asyncio.gather(life.task, return_exceptions=True)
         await take_back(life)
@@ -872,9 +873,9 @@ async def test_what_was_changed_meanwhile_is_in_effect_before_the_room_is_known_
         house.members_before = (ada,)
         await house.opt_outs.put(10, ADA, out=True)
         await house.choices.choose(
-            10, GuildChoice(persona="Speak like a pirate.", silence=Silence(always=True)), by=ADA
+            10, lambda _: GuildChoice(persona="Speak like a pirate.", silence=Silence(always=True)), by=ADA
         )
-        await house.servers.change(10, replace(DEFAULTS, language="de"), by=ADA)
+        await house.servers.change(10, lambda _: replace(DEFAULTS, language="de"), by=ADA)
         await take_back(life, bo)
         assert distant.guild is not None
         assert distant.calls == {f"out {ADA} True": 1}
@@ -939,7 +940,7 @@ async def test_a_room_runs_on_while_it_cannot_be_taken_back_without_the_database
     async with away() as life:
         house, distant = life.house, life.distant
         assert distant.guild is not None
-        await house.choices.choose(10, GuildChoice(silence=Silence(always=True)), by=ADA)
+        await house.choices.choose(10, lambda _: GuildChoice(silence=Silence(always=True)), by=ADA)
         await house.opt_outs.put(10, ADA, out=True)
         outage = await outage_at_take_back(life)
         assert life.room.opened.is_set(), "the start of the bot is not held up"
@@ -1066,9 +1067,10 @@ async def test_what_a_room_stores_does_not_undo_what_a_manager_has_just_changed(
     async with living() as life:
         house = life.house
         listens = ListenOnly(SESSION, "file", 601)
-        mine = replace(house.distant_servers.of(10), listen_only=listens)
-        changed = house.servers.change(10, replace(DEFAULTS, asks=True, language="de"), by=ADA)
-        await asyncio.gather(changed, house.distant_servers.change(10, mine, by=None))
+        changed = house.servers.change(10, lambda _: replace(DEFAULTS, asks=True, language="de"), by=ADA)
+        await asyncio.gather(
+            changed, house.distant_servers.change(10, lambda now: replace(now, listen_only=listens), by=None)
+        )
         both = replace(DEFAULTS, asks=True, language="de", listen_only=listens)
         assert house.servers.of(10) == both
         await until(lambda: house.distant_servers.of(10) == both)
@@ -1098,7 +1100,7 @@ async def test_a_room_that_cannot_go_on_is_made_stale(monkeypatch: pytest.Monkey
     monkeypatch.setattr(FakeSeat, "may_go_on", True)
     async with away() as life:
         if confirms:
-            await life.house.servers.change(10, replace(DEFAULTS, asks=True), by=ADA)
+            await life.house.servers.change(10, lambda _: replace(DEFAULTS, asks=True), by=ADA)
         else:
             monkeypatch.setattr("bot.remote.remote_room.CONFIRM_WITHIN_S", 0.0)
         await take_back(life)

@@ -100,12 +100,12 @@ async def test_silence_that_was_asked_for_aloud_is_stored_by_the_gateway_process
     gateway = FakeGateway()
     choices = ToldChoices(gateway)
     choices.told = GuildChoice(persona="Speak like a pirate.")
-    await choices.choose(GUILD, GuildChoice(silence=Silence(session_id="s")), by=ADA)
+    await choices.choose(GUILD, lambda _: GuildChoice(silence=Silence(session_id="s")), by=ADA)
     assert gateway.asked == [StoreSilence(Silence(session_id="s"), ADA)]
     assert await choices.choice(GUILD) == GuildChoice(silence=Silence(session_id="s"), persona="Speak like a pirate.")
     gateway.fails = True
     with pytest.raises(StoreError, match="away"):
-        await choices.choose(GUILD, GuildChoice(), by=ADA)
+        await choices.choose(GUILD, lambda _: GuildChoice(), by=ADA)
 
 
 @pytest.mark.asyncio
@@ -119,9 +119,9 @@ async def test_a_server_s_settings_are_told_and_changed() -> None:
     book.apply(GUILD, store.tell(GUILD, to_json(chosen)))
     assert (book.of(GUILD), seen) == (chosen, [(GUILD, chosen)])
     shorter = replace(chosen, live_message=False)
-    await book.change(GUILD, shorter, by=None)
+    await book.change(GUILD, lambda _: shorter, by=None)
     assert gateway.asked == [ChangeServers(to_json(shorter))]
     gateway.fails = True
     with pytest.raises(StoreError):
-        await book.change(GUILD, chosen, by=None)
+        await book.change(GUILD, lambda _: chosen, by=None)
     assert book.of(GUILD) == shorter

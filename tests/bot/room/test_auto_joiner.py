@@ -19,7 +19,7 @@ async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None
     """With enough people the bot comes. After /leave it stays away until the channel has been empty."""
     house, place = House(), FakePlace(people=[ADA])
     rules = ServerSettings(auto_join_channels=(place.channel_id,), auto_join_people=2)
-    await house.servers.change(place.guild_id, rules, by=1)
+    await house.servers.change(place.guild_id, lambda _: rules, by=1)
     async with house.supervisor as rooms:
         rooms.on_arrival(place, ADA, came_from=None)
         rooms.on_arrival(place, OTHER_BOT, came_from=None)
@@ -44,7 +44,7 @@ async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None
 async def test_being_taken_out_before_it_is_connected_is_told_and_respected() -> None:
     """Whoever called the bot reads why it did not come, and it does not come by itself either."""
     house, place = House(), FakePlace(people=[ADA])
-    await house.servers.change(place.guild_id, ServerSettings(auto_join_with=(ADA.id,)), by=1)
+    await house.servers.change(place.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
     async with house.supervisor as rooms:
         house.opens = False
         joining = asyncio.create_task(rooms.join(place), name="joining")
@@ -62,7 +62,7 @@ async def test_being_taken_out_before_it_is_connected_is_told_and_respected() ->
 async def test_it_goes_along_with_the_last_one() -> None:
     """When the last person goes to another channel, the room ends there and the next one opens here."""
     house, lounge, side = House(), FakePlace(people=[ADA, BO]), FakePlace(channel_id=21, people=[])
-    await house.servers.change(lounge.guild_id, ServerSettings(follow="everybody"), by=1)
+    await house.servers.change(lounge.guild_id, lambda _: ServerSettings(follow="everybody"), by=1)
     async with house.supervisor as rooms:
         await rooms.join(lounge)
         lounge.people, side.people = [BO], [ADA]
@@ -79,7 +79,7 @@ async def test_it_goes_along_with_the_last_one() -> None:
 async def test_a_visit_that_fails_is_explained_once() -> None:
     """What is missing is written into the channel once, not at each arrival."""
     house, place = House(), FakePlace(people=[ADA])
-    await house.servers.change(place.guild_id, ServerSettings(auto_join_with=(ADA.id,)), by=1)
+    await house.servers.change(place.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
     async with house.supervisor as rooms:
         for refused in (Text("No room."), Text("No room."), None):
             place.refused = refused

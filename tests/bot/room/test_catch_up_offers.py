@@ -57,7 +57,7 @@ def test_once_in_a_session() -> None:
 async def test_the_room_makes_the_offer(tmp_path: Path, chosen: bool, opted_out: bool) -> None:
     """It is made unless the server does not want it, or the person does not want to be heard."""
     async with house_with_recaps(tmp_path) as house:
-        await house.servers.change(house.place.guild_id, ServerSettings(offers_catch_up=chosen), by=1)
+        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(offers_catch_up=chosen), by=1)
         async with living(house) as (room, task):
             if opted_out:
                 await house.participation.set_opt_out(house.place.guild_id, BO.id, out=True)

@@ -4,6 +4,8 @@ reply.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from bot.guild import GuildChoice
@@ -13,6 +15,9 @@ from compaction.errors import StoreError
 from compaction.model import Mode
 from compaction.settings import BudgetSettings
 from tests.fakes.choices import FakeGuildChoices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOM = 6_000
 SETTINGS = BudgetSettings(max_context_tokens=8_000, reserved_output_tokens=2_000)
@@ -30,7 +35,7 @@ class Chosen:
             raise StoreError("The disk is full. Make room.")
         return self.made if guild_id == 1 else GuildChoice()
 
-    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
+    async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
         """Fail, because these tests choose nothing."""
         raise AssertionError
 

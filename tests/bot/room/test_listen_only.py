@@ -32,7 +32,7 @@ async def test_a_request_holds_for_its_session(
     The server's other choices stay.
     """
     servers = no_server_settings()
-    await servers.change(GUILD, ServerSettings(live_message=False, listen_only=stored), by=1)
+    await servers.change(GUILD, lambda _: ServerSettings(live_message=False, listen_only=stored), by=1)
     assert await remembered_request(wanted, session_id, GUILD, servers) == expected
     kept = None if expected is None else ListenOnly(session_id, expected.target, expected.channel_id)
     assert servers.of(GUILD) == ServerSettings(live_message=False, listen_only=kept)

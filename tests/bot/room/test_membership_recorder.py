@@ -81,7 +81,7 @@ async def test_who_comes_back_is_offered_a_summary(
     async with a_house(tmp_path) as house:
         reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)
         house.readable = ReadableMemory(reader, cast("Any", None), cast("Any", None))
-        await house.servers.change(house.place.guild_id, settings, by=1)
+        await house.servers.change(house.place.guild_id, lambda _: settings, by=1)
         async with living(house) as (room, _):
             room.on_membership(MembershipChange(BO, joined=False))
             house.place.people = [ADA, OTHER]

@@ -54,7 +54,7 @@ async def house_with_recaps(folder: Path) -> AsyncIterator[House]:
 async def test_a_recap_is_posted_when_a_session_ends(tmp_path: Path, chosen: bool, said: int, posted: bool) -> None:
     """It is posted if the server has chosen it and enough was said; who opted out is not in it."""
     async with house_with_recaps(tmp_path) as house:
-        await house.servers.change(house.place.guild_id, ServerSettings(posts_recap=chosen), by=1)
+        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(posts_recap=chosen), by=1)
         async with living(house) as (room, task):
             await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
             for number in range(said):
@@ -78,7 +78,7 @@ async def test_a_store_that_fails_posts_nothing(tmp_path: Path, monkeypatch: pyt
         raise StoreError("The disk is full.")
 
     async with house_with_recaps(tmp_path) as house:
-        await house.servers.change(house.place.guild_id, ServerSettings(posts_recap=True), by=1)
+        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
         async with living(house) as (room, task):
             for number in range(LEAST_SAID):
                 await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
@@ -94,7 +94,7 @@ async def test_a_store_that_fails_posts_nothing(tmp_path: Path, monkeypatch: pyt
 async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
     """After somebody is forgotten, also by another process, the message is made anew; with too little left it goes."""
     async with house_with_recaps(tmp_path) as house:
-        await house.servers.change(house.place.guild_id, ServerSettings(posts_recap=True), by=1)
+        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
         async with living(house) as (room, task):
             for number in range(LEAST_SAID):
                 await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
@@ -134,7 +134,7 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
 async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path: Path) -> None:
     """Between reading and posting somebody may be forgotten; a recap that cannot be remembered is deleted again."""
     async with house_with_recaps(tmp_path) as house:
-        await house.servers.change(house.place.guild_id, ServerSettings(posts_recap=True), by=1)
+        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
         write = house.place.write_recap
 
         async def slowly(digest: Digest) -> int | None:

@@ -529,10 +529,10 @@ async def test_a_guilds_choice_holds_from_the_next_reply_on(tmp_path: Path) -> N
         guild_id, long = house.place.guild_id, "Roomtone, what was painted " + "4711 " * 250
         with capture_logs() as logs:
             async with living(house):
-                await guilds.choose(guild_id, GuildChoice(Mode.ROLLING, False), by=BO.id)
+                await guilds.choose(guild_id, lambda _: GuildChoice(Mode.ROLLING, False), by=BO.id)
                 await house.say(BO.id, long)
                 await house.reply(1)
-                await guilds.choose(guild_id, GuildChoice(None, True), by=BO.id)
+                await guilds.choose(guild_id, lambda _: GuildChoice(None, True), by=BO.id)
                 await house.say(BO.id, long)
                 assert (await house.reply(2)).text == TOO_MUCH
         (built,) = house.of(events.ContextBuilt)
@@ -598,7 +598,9 @@ async def test_a_server_chooses_when_an_empty_room_is_left(tmp_path: Path) -> No
     """A server's own time counts at once, also for a room that is open."""
     async with a_house(tmp_path) as house, living(house) as (_, task):
         house.place.people = []
-        await house.servers.change(house.place.guild_id, ServerSettings(leave_when_empty_s=CHECK_ROOM_S), by=1)
+        await house.servers.change(
+            house.place.guild_id, lambda _: ServerSettings(leave_when_empty_s=CHECK_ROOM_S), by=1
+        )
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
         assert await ended(house, task) == "empty"
 
@@ -621,7 +623,7 @@ async def test_a_gpu_that_fails_is_told_once_in_the_channel(tmp_path: Path) -> N
 async def test_a_session_ends_when_it_is_as_long_as_it_may_be(tmp_path: Path) -> None:
     """After the server's longest time the bot says so and ends the session; the next room begins a new one."""
     async with a_house(tmp_path) as house:
-        await house.servers.change(house.place.guild_id, ServerSettings(longest_session_h=1), by=1)
+        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(longest_session_h=1), by=1)
         async with living(house) as (_, task):
             house.place.people = [ADA]
             await house.pass_time(3_500)
@@ -707,7 +709,7 @@ async def test_one_message_shows_how_the_session_goes(tmp_path: Path) -> None:
 async def test_a_server_can_do_without_the_message(tmp_path: Path) -> None:
     """With live_message off nothing is written but the notice."""
     async with a_house(tmp_path) as house:
-        await house.servers.change(house.place.guild_id, ServerSettings(live_message=False), by=1)
+        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(live_message=False), by=1)
         async with living(house) as (room, task):
             room.close("left")
             await ended(house, task)

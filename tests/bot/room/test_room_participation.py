@@ -288,7 +288,7 @@ async def test_an_unsure_language_is_heard_as_the_servers(tmp_path: Path) -> Non
         house.recognizer.unsure = {ADA.id}
         async with living(house):
             await house.say(ADA.id, "And then the lamp goes out, as it did before.")
-            await house.servers.change(house.place.guild_id, ServerSettings(language="de"), by=1)
+            await house.servers.change(house.place.guild_id, lambda _: ServerSettings(language="de"), by=1)
             house.recognizer.texts.append("And so it is dark, I say.")
             await house.say(ADA.id, "Und dann geht die Lampe aus, wie damals.")
         assert [language for _, language, _ in house.recognizer.asked] == [None, None, "de"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,6 @@ import pytest
 from bot import events
 from bot.brain.decider import Reason
 from bot.brain.skip import skip_instruction
-from bot.guild import GuildChoice
 from bot.llm.budget import Budget
 from bot.participation.settings import ParticipationSettings
 from bot.realtime.port import RealtimeServices
@@ -208,7 +208,7 @@ async def test_a_persona_holds_from_the_next_answer_on(tmp_path: Path) -> None:
         async with studio.living() as session:
             assert "besides (the rules above hold all the same):\nSpeak German." in session.instructions
             for number, persona in enumerate(("You are a dry old innkeeper.", "You are a pirate."), start=1):
-                await guilds.choose(house.place.guild_id, GuildChoice(persona=persona), by=BO.id)
+                await guilds.choose(house.place.guild_id, partial(replace, persona=persona), by=BO.id)
                 session.answers.append("Aye.")
                 await studio.say(ADA.id, "Roomtone, who are you?")
                 await house.reply(number)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.guild import GuildChoice, Silence, VoiceMode
+from bot.participation.guild_participation import GuildParticipations
+from bot.participation.settings import ParticipationSettings
 from bot.store.database import open_database
-from bot.store.guilds import GuildStore
+from bot.store.guilds import GuildStore, OptOutStore
 from compaction.errors import StoreError
 from compaction.model import Mode
 from tests.fakes.clock import FakeClock
@@ -27,21 +31,48 @@ async def test_a_choice_outlives_the_process(tmp_path: Path) -> None:
     async with open_database(path) as database:
         guilds = GuildStore(database, FakeClock())
         assert await guilds.choice(1) == GuildChoice()
-        await guilds.choose(1, GuildChoice(Mode.ROLLING), by=7)
-        await guilds.choose(2, GuildChoice(Mode.OFF, False), by=8)
-        await guilds.choose(1, GuildChoice(Mode.ROLLING, True), by=9)
+        await guilds.choose(1, lambda _: GuildChoice(Mode.ROLLING), by=7)
+        await guilds.choose(2, lambda _: GuildChoice(Mode.OFF, False), by=8)
+        await guilds.choose(1, lambda _: GuildChoice(Mode.ROLLING, True), by=9)
         assert await guilds.choice(1) == GuildChoice(Mode.ROLLING, True)
     async with open_database(path) as database:
         guilds = GuildStore(database, FakeClock())
         assert await guilds.choice(1) == GuildChoice(Mode.ROLLING, True)
         assert await guilds.choice(2) == GuildChoice(Mode.OFF, False)
         assert await guilds.choice(3) == GuildChoice()
-        await guilds.choose(2, GuildChoice(), by=8)
+        await guilds.choose(2, lambda _: GuildChoice(), by=8)
         assert await GuildStore(database, FakeClock()).choice(2) == GuildChoice()
     connection = sqlite3.connect(path)
     rows = connection.execute("SELECT guild_id, changed_by FROM guild_settings ORDER BY guild_id").fetchall()
     connection.close()
     assert rows == [(1, 9), (2, 8)]
+
+
+@pytest.mark.asyncio
+async def test_what_is_chosen_at_the_same_time_all_holds(tmp_path: Path) -> None:
+    """Members use different commands while the database takes its time: each change is made of what holds by then."""
+    async with open_database(tmp_path / "a.db") as database:
+        guilds = GuildStore(database, FakeClock())
+        participation = GuildParticipations(
+            guilds, OptOutStore(database, FakeClock()), ParticipationSettings(), wake_names=("Otto",), clock=FakeClock()
+        )
+        await participation.of_guild(1)
+        seen: list[GuildChoice] = []
+        with guilds.watched(lambda _, choice: seen.append(choice)):
+            async with database.writing():
+                changes = [
+                    asyncio.create_task(guilds.choose(1, lambda now: replace(now, persona="A cat."), by=7)),
+                    asyncio.create_task(participation.silence_always(1, by=8)),
+                    asyncio.create_task(participation.choose_mode(1, VoiceMode.FREE, by=8)),
+                    asyncio.create_task(guilds.choose(1, lambda now: replace(now, mode=Mode.ROLLING), by=7)),
+                ]
+                for _ in range(10):
+                    await asyncio.sleep(0)
+                assert not seen
+            first, *_, last = await asyncio.gather(*changes)
+        chosen = GuildChoice(Mode.ROLLING, voice_mode=VoiceMode.FREE, silence=Silence(always=True), persona="A cat.")
+        assert (first, last, seen[-1]) == (GuildChoice(persona="A cat."), chosen, chosen)
+        assert await GuildStore(database, FakeClock()).choice(1) == chosen
 
 
 @pytest.mark.asyncio
@@ -67,7 +98,7 @@ async def test_when_the_bot_speaks_is_kept(place: Place) -> None:
         silence=Silence(always=True, session_id="evening", until=12.5),
     )
     async with open_database(place) as database:
-        await GuildStore(database, FakeClock()).choose(1, chosen, by=7)
+        await GuildStore(database, FakeClock()).choose(1, lambda _: chosen, by=7)
         assert await GuildStore(database, FakeClock()).choice(1) == chosen
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from contextlib import asynccontextmanager
@@ -33,7 +34,7 @@ from compaction.errors import StoreError
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
 
     from bot.server_settings import ServerSettingsStore
@@ -126,6 +127,20 @@ def test_whatever_is_stored_only_who_agrees_is_heard(text: str) -> None:
     assert from_json(to_json(found)) == found
 
 
+class WaitingSettings(MemoryServerSettings):
+    """A store whose writes wait until the test lets them. `waits`: set once one does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes = asyncio.Event()
+        self.waits = asyncio.Event()
+
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
+        self.waits.set()
+        await self.writes.wait()
+        await super().put(guild_id, settings, by=by)
+
+
 class Broken:
     """A store that takes nothing."""
 
@@ -172,13 +187,38 @@ async def test_who_was_forgotten_elsewhere_does_not_come_back() -> None:
     heard: list[tuple[int, ...]] = []
     book.watch(lambda _, settings: heard.append(settings.auto_join_with))
     await store.put(1, without_person(CHOSEN, 2001), by=None)
-    await book.change(1, replace(CHOSEN, language="fr"), by=9)
+    await book.change(1, lambda now: replace(now, language="fr"), by=9)
     assert (book.of(1).auto_join_with, book.of(1).language) == ((), "fr")
     assert (await store.all())[1] == book.of(1)
-    await book.change(1, CHOSEN, by=9)
+    await book.change(1, lambda _: CHOSEN, by=9)
     await store.put(1, without_person(CHOSEN, 2001), by=None)
     await book.take_over()
     assert heard[-2:] == [(2001,), ()]
+
+
+@pytest.mark.asyncio
+async def test_two_changes_begun_together_both_hold() -> None:
+    """Each is made of what the one before has left, also if writing that takes long. One that fails undoes nothing."""
+    store = WaitingSettings()
+    book = ServerSettingsBook(store)
+
+    def refuse(_: ServerSettings) -> ServerSettings:
+        raise LookupError
+
+    def with_channel(channel_id: int) -> Callable[[ServerSettings], ServerSettings]:
+        return lambda now: replace(now, channels=(*now.channels, channel_id))
+
+    changes = [
+        asyncio.create_task(book.change(1, change, by=9))
+        for change in (with_channel(600), refuse, lambda now: replace(now, asks=True), with_channel(602))
+    ]
+    await store.waits.wait()
+    store.writes.set()
+    answers = await asyncio.gather(*changes, return_exceptions=True)
+    chosen = ServerSettings(asks=True, channels=(600, 602))
+    assert isinstance(answers.pop(1), LookupError)
+    assert answers == [ServerSettings(channels=(600,)), ServerSettings(channels=(600,), asks=True), chosen]
+    assert book.of(1) == (await store.all())[1] == chosen
 
 
 @pytest.mark.asyncio
@@ -192,10 +232,10 @@ async def test_the_book_tells_of_changes_that_are_stored() -> None:
     assert (book.of(1), book.of(2)) == (CHOSEN, DEFAULTS)
     heard: list[tuple[int, ServerSettings]] = []
     book.watch(lambda guild_id, settings: heard.append((guild_id, settings)))
-    await book.change(2, ServerSettings(asks=True), by=9)
+    await book.change(2, lambda _: ServerSettings(asks=True), by=9)
     assert heard == [(2, ServerSettings(asks=True))]
     assert (await store.all())[2] == book.of(2) == ServerSettings(asks=True)
     broken = ServerSettingsBook(Broken())
     with pytest.raises(StoreError):
-        await broken.change(1, CHOSEN, by=9)
+        await broken.change(1, lambda _: CHOSEN, by=9)
     assert broken.of(1) == DEFAULTS

@@ -123,7 +123,7 @@ async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: P
     brain = {"guild_instructions": {str(GUILD): "Call everybody captain."}}
     async with LocalChatServer() as server, equipped(tmp_path, server, brain=brain) as house:
         choice = GuildChoice(Mode.ROLLING, None, VoiceMode.NAME, ("Otto",), persona="Speak like a pirate.")
-        await house.stores.guilds.choose(GUILD, choice, by=ADA.id)
+        await house.stores.guilds.choose(GUILD, lambda _: choice, by=ADA.id)
         house.place.people = [ADA]
         async with living(house) as (room, _):
             await house.say(ADA.id, "Roomtone, how are you this evening?")

@@ -20,7 +20,7 @@ from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, s
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from bot.guild import GuildChoices
@@ -52,7 +52,7 @@ async def test_a_moderator_sets_it_and_everybody_sees_it(tmp_path: Path) -> None
     async with open_database(tmp_path / "a.db") as database:
         guilds = GuildStore(database, FakeClock())
         async with online(guilds) as local:
-            await guilds.choose(local.guild.id, GuildChoice(mode=Mode.ROLLING), by=ADA)
+            await guilds.choose(local.guild.id, lambda _: GuildChoice(mode=Mode.ROLLING), by=ADA)
             assert await say(local, BEN) == format_persona(None)
             changed = await say(local, ADA, text="You are a dry innkeeper.")
             assert "You are a dry innkeeper." in changed
@@ -72,8 +72,9 @@ class Broken:
         """Fail."""
         raise StoreError("The disk is full. Make room.")
 
-    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
-        """Not called in these tests."""
+    async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
+        """Fail."""
+        raise StoreError("The disk is full. Make room.")
 
 
 @pytest.mark.asyncio

@@ -21,7 +21,7 @@ from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, s
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from bot.guild import GuildChoices
@@ -86,7 +86,7 @@ class BrokenChoices:
         """Fail."""
         raise StoreError("The disk is full. Make room.")
 
-    async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
+    async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
         """Fail."""
         raise StoreError("The disk is full. Make room.")
 

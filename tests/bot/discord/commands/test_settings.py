@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,14 @@ from bot.discord.connection import connected
 from bot.guild import VoiceMode
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.server_settings import ServerSettings, ServerSettingsBook, no_server_settings
+from bot.server_settings import (
+    MOST_CHANNELS,
+    MOST_PEOPLE,
+    MemoryServerSettings,
+    ServerSettings,
+    ServerSettingsBook,
+    no_server_settings,
+)
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
@@ -24,7 +32,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.voices import FakePlayer, FakeVoices
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
 GUILD = 500
 
@@ -56,9 +64,11 @@ def operator(*, retention_days: float = 0, asks: bool = False) -> OperatorSettin
 
 
 @asynccontextmanager
-async def online(of: OperatorSettings | None = None) -> AsyncIterator[Server]:
+async def online(
+    of: OperatorSettings | None = None, *, book: ServerSettingsBook | None = None
+) -> AsyncIterator[Server]:
     """Start a local Discord with the bot and the command."""
-    book = no_server_settings()
+    book = book or no_server_settings()
     participation = GuildParticipations(
         FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
@@ -123,12 +133,67 @@ async def test_each_change_is_stored_and_says_when_it_takes_effect() -> None:
         )
 
 
+class BusyStore(MemoryServerSettings):
+    """Stores nothing until two changes have begun."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.both_have_begun = asyncio.Event()
+
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
+        await self.both_have_begun.wait()
+        await super().put(guild_id, settings, by=by)
+
+
+class BusyBook(ServerSettingsBook):
+    """Counts the changes that have begun, for its `BusyStore`."""
+
+    def __init__(self, store: BusyStore) -> None:
+        super().__init__(store)
+        self._busy, self._begun = store, 0
+
+    async def change(
+        self, guild_id: int, change: Callable[[ServerSettings], ServerSettings], *, by: int | None
+    ) -> ServerSettings:
+        self._begun += 1
+        if self._begun == 2:
+            self._busy.both_have_begun.set()
+        return await super().change(guild_id, change, by=by)
+
+
+@pytest.mark.asyncio
+async def test_what_two_managers_change_at_the_same_time_holds() -> None:
+    """The database takes its time. Each answer tells of all that holds."""
+    async with online(book=BusyBook(BusyStore())) as server:
+        answers = await asyncio.gather(
+            server.change("channel", channel=602, allowed=True), server.change("channel", channel=600, allowed=True)
+        )
+        assert set(server.now.channels) == {600, 602}
+        assert sum("<#600>" in told and "<#602>" in told for told in answers) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_server_chooses_so_many_channels_and_people() -> None:
+    """One more is refused with the limit, and nothing is changed."""
+    async with online() as server:
+        full = ServerSettings(
+            channels=tuple(range(1, 1 + MOST_CHANNELS)),
+            auto_join_channels=tuple(range(1, 1 + MOST_CHANNELS)),
+            auto_join_with=tuple(range(1, 1 + MOST_PEOPLE)),
+        )
+        await server.book.change(GUILD, lambda _: full, by=ADA)
+        assert await server.change("channel", channel=602, allowed=True) == "At most 25 channels can be chosen."
+        assert await server.change("auto-join", channel=602) == "At most 25 channels can be chosen."
+        assert await server.change("join-with", person=BEN) == "At most 10 people can be chosen."
+        assert server.now == full
+
+
 @pytest.mark.asyncio
 async def test_defaults_bring_the_operators_settings_back() -> None:
     """The word `default` and 0 undo a choice, and allowed: False takes a channel off the list."""
     async with online() as server:
         before = ServerSettings("de", None, "Hi.", True, (602,), (), (600,), longest_session_h=3, leave_when_empty_s=9)
-        await server.book.change(GUILD, before, by=ADA)
+        await server.book.change(GUILD, lambda _: before, by=ADA)
         await server.change("language", language="default")
         await server.change("notice", text="Default")
         await server.change("consent", whom="notice")
