@@ -42,7 +42,9 @@ class OpenRooms(Protocol):
     """The open rooms of the process; `bot.wiring.forgetting.ForgettingRooms` implements it."""
 
     async def before_forgetting(self, person_id: str) -> None:
-        """Drop what the person has said that is not recorded yet."""
+        """Drop what the person has said or shown that is not recorded yet, and store what the store has refused so far:
+        it would come back later. Raises `StoreError` if something is refused again.
+        """
 
     async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
         """Read the memory of all open rooms again, and drop what is on its way to a model or to people in rooms with

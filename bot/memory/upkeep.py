@@ -7,6 +7,7 @@ waits for it, and failed work is retried at the next occasion.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -142,12 +143,22 @@ class MemoryUpkeep:
         return self._people.introductions(audience, present)
 
     async def refresh(self) -> None:
-        """Take over at once what was changed in the store. A failing store is logged; the next run tries again."""
+        """Take over at once what was changed in the store. A failing store is logged; the next run tries again. So is
+        that another process has taken the session over: the room ends then.
+        """
         try:
             await self._refresh_if_changed()
-        except StoreError as error:
+        except (StaleOwnerError, StoreError) as error:
             log.warning("memory_upkeep_failed", session_id=self._session_id, problem=error)
         self._wake.set()
+
+    async def store_waiting(self) -> None:
+        """Store what the store has refused so far, so that it can be deleted. Raises `StoreError` if it refuses again.
+
+        If another process has taken the session over, nothing is stored: then what waits here never will be.
+        """
+        with suppress(StaleOwnerError):
+            await self._memory.store_waiting()
 
     # -- the work ---------------------------------------------------------------------------------------------
 

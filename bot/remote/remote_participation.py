@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import BotError
-from bot.remote.room_messages import ReadMemoryAgain, TakeOver
+from bot.remote.room_messages import ReadMemoryAgain, StoreWaiting, TakeOver
 from bot.remote.told_guild import told_participation
+from bot.texts.text import sentence_of
+from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     import asyncio
@@ -27,6 +29,8 @@ log = structlog.get_logger()
 CONFIRM_WITHIN_S = 5.0
 # Reading the memory again takes a second for a long session.
 READ_AGAIN_WITHIN_S = 30.0
+# A database that is away refuses after some seconds, and several writes may wait for that.
+STORE_WITHIN_S = 30.0
 
 
 class RemoteParticipation:
@@ -84,6 +88,16 @@ class RemoteParticipation:
         told = told_participation(self._guild)
         pending, self._pending = self._pending or TakeOver(told), None
         await self._certainly(replace(pending, participation=told), within_s=CONFIRM_WITHIN_S)
+
+    async def store_waiting(self) -> None:
+        """Have the room store what the store has refused so far. Raises `StoreError`, also if it does not answer."""
+        if not self._runs():
+            return
+        try:
+            await self._seat.link.ask(StoreWaiting(), within_s=STORE_WITHIN_S)
+        except BotError as error:
+            # Nothing is deleted yet, so the room may go on, and the person tries again.
+            raise StoreError(sentence_of(error)) from error
 
     async def refresh(self) -> None:
         """Have the room read its memory again, because words were deleted."""

@@ -28,6 +28,7 @@ from bot.remote.room_messages import (
     RoomOver,
     RoomReport,
     ServersChanged,
+    StoreWaiting,
     TakeOver,
 )
 from bot.remote.told_guild import apply_participation, told_participation
@@ -160,6 +161,7 @@ class RoomHost:
         handlers.answer(OpenRoom, self._open)
         handlers.answer(TakeOver, self._take_over)
         handlers.answer(ReadMemoryAgain, self._read_memory_again)
+        handlers.answer(StoreWaiting, self._store_waiting)
         handlers.answer(PlaySample, self._play_sample)
         handlers.hear(NoMoreRooms, lambda _: self._dismissed.set())
         handlers.hear(CloseRoom, self._on_close)
@@ -323,6 +325,10 @@ class RoomHost:
         await self._stores.people.reload()
         for upkeep in list(self._stores.upkeeps):
             await upkeep.refresh()
+
+    async def _store_waiting(self, _: StoreWaiting) -> None:
+        for upkeep in list(self._stores.upkeeps):
+            await upkeep.store_waiting()
 
     async def _play_sample(self, told: PlaySample) -> Text | None:
         assert self._voices is not None, "prepared"

@@ -106,6 +106,13 @@ class ReadMemoryAgain(Request[None]):
 
 
 @dataclass(frozen=True, slots=True)
+class StoreWaiting(Request[None]):
+    """Store what the store has refused so far, because somebody wants their words deleted. Raises `StoreError` if it
+    refuses again.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class ChoiceChanged(Notice):
     """The server has chosen another memory, persona, or when the bot speaks."""
 

@@ -58,9 +58,10 @@ class ForgettingRooms:
         self._servers = servers
 
     async def before_forgetting(self, person_id: str) -> None:
-        """See `OpenRooms.before_forgetting`."""
+        """See `OpenRooms.before_forgetting`. Raises `StoreError`."""
         if person_id.isdecimal():
             await self._participation.on_forgetting(int(person_id))
+        await asyncio.gather(*(upkeep.store_waiting() for upkeep in list(self._upkeeps)))
 
     async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
         """See `OpenRooms.after_forgetting`. Raises `StoreError`."""

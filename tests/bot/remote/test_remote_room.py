@@ -378,6 +378,15 @@ class SimpleUpkeep:
         self.answers = asyncio.Event()
         self.answers.set()
         self.loaded: list[object] = []
+        # How often what waits was to be stored, and why that fails.
+        self.stores = 0
+        self.store_fails: StoreError | None = None
+
+    async def store_waiting(self) -> None:
+        """Count the call."""
+        self.stores += 1
+        if self.store_fails is not None:
+            raise self.store_fails
 
     async def refresh(self) -> None:
         """Count the call."""
@@ -526,6 +535,26 @@ async def test_what_people_change_reaches_the_room() -> None:
         assert house.distant_servers.of(10).language == "de"
         assert str(await life.room.play_sample(DEFAULT_VOICE)) == f"I could not speak in {DEFAULT_VOICE.name} now."
         assert house.upkeep.loaded == [DEFAULT_VOICE]
+
+
+@pytest.mark.asyncio
+async def test_a_room_stores_what_waits_before_somebody_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If its store refuses that, or it does not answer, the person is told to try again, and the room goes on."""
+    async with living() as life:
+        (room,) = life.house.upkeeps
+        await room.store_waiting()
+        assert life.house.upkeep.stores == 1
+        life.house.upkeep.store_fails = StoreError("The disk is full.")
+        with pytest.raises(StoreError, match="disk is full"):
+            await room.store_waiting()
+        monkeypatch.setattr("bot.remote.remote_participation.STORE_WITHIN_S", 0.0)
+        with pytest.raises(StoreError, match="did not answer"):
+            await room.store_waiting()
+        assert life.house.seat is not None
+        assert life.house.seat.is_open
+        life.room.close("left")
+        await life.task
+        await room.store_waiting()
 
 
 @pytest.mark.asyncio

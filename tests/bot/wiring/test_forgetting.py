@@ -1,13 +1,32 @@
-"""What is deleted of a person goes from the rooms of other processes too."""
+"""What is deleted of a person goes from all open rooms too, and what these have not stored yet does not come back."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
 
 import pytest
 
-from bot.wiring.forgetting import PersonFactsEverywhere
+from bot.discord.commands.privacy import NOTHING_KEPT, forget_person
+from bot.logs import log_path
+from bot.memory.erasing import PersonEraser
+from bot.memory.personal_data import PersonalData
+from bot.participation.guild_participation import GuildParticipations
+from bot.participation.settings import ParticipationSettings
+from bot.server_settings import no_server_settings
+from bot.wiring.forgetting import ForgettingRooms, PersonFactsEverywhere
+from compaction.errors import StaleOwnerError, StoreError
+from compaction.model import Note, NoteId, TurnKind, TurnPart
+from tests.bot.evening import Evening
+from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from compaction.model import SessionId, Turn
+
+BO = "2"
+SECRET = "The spare key hangs behind the walrus."
 
 
 class Room:
@@ -42,3 +61,76 @@ async def test_facts_that_somebody_deletes_are_used_in_no_room_any_more() -> Non
     people = PersonFactsEverywhere(cast("Any", book), WeakSet(cast("Any", rooms)))
     assert await people.forget(10, "1") == 3
     assert [room.facts for room in rooms] == [0, 0]
+
+
+class RefusingStore:
+    """Refuses the turns and notes of an evening while `error` is set."""
+
+    def __init__(self, evening: Evening, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.error: Exception | None = StoreError("The disk is full.")
+        self._append, self._note = evening.store.append_turn, evening.store.add_note
+        monkeypatch.setattr(evening.store, "append_turn", self._append_turn)
+        monkeypatch.setattr(evening.store, "add_note", self._add_note)
+
+    async def _append_turn(self, session_id: SessionId, turn: Turn) -> None:
+        if self.error is not None:
+            raise self.error
+        await self._append(session_id, turn)
+
+    async def _add_note(self, session_id: SessionId, note: Note) -> None:
+        if self.error is not None:
+            raise self.error
+        await self._note(session_id, note)
+
+
+def records_of(evening: Evening, folder: Path) -> PersonalData:
+    """Return the personal data of a process with one open room: that of the evening."""
+    participation = GuildParticipations(
+        FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=(), clock=evening.clock
+    )
+    rooms = ForgettingRooms(participation, WeakSet([evening.keeper]), no_server_settings())
+    eraser = PersonEraser(evening.database, evening.clock, log_folder=log_path(folder).parent)
+    return PersonalData(evening.database, eraser, evening.people, rooms=rooms)
+
+
+@pytest.mark.asyncio
+async def test_words_that_wait_for_the_store_do_not_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns and notes that the store has refused are stored before a person's words are deleted, so that they are
+    deleted too. While it still refuses them, nobody is told that it is done.
+    """
+    async with Evening(tmp_path / "roomtone.db") as evening:
+        records = records_of(evening, tmp_path)
+        now = evening.clock.now()
+        hello = TurnPart(BO, "Bo", "Good evening.")
+        await evening.memory.append(TurnKind.SPEECH, (hello,), started_at=now, ended_at=now)
+        store = RefusingStore(evening, monkeypatch)
+        with pytest.raises(StoreError):
+            await evening.memory.append(
+                TurnKind.SPEECH, (TurnPart(BO, "Bo", SECRET),), started_at=now, ended_at=now + 2.0
+            )
+        with pytest.raises(StoreError):
+            await evening.memory.add_note(Note(NoteId("n1"), now, "Bo", SECRET))
+        assert "The disk is full. Use /forget-me again" in await forget_person(records, BO)
+        assert len((await evening.store.load(evening.session_id)).window) == 1
+        store.error = None
+        assert "forgotten 2 things that you said or did, 0 replies of mine, 1 note" in await forget_person(records, BO)
+        await evening.memory.store_waiting()
+        stored = await evening.store.load(evening.session_id)
+        assert (stored.total_turns, stored.live_notes) == (2, ())
+        assert [turn.parts for turn in (*stored.window, *evening.memory.window)] == [()] * 4
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_was_taken_over_keeps_nobody_from_being_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits there is never stored: another process has the session."""
+    async with Evening(tmp_path / "roomtone.db") as evening:
+        store = RefusingStore(evening, monkeypatch)
+        store.error = StaleOwnerError("Another process has it.")
+        with pytest.raises(StaleOwnerError):
+            await evening.memory.append(
+                TurnKind.SPEECH, (TurnPart(BO, "Bo", SECRET),), started_at=1000.0, ended_at=1002.0
+            )
+        answer = await forget_person(records_of(evening, tmp_path), BO)
+        assert answer.startswith(NOTHING_KEPT)
