@@ -66,7 +66,7 @@ class SilenceableRoom(Protocol):
         """Drop what is on its way to a model or waits for it, since it may hold this person's words."""
 
     def on_forgetting(self, person_id: int) -> None:
-        """Drop what this person has said until now and that is not recorded yet."""
+        """Drop what this person has said or shown until now and that is not recorded yet."""
 
     def on_forgotten(self) -> None:
         """Drop what is on its way to a model or waits for it, since it may hold words that were forgotten."""
@@ -274,7 +274,9 @@ class GuildParticipations:
         return (await self.of_guild(guild_id)).opted_out_ids()
 
     async def on_forgetting(self, person_id: int) -> None:
-        """Drop what a person has said until now and that is not recorded yet, in all rooms. Returns once it is gone."""
+        """Drop what a person has said or shown until now and that is not recorded yet, in all rooms. Returns once it is
+        gone.
+        """
         for guild in list(self._guilds.values()):
             if guild.room is not None:
                 guild.room.on_forgetting(person_id)

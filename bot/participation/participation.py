@@ -83,6 +83,9 @@ class ReplyControl(Protocol):
     def drop_derived(self) -> None:
         """Stop speaking, drop prepared replies and results of tools, and end shares of people who may not be heard."""
 
+    def drop_shown(self, person_id: int) -> None:
+        """Drop what this person's screen has shown and what is not noted yet."""
+
     def speak_unprompted(self, decision: Decision) -> bool:
         """Begin a remark that nobody asked for. Return False if the session has no turn yet to remark on."""
 
@@ -264,8 +267,9 @@ class Participation:
         self._replies.drop_derived()
 
     def on_forgetting(self, person_id: int) -> None:
-        """Drop what this person has said until now and that is not recorded yet."""
+        """Drop what this person has said or shown until now and that is not recorded yet."""
         self._forgotten_until[person_id] = self._clock.monotonic()
+        self._replies.drop_shown(person_id)
 
     def has_forgotten(self, person_id: int) -> bool:
         """Return whether a person has had themselves forgotten in this session."""

@@ -337,6 +337,10 @@ class Conversation:
         if (screens := self._screens()) is not None:
             screens.end_excluded()
 
+    def drop_shown(self, person_id: int) -> None:
+        if (screens := self._screens()) is not None:
+            screens.forget(person_id)
+
     def speak_unprompted(self, decision: Decision) -> bool:
         """Begin a remark that nobody asked for, after the last turn. Return False if there is no turn yet."""
         turns = [turn for turn in self._memory.window if not turn.tombstone]

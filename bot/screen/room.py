@@ -83,6 +83,8 @@ class RoomScreens:
         # Pages call from tasks whose log context lacks the session.
         self._log = log.bind(session_id=session_id, guild_id=place.guild_id)
         self._sharers: dict[int, Sharer] = {}
+        # Those whose share has ended and whose last notes are not stored yet.
+        self._closing: set[Sharer] = set()
         self._started_sharers: asyncio.Queue[Sharer] = asyncio.Queue()
         self._tasks: asyncio.TaskGroup | None = None
         self._endings: set[asyncio.Task[None]] = set()
@@ -116,6 +118,7 @@ class RoomScreens:
                 sharer.ended = ShareEnd.CLOSED
                 sharer.changed.set()
             self._sharers.clear()
+            self._closing.clear()
 
     async def finish(self) -> None:
         """End every share, with its recap, because the room ends."""
@@ -236,9 +239,21 @@ class RoomScreens:
                 if sharer.share is not None and self._tasks is not None:
                     self._start_concluding(self._tasks, sharer, sharer.share, ShareEnd.OPTED_OUT)
 
+    def forget(self, person_id: int) -> None:
+        """Drop what a person's screens have shown and what is not noted yet, because they have themselves forgotten.
+
+        What shares show from now on is noted again.
+        """
+        for sharer in (*self._sharers.values(), *self._closing):
+            if sharer.person.id == person_id and sharer.share is not None:
+                sharer.share.forget()
+                sharer.seen.clear()
+
     def _mark_ended(self, sharer: Sharer, ending: ShareEnd) -> None:
         sharer.ended = ending
         sharer.changed.set()
+        if sharer.share is not None:
+            self._closing.add(sharer)
         if self._sharers.get(sharer.person.id) is sharer:
             del self._sharers[sharer.person.id]
 
@@ -256,6 +271,8 @@ class RoomScreens:
             await self._close(sharer, share)
         except Exception:  # noqa: BLE001 - logged; it must not end the room
             self._log.exception("screen_share_not_closed", user_id=sharer.person.id)
+        finally:
+            self._closing.discard(sharer)
         self._log.info(
             "screen_share_ended",
             user_id=sharer.person.id,

@@ -41,6 +41,7 @@ TAKEN = "taken"
 DROPPED = "dropped"
 # No process could be started to decode the picture, which is not the page's fault.
 UNDECODED = "undecoded"
+NO_PICTURE = Text("No picture of the screen has come yet. Ask again in a moment.")
 # A change of screen starts over with an immediate look and a note, but not more often than this.
 CHANGE_SPACING_S = 5.0
 
@@ -99,6 +100,8 @@ class Share:
         self._screens = 0
         self._screen_started_at = self.began_at
         self._left: list[ScreenNote] = []
+        # How often the person has had themselves forgotten.
+        self._forgettings = 0
         self._pending = PendingChange()
         self._reading: _Reading | None = None
         self._changed = asyncio.Event()
@@ -124,12 +127,24 @@ class Share:
         self._screen_started_at = now
         if (note := self._taker.tick(self._clock.now(), last=True)) is not None:
             self._left.append(note)
-        self._taker = NoteTaker(surface=surface)
+        self._begin_screen()
+        return True
+
+    def forget(self) -> None:
+        """Drop all pictures and all text that is not noted yet, also what is being read, because the person has
+        themselves forgotten. The next picture begins anew.
+        """
+        self._frame = None
+        self._left.clear()
+        self._forgettings += 1
+        self._begin_screen()
+
+    def _begin_screen(self) -> None:
+        self._taker = NoteTaker(surface=self.surface)
         self._gate, self._pending = ChangeDetector(), PendingChange()
         self._shown = False
         self._screens += 1
         self._changed.set()
-        return True
 
     def resume(self) -> None:
         """Mark the latest picture as stale, because the page has reconnected."""
@@ -151,6 +166,7 @@ class Share:
     async def _check_picture(self, data: bytes) -> str:
         if not self._bucket.take(self._clock.monotonic()):
             return DROPPED
+        forgettings = self._forgettings
         try:
             frame = await self._readers.check(data)
         except FrameRefusedError as error:
@@ -158,6 +174,8 @@ class Share:
         except VisionError as error:
             self._report_trouble(sentence_of(error))
             return UNDECODED
+        if forgettings != self._forgettings:
+            return DROPPED
         self._frame, self._shown, self._stale = frame, True, False
         verdict = self._gate.look(frame.luma)
         if verdict.change is not ChangeKind.SAME:
@@ -209,7 +227,7 @@ class Share:
         try:
             reading = await self._readers.read(self._take_request, urgent=urgent)
         except NoPictureError:
-            # The share is about to end.
+            # The share is about to end, or the picture was forgotten.
             self._pending = self._unread()
             await self._clock.sleep(FAILURE_PAUSE_S)
             return
@@ -233,9 +251,11 @@ class Share:
         return self._reading
 
     def _take_request(self) -> VisionRequest:
-        """Return the latest picture and the areas to read."""
+        """Return the latest picture and the areas to read. Raises `NoPictureError`."""
         self._refuse_when_over()
-        assert self._frame is not None, "a change comes with a picture"
+        if self._frame is None:
+            # A change comes with a picture, which the person has had forgotten meanwhile.
+            raise NoPictureError(NO_PICTURE)
         # If a reader failed, its fallback calls this again: the areas that the first reader took are still unread.
         pending, self._pending = self._unread(), PendingChange()
         whole = self._pace is not None or pending.change in {ChangeKind.FIRST, ChangeKind.CUT}
@@ -302,13 +322,15 @@ class Share:
 
     async def look(self, question: str) -> str:
         """Return a vision model's answer to `question`, or the screen's text. Raises `VisionError`."""
-        name, screen = self._current_frame().hash, self._screens
+        name, screen, forgettings = self._current_frame().hash, self._screens, self._forgettings
 
         def latest() -> VisionRequest:
             return VisionRequest(self._current_frame().jpeg, who=self.who, question=question)
 
         reading = await self._readers.read(latest, urgent=True)
         self._refuse_when_over()
+        if forgettings != self._forgettings:
+            raise NoPictureError(NO_PICTURE)
         self.counts["asked"] += 1
         if screen == self._screens:
             await self._take_note(ReadFrame(reading, ScreenNoteReason.ASKED, (WHOLE,), name, self._clock.now()))
@@ -322,7 +344,7 @@ class Share:
         """Return the latest picture of the current screen. Raises `NoPictureError`."""
         self._refuse_when_over()
         if self._frame is None or not self._shown or self._stale:
-            raise NoPictureError(Text("No picture of the screen has come yet. Ask again in a moment."))
+            raise NoPictureError(NO_PICTURE)
         return self._frame
 
     def _refuse_when_over(self) -> None:

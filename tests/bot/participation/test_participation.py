@@ -97,6 +97,9 @@ class Table:
         """Count it as a stop."""
         self.stopped += 1
 
+    def drop_shown(self, person_id: int) -> None:
+        """Share no screen."""
+
     def speak_unprompted(self, decision: Decision) -> bool:
         """Accept the reply."""
         return True

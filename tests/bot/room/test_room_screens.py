@@ -131,6 +131,23 @@ async def test_a_share_ends_when_its_person_opts_out(tmp_path: Path, *, asks: bo
 
 
 @pytest.mark.asyncio
+async def test_a_picture_from_before_forget_me_is_not_noted(tmp_path: Path) -> None:
+    """A picture that is being read when its person has themselves forgotten becomes no note; later ones do."""
+    async with a_cinema(tmp_path) as cinema:
+        house = cinema.house
+        async with cinema.living():
+            line = await cinema.share()
+            thinking = cinema.readers.thinking = asyncio.Event()
+            cinema.readers.texts = ["a secret"]
+            assert await line.picture(PICTURES["dark"]) == "taken"
+            await settle(lambda: bool(cinema.readers.looks))
+            await house.participation.on_forgetting(ADA.id)
+            thinking.set()
+            await cinema.see(line, "bright", "Victory")
+            assert cinema.noted == ["a window, just shared. It reads “Victory”"]
+
+
+@pytest.mark.asyncio
 async def test_a_screen_is_remarked_upon_before_anybody_has_said_anything(tmp_path: Path) -> None:
     """The bot can remark on a screen before anybody has spoken, because the turn about the share comes first."""
     async with a_cinema(tmp_path) as cinema:

@@ -17,6 +17,8 @@ from compaction.session import SessionMemory
 from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
 from tests.fakes.place import ADA, BO
 from tests.fakes.turn_store import Fault
+from voice.screen.frame_diff import Box
+from voice.screen.ocr_text import OcrLine
 from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
@@ -231,6 +233,34 @@ async def test_a_recap_tells_nothing_that_was_forgotten(monkeypatch: pytest.Monk
         recap = watching.turns[-1].parts[0].text
         assert "Tokyo" not in recap
         assert "nine" in recap
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("ends", [False, True])
+async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) -> None:
+    """After /forget-me a share notes nothing that it showed before, also if it is just being closed (`ends`), and its
+    recap does not tell it. Other people's shares are not touched.
+    """
+    watching = Watching()
+    async with watching.room() as room:
+        shares = []
+        for person, picture in ((ADA, "dark"), (BO, "bright")):
+            sharer = await share(room, person, nonce=f"n{person.id}")
+            await see(watching, room, sharer, picture, "Tokyo 2099")
+            assert sharer.share is not None
+            # It waits for its turn.
+            sharer.share._taker._waiting = (OcrLine("a secret", Box(0.1, 0.1, 0.3, 0.14)),)
+            shares.append((sharer, sharer.share))
+        if ends:
+            for sharer, _ in shares:
+                room._mark_ended(sharer, ShareEnd.STOPPED)
+        room.forget(ADA.id)
+        for sharer, shown in shares:
+            await (room._conclude(sharer, shown, ShareEnd.STOPPED) if ends else room.end(sharer, ShareEnd.STOPPED))
+        assert [note.who for note in watching.notes] == ["Ada", "Bo", "Bo"]
+        recaps = [turn.parts[0].text for turn in watching.turns[-2:]]
+        assert ["Tokyo" in recap for recap in recaps] == [False, True]
+        assert not room._closing
 
 
 @pytest.mark.asyncio

@@ -21,6 +21,7 @@ from voice.screen.settings import ScreenSettings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from voice.screen.frame import ScreenFrame
     from voice.screen.notes import ScreenNote
 
 
@@ -268,3 +269,90 @@ async def test_who_asks_is_answered_from_the_latest_picture() -> None:
     await model.see("dark")
     assert await model.share.look("which map?") == "It is the Tokyo map."
     assert model.readers.looks[-1].question == "which map?"
+
+
+@pytest.mark.asyncio
+async def test_text_that_waits_is_forgotten() -> None:
+    """Neither the text that waits for its turn nor that of an earlier screen becomes a note after /forget-me. What is
+    on the screen then is noted from the next picture on.
+    """
+    async with Sharing().running() as sharing:
+        await sharing.see("dark", "Tokyo 2099")
+        await sharing.noted(1)
+        sharing.clock.advance(CHANGE_SPACING_S)
+        sharing.share._left.append(sharing.notes[0])
+        await sharing.see("grey", "Tokyo 2099", "a secret")
+        await until(lambda: sharing.share.counts["read"] == 2)
+        del sharing.notes[:]
+        await sharing.see("bright", "a secret", "another one")
+        sharing.share.forget()
+        await sharing.share.finish()
+        assert sharing.notes == []
+        with pytest.raises(VisionError, match="No picture"):
+            await sharing.share.look("what is it?")
+        await sharing.see("dark", "The train leaves at nine")
+        sharing.clock.advance(FAILURE_PAUSE_S)
+        assert await sharing.noted(1) == ["a window, just shared. It reads “The train leaves at nine”"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("has_picture", [False, True])
+async def test_a_picture_that_is_being_read_is_forgotten(*, has_picture: bool) -> None:
+    """A reading that waits for its reader gets no picture after /forget-me; of one that has its picture nothing is
+    noted.
+    """
+    async with Sharing().running() as sharing:
+        readers = sharing.readers
+        holding = readers.holding = asyncio.Event()
+        thinking = readers.thinking = asyncio.Event()
+        await sharing.see("dark", "a secret")
+        await readers.waiting.wait()
+        if has_picture:
+            holding.set()
+            await until(lambda: bool(readers.looks))
+        sharing.share.forget()
+        holding.set()
+        thinking.set()
+        if has_picture:
+            await until(lambda: sharing.share.counts["read"] == 1)
+        else:
+            await sharing.clock.until_somebody_sleeps()
+        sharing.clock.advance(FAILURE_PAUSE_S)
+        await sharing.see("bright", "The train leaves at nine")
+        assert await sharing.noted(1) == ["a window, just shared. It reads “The train leaves at nine”"]
+        assert len(readers.looks) == 1 + has_picture
+
+
+@pytest.mark.asyncio
+async def test_a_picture_that_is_being_checked_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It came before /forget-me, so it is dropped."""
+    sharing, checking = Sharing(), asyncio.Event()
+    check = sharing.readers.check
+
+    async def slowly(data: bytes) -> ScreenFrame:
+        await checking.wait()
+        return await check(data)
+
+    monkeypatch.setattr(sharing.readers, "check", slowly)
+    offered = asyncio.create_task(sharing.see("dark", "a secret"))
+    await asyncio.sleep(0)
+    sharing.share.forget()
+    checking.set()
+    assert await offered == "dropped"
+    with pytest.raises(VisionError, match="No picture"):
+        await sharing.share.look("what is it?")
+
+
+@pytest.mark.asyncio
+async def test_an_answer_about_a_forgotten_picture_is_not_given() -> None:
+    """A question about the screen gets no answer from a picture of before /forget-me, and no note is taken."""
+    sharing = Sharing()
+    await sharing.see("dark", "a secret")
+    thinking = sharing.readers.thinking = asyncio.Event()
+    asked = asyncio.create_task(sharing.share.look("what is it?"))
+    await until(lambda: bool(sharing.readers.looks))
+    sharing.share.forget()
+    thinking.set()
+    with pytest.raises(VisionError, match="No picture"):
+        await asked
+    assert sharing.notes == []
