@@ -196,6 +196,9 @@ class TalkRoom:
     def drop_derived(self) -> None:
         """Do nothing: nothing is prepared."""
 
+    def drop_shown(self, person_id: int) -> None:
+        """Drop nothing: nobody shares a screen."""
+
     def speak_unprompted(self, decision: Decision) -> bool:
         """Say nothing: by default there is no reason to."""
         del decision
