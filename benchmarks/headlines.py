@@ -105,9 +105,9 @@ def _kept_table(results: Mapping[str, Mapping[str, Json]]) -> list[str]:
     of the run.
     """
     recorded = results.get(RECORDED, {})
-    answered = [row for who, name in ANSWERED.items() for row in _kept(recorded, who, name, "written", FOLDS)]
+    answered = [row for who, name in ANSWERED.items() for row in _kept(recorded, who, name, "written")]
     if any("Roomtone |" in row for row in answered):
-        talk = f"two conversations of {FOLDS}0 folded turns"
+        talk = "two conversations of 313 turns, at their end"
         head = f"| of all facts of {talk}, with a strong model's answers | the summary (1,200 characters) has |"
         return [head, "|---|---|", *answered, *_remembered(recorded), ""]
     report = results.get("memory.json", {})
@@ -117,16 +117,16 @@ def _kept_table(results: Mapping[str, Mapping[str, Json]]) -> list[str]:
 
 
 def _remembered(report: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the row of what Roomtone has in its summary or finds."""
+    """Yield the row of what Roomtone has in its summary or finds after a thousand turns."""
     entry: Json = report.get("ours")
-    for step in ("roomtone, recorded answers", "written", "lasting", FOLDS):
+    for step in ("roomtone, recorded answers", "written, long", "lasting", "100"):
         entry = entry.get(step) if isinstance(entry, dict) else None
     if not isinstance(entry, dict):
         return
     told, found, facts = entry.get("told"), entry.get("found_of_rest"), entry.get("facts")
     if isinstance(told, int | float) and isinstance(facts, int):
         share = told + (1 - told) * (found if isinstance(found, int | float) else 0.0)
-        asked = "what people ask for weeks later, in the summary or among ten search results"
+        asked = "what people ask for weeks later, after 1,000 turns, in the summary or among ten search results"
         yield f"| Roomtone: {asked} | {share:.0%} of {facts} |"
 
 
@@ -151,14 +151,21 @@ def _sample(head: Headline, report: Mapping[str, Json]) -> str:
     return f"{count:,.0f} {head.of}" if isinstance(count, int | float) else ""
 
 
-def _kept(report: Mapping[str, Json], who: str, name: str, of_set: str, folds: str) -> Iterator[str]:
-    """Yield the row of one system if it was measured after so many folds."""
+def _kept(report: Mapping[str, Json], who: str, name: str, of_set: str, folds: str | None = None) -> Iterator[str]:
+    """Yield the row of one system if it was measured after so many folds. None: at the end of each conversation, which
+    the systems reach after 22 to 26 folds.
+    """
     for side in ("ours", "peers"):
         entry: Json = report.get(side)
         for step in (who, of_set, "after_folds"):
             entry = entry.get(step) if isinstance(entry, dict) else None
         after = entry if isinstance(entry, dict) else {}
-        at = after.get(folds)
-        share, count = (at.get("kept"), at.get("facts")) if isinstance(at, dict) else (None, None)
-        if isinstance(share, int | float) and isinstance(count, int):
-            yield f"| {name} | {share:.0%} of {count} |"
+        kept = facts = 0.0
+        for at in [key for key in after if (int(key) > int(FOLDS) if folds is None else key == folds)]:
+            figures = after[at]
+            assert isinstance(figures, dict), "figures by folds"
+            share, count = figures.get("kept"), figures.get("facts")
+            if isinstance(share, int | float) and isinstance(count, int):
+                kept, facts = kept + share * count, facts + count
+        if facts:
+            yield f"| {name} | {kept / facts:.0%} of {facts:.0f} |"

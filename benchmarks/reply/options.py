@@ -24,9 +24,10 @@ class ReplyBenchOptions:
     """
 
     speech: Path | None = None
-    recordings: int = 24
-    crowd_recordings: int = 32
-    interruptions: int = 8
+    # Fewer than fifty cases say little about a share or a tail.
+    recordings: int = 50
+    crowd_recordings: int = 52
+    interruptions: int = 50
     pauses_recordings: int = 0
     rooms: int = 10
     pacing_s: float = 12.0

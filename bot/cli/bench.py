@@ -158,7 +158,7 @@ def reply(
     speech: SpeechDir = None,
     recordings: Annotated[
         int | None,
-        typer.Option(min=0, max=1000, help="Number of recordings to answer, one after the other; default 24, 0: all."),
+        typer.Option(min=0, max=1000, help="Number of recordings to answer, one after the other; default 50, 0: all."),
     ] = None,
     interruptions: Annotated[int | None, typer.Option(min=1, max=1000, help="Number of answers to interrupt.")] = None,
     rooms: Annotated[
