@@ -127,6 +127,10 @@ class Adoptions:
         return self._admitted(room, link)
 
     async def _admitted(self, room: RoomIdentity, link: MessageLink) -> None:
+        """Return once the room is admitted; it is taken back meanwhile. Raises `SetupError` if it may not go on.
+
+        *Cancellation*: a room that is not admitted yet is not taken back.
+        """
         assert self._look is not None, "begun"
         now = await self._look(room)
         if self._is_over:
@@ -147,6 +151,10 @@ class Adoptions:
             await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             waiting.cancel()
+            if not admitted.is_set():
+                # Its link is over, so it would be a room that nobody hears.
+                task.cancel()
+                await asyncio.wait({task})
         if not admitted.is_set():
             raise SetupError(NOT_OURS)
 
@@ -156,6 +164,9 @@ class Adoptions:
         machine = room.machine or "here"
         try:
             await self._start(adopted)
+        except asyncio.CancelledError:
+            log.warning("room_not_taken_back", guild_id=room.guild_id, reason="too_slow", machine=machine)
+            raise
         except KNOWN_ERRORS as error:
             log.warning("room_not_taken_back", guild_id=room.guild_id, reason="failed", machine=machine, problem=error)
         else:

@@ -106,6 +106,7 @@ class MessageLink:
         self._outgoing: asyncio.Queue[str] = asyncio.Queue(maxsize=MOST_WAITING)
         self._answering: set[asyncio.Task[None]] = set()
         self._ending = asyncio.Event()
+        self._runs = self._is_over = False
         self._refused = 0
         self._on_closed: list[Callable[[], None]] = []
 
@@ -118,15 +119,31 @@ class MessageLink:
         return not self._ending.is_set()
 
     def on_closed(self, call: Callable[[], None]) -> None:
-        """Call `call` once the link is over."""
-        self._on_closed.append(call)
+        """Call `call` once the link is over; at once if it is over already."""
+        if self._is_over:
+            call()
+        else:
+            self._on_closed.append(call)
 
     def close(self) -> None:
-        """End the link. `run` then returns."""
+        """End the link. `run` then returns. A link that does not run yet is over at once."""
         self._ending.set()
+        if not self._runs and not self._is_over:
+            self._fail_asked()
+            self._end()
 
     async def run(self) -> None:
         """Send and receive until either side ends the link."""
+        try:
+            if not self._is_over:
+                await self._exchange()
+        finally:
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(_CLOSE_S):
+                    await self._socket.close()
+
+    async def _exchange(self) -> None:
+        self._runs = True
         receiving = asyncio.create_task(self._receive(), name=f"{self._name}-receive")
         sending = asyncio.create_task(self._send(), name=f"{self._name}-send")
         ending = asyncio.create_task(self._ending.wait(), name=f"{self._name}-end")
@@ -134,24 +151,29 @@ class MessageLink:
             await asyncio.wait({receiving, sending, ending}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._ending.set()
-            for _, answer in self._asked.values():
-                if not answer.done():
-                    answer.set_exception(OtherProcessError(AWAY))
+            self._fail_asked()
             tasks = [receiving, sending, ending, *self._answering]
             for task in tasks:
                 task.cancel()
             for outcome in await asyncio.gather(*tasks, return_exceptions=True):
                 if isinstance(outcome, Exception) and not isinstance(outcome, OSError):
                     log.error("link_failed", link=self._name, exc_info=outcome)
-            for call in self._on_closed:
-                try:
-                    call()
-                except Exception:
-                    # The others must know too: a room is lost, a seat is gone.
-                    log.exception("link_end_not_handled", link=self._name)
-            with contextlib.suppress(OSError, TimeoutError):
-                async with asyncio.timeout(_CLOSE_S):
-                    await self._socket.close()
+            self._end()
+
+    def _fail_asked(self) -> None:
+        for _, answer in self._asked.values():
+            if not answer.done():
+                answer.set_exception(OtherProcessError(AWAY))
+
+    def _end(self) -> None:
+        """Be over, and tell everybody who has asked for it."""
+        self._is_over = True
+        for call in self._on_closed:
+            try:
+                call()
+            except Exception:
+                # The others must know too: a room is lost, a seat is gone.
+                log.exception("link_end_not_handled", link=self._name)
 
     async def ask(self, request: Request[AnswerT], *, within_s: float) -> AnswerT:
         """See `Peer.ask`. *Cancellation*: the other side still does what was asked."""

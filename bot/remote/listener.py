@@ -228,7 +228,6 @@ class RemoteRoomListener:
 
     async def _opened(self, socket: web.WebSocketResponse) -> MessageLink | None:
         """Return the link of a room that introduces itself and may come; None for anybody else."""
-        link: MessageLink | None = None
         with suppress(OSError, TimeoutError):
             try:
                 room = await read_hello(socket)
@@ -236,12 +235,7 @@ class RemoteRoomListener:
                 if not room.guild_id and len(self._links) >= MOST_LINKS:
                     raise SetupError(FULL.fill(most=MOST_LINKS))
                 link = MessageLink(socket, Handlers(), name=f"room-link-{room.guild_id}")
-                # Sent first, once the link runs.
-                link.tell(Admitted())
-                admission = self._on_link(room, link)
-                if admission is not None:
-                    async with asyncio.timeout(_ADMIT_S):
-                        await admission
+                await self._admit(room, link)
             except BotError as error:
                 if not isinstance(error, NotYetError):
                     log.warning("room_link_refused", reason="hello", problem=error)
@@ -250,8 +244,18 @@ class RemoteRoomListener:
             else:
                 log.info("room_link_opened", guild_id=room.guild_id, channel_id=room.channel_id, claim=room.claim)
                 return link
-        if link is not None:
+        return None
+
+    async def _admit(self, room: RoomIdentity, link: MessageLink) -> None:
+        """Return once the room may come. Raises `BotError` if it may not, and `TimeoutError`; the link is over then."""
+        # Sent first, once the link runs.
+        link.tell(Admitted())
+        try:
+            admission = self._on_link(room, link)
+            if admission is not None:
+                async with asyncio.timeout(_ADMIT_S):
+                    await admission
+        except BaseException:
             # Whoever has it by now learns that it is over.
             link.close()
-            await link.run()
-        return None
+            raise

@@ -88,7 +88,8 @@ class RoomSupervisor:
         A room that is ending is waited for; a later `join` or `leave` replaces this one meanwhile. `listen`: the bot
         only writes down there. `room`: the first one to run, which goes on; None: a new one. Raises the room's error,
         or `SetupError` if it takes too long, was replaced, or the guild has a room already. One that cannot go on
-        because the database is away waits for it all the same.
+        because the database is away waits for it all the same. *Cancellation*: the room goes on; `room` is cut off, so
+        that a new one can be opened.
         """
         guild_id = place.guild_id
         ending = self._rooms.get(guild_id)
@@ -121,6 +122,11 @@ class RoomSupervisor:
                     seconds=JOIN_TIMEOUT_S,
                 )
             ) from None
+        except asyncio.CancelledError:
+            if room is not None:
+                opening.cancel()
+                await opening.wait_over()
+            raise
 
     async def _wait_for_turn(self, place: Place, ending: GuildRoom) -> None:
         """Wait until the guild's room has ended. Raises `SetupError` if somebody wants something else by then."""

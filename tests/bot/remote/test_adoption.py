@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.errors import SetupError
 from bot.remote.adoption import ASK_AGAIN_WITHIN_S, COME_WITHIN_S, Adoptions, ServerNow, refusal
@@ -55,7 +56,12 @@ class Start:
         # Cleared: the database takes its time.
         self.known = asyncio.Event()
         self.known.set()
+        # Cleared: it takes long until the room is admitted, or goes on.
+        self.admits, self.goes_on = asyncio.Event(), asyncio.Event()
+        self.admits.set()
+        self.goes_on.set()
         self.started: list[int] = []
+        self.cut_off: list[int] = []
         self.error: Exception | None = None
 
     def come(self, guild_id: int = 10) -> Awaitable[None]:
@@ -73,8 +79,17 @@ class Start:
     async def _start(self, adopted: AdoptedRoom) -> None:
         if self.error is not None:
             raise self.error
-        self.started.append(adopted.room.guild_id)
-        adopted.admit()
+        guild_id = adopted.room.guild_id
+        try:
+            await self.admits.wait()
+            adopted.admit()
+            await self.goes_on.wait()
+        except asyncio.CancelledError:
+            # A room takes a moment to end.
+            await asyncio.sleep(0)
+            self.cut_off.append(guild_id)
+            raise
+        self.started.append(guild_id)
 
     async def finished(self, *expected: int) -> tuple[bool, asyncio.Task[None]]:
         """Return whether nobody is waited for, and what waits."""
@@ -179,3 +194,36 @@ async def test_a_server_has_one_room() -> None:
     with pytest.raises(SetupError, match="has_room"):
         await start.come()
     assert start.started == [10]
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_is_not_admitted_in_time_is_not_taken_back() -> None:
+    """Nothing of it is left when its link is over, and nobody waits for it: it is opened anew."""
+    start = Start()
+    start.admits.clear()
+    start.begin()
+    coming = asyncio.ensure_future(start.come())
+    done, waiting = await start.finished(10)
+    assert not done
+    coming.cancel()
+    with capture_logs() as logs, pytest.raises(asyncio.CancelledError):
+        await coming
+    assert start.cut_off == [10]
+    start.clock.advance(COME_WITHIN_S)
+    await waiting
+    assert (start.started, [line["reason"] for line in logs]) == ([], ["too_slow"])
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_is_admitted_is_taken_back_although_its_link_ends() -> None:
+    """It has its seat, so it learns of the end of its link by itself."""
+    start = Start()
+    start.goes_on.clear()
+    start.begin()
+    await start.come()
+    done, waiting = await start.finished(10)
+    assert not done
+    start.goes_on.set()
+    start.clock.advance(COME_WITHIN_S)
+    await waiting
+    assert (start.started, start.cut_off) == ([10], [])

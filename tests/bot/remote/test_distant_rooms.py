@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from bot.remote.address import LOOPBACK, RoomsAddress
+from bot.remote.adoption import AdoptedRoom
 from bot.remote.gateway_link import GatewayLink
+from bot.remote.handlers import Handlers
 from bot.remote.hello import RoomIdentity, RoomRefusedError
+from bot.remote.link import MessageLink
 from bot.remote.listener import RemoteRoomListener
 from bot.remote.placement import THIS_MACHINE
 from bot.remote.room_process import LOST
@@ -254,6 +257,21 @@ async def test_a_process_that_is_given_up_may_not_come_back_with_its_room() -> N
             await seat.give_up()
             assert (seat.is_open, seat.may_go_on) == (False, True)
         assert "given up" in str(await link.refused())
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_given_up", [True, False])
+async def test_a_room_whose_link_ended_before_it_had_its_seat_is_lost_at_once(is_given_up: bool) -> None:
+    """It ran on without a gateway process, and took too long to be admitted. Nobody waits for the end of its link."""
+    async with opened() as house:
+        link = MessageLink(cast("Any", None), Handlers(), name="ended")
+        link.close()
+        adopted = AdoptedRoom(RoomIdentity(10, 20, run_id="a", machine="north"), link, lambda: None)
+        async with asyncio.timeout(10), house.processes.taken(10, adopted) as seat:
+            assert await seat.lost() == LOST
+            if is_given_up:
+                await seat.give_up()
+        assert house.processes.distant_rooms == 0
 
 
 @pytest.mark.asyncio

@@ -161,6 +161,8 @@ async def test_everybody_learns_that_a_link_is_over() -> None:
         assert told == ["first", "second"]
         assert "link_end_not_handled" in [each["event"] for each in logs]
         assert await ends.room.ask(Greet("x"), within_s=5)
+        ends.links[0].on_closed(lambda: told.append("late"))
+        assert told[2:] == ["late"]
 
 
 @pytest.mark.asyncio
@@ -494,6 +496,38 @@ async def test_a_room_that_is_refused_later_learns_it() -> None:
         assert "shutting down" in str(await end.refused())
         assert not end.is_open
         assert end.away_since is not None
+
+
+@pytest.mark.asyncio
+async def test_a_link_that_is_not_admitted_in_time_is_over_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has it learns that, also the one who is still busy admitting it. Nothing can be asked there."""
+    monkeypatch.setattr(listener_module, "_ADMIT_S", 0.0)
+    told: list[str] = []
+    links: list[MessageLink] = []
+
+    async def admit(link: MessageLink) -> None:
+        asking = asyncio.create_task(link.ask(Greet("x"), within_s=600))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            link.close()
+            told.append("closed")
+            with pytest.raises(OtherProcessError, match="not there"):
+                await asking
+
+    def on_link(_: RoomIdentity, link: MessageLink) -> Awaitable[None]:
+        links.append(link)
+        link.on_closed(lambda: told.append("over"))
+        return admit(link)
+
+    async with RemoteRoomListener(on_link, TOKEN) as listener:
+        hello = Hello(PROTOCOL_VERSION, ROOM, release_here())
+        async with raw(listener.url) as end:
+            await end.socket.send_str(frame_of(Head("tell", 0, Hello.__name__), hello, Hello))
+            assert (await end.socket.receive(timeout=10)).type is aiohttp.WSMsgType.CLOSE
+    assert told == ["over", "closed"]
+    await links[0].run()
+    assert not links[0].is_open
 
 
 @pytest.mark.asyncio
