@@ -114,11 +114,7 @@ class DistantProcess:
         return ProcessLoad(self.machine, self.seats.rooms, self.seats.free, emergency=self.seats.emergency)
 
     def on_link(self, link: MessageLink, *, emergency: bool = False) -> None:
-        """Take a link that waits for a room; `emergency`: for one that has lost its process. Raises `SetupError` if it
-        gets no room any more.
-        """
-        if self._is_retired:
-            raise SetupError(NOT_OURS)
+        """Take a link that waits for a room; `emergency`: for one that has lost its process."""
         self.seats.add(link, emergency=emergency)
 
     async def loaded(self, within_s: float) -> None:

@@ -35,6 +35,9 @@ log = structlog.get_logger()
 # processes may be gone too, and their links tell it by then at the latest (4.5 s, `bot.remote.listener`). In the proof
 # a room of a node that hung was started in another process there, lost 0.2 s later, and then paused like a crash.
 DOUBT_S = 5.0
+# How many processes of other machines are remembered that get no room any more. One that lost its links with its rooms
+# offers itself again within a minute, or has ended (`bot.remote.room_host.GATEWAY_AWAY_S`).
+MOST_RETIRED = 1_000
 
 
 class RoomProcesses:
@@ -58,6 +61,8 @@ class RoomProcesses:
         self._pool = SparePool(command, partial(LinkedChild, most_rooms=rooms_each), clock)
         # Those that others have started, by machine and run, oldest first.
         self._distant: dict[tuple[str, str], DistantProcess] = {}
+        # Those that had their last room, oldest first, also when their links are gone.
+        self._retired: dict[tuple[str, str], None] = {}
         # When each other machine last lost a room.
         self._lost_at: dict[str, float] = {}
         # When the room of each server last lost its process, and the same of those that have had no other one since.
@@ -106,9 +111,10 @@ class RoomProcesses:
     def on_offer(self, room: RoomIdentity, link: MessageLink) -> Awaitable[None] | None:
         """Take a link of a process of another machine, which waits for a room, or has one that ran on.
 
-        Raises `BotError` for one whose room was given up, and has to be started anew. So it hands over what it has.
+        Raises `BotError` for one that had its last room, or whose room was given up, and has to be started anew. So it
+        ends, and hands over what it has.
         """
-        if not is_machine_name(room.machine):
+        if not is_machine_name(room.machine) or (room.machine, room.run_id) in self._retired:
             raise SetupError(NOT_OURS)
         if room.guild_id:
             return self._came_back(room, link)
@@ -195,6 +201,8 @@ class RoomProcesses:
         return replace(process.load, doubtful=not is_here and self._clock.monotonic() - lost_at < DOUBT_S)
 
     async def _retire(self, process: LinkedChild | DistantProcess) -> None:
+        if isinstance(process, DistantProcess):
+            self._remember_retired(process)
         try:
             await process.retire()
         finally:
@@ -202,3 +210,9 @@ class RoomProcesses:
                 self._pool.forget(process)
             else:
                 self._forget_if_gone(process)
+
+    def _remember_retired(self, process: DistantProcess) -> None:
+        """Refuse what the process offers from now on: it may have lost its links, and not know that it shall end."""
+        self._retired[process.machine, process.run_id] = None
+        if len(self._retired) > MOST_RETIRED:
+            del self._retired[next(iter(self._retired))]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from bot.remote import room_processes
 from bot.remote.address import LOOPBACK, RoomsAddress
 from bot.remote.adoption import AdoptedRoom
 from bot.remote.gateway_link import GatewayLink
@@ -91,6 +92,17 @@ async def lost(house: House, *, guild_id: int) -> str:
             machine = seat.machine
             await seat.give_up()
             raise ProcessLostError(LOST)
+    return machine
+
+
+async def lost_with_its_links(house: House, links: AsyncExitStack, *, guild_id: int) -> str:
+    """Begin a room, lose all links of its process, and return on which machine that was."""
+    machine = ""
+    with suppress(ProcessLostError):
+        async with house.processes.taken(guild_id) as seat:
+            machine = seat.machine
+            await links.aclose()
+            raise ProcessLostError(await seat.lost())
     return machine
 
 
@@ -257,6 +269,31 @@ async def test_a_process_that_is_given_up_may_not_come_back_with_its_room() -> N
             await seat.give_up()
             assert (seat.is_open, seat.may_go_on) == (False, True)
         assert "given up" in str(await link.refused())
+
+
+@pytest.mark.asyncio
+async def test_a_process_that_was_cut_off_from_the_bot_may_not_come_back_without_its_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its room goes on elsewhere, and nobody could tell it that it gets no other one. It ends when it is refused, and
+    its machine loads the next process. The latest ones are remembered.
+    """
+    monkeypatch.setattr(room_processes, "MOST_RETIRED", 2)
+    async with opened() as house:
+        for number, run_id in enumerate("abc"):
+            async with AsyncExitStack() as north:
+                for emergency in (False, True):
+                    room = RoomIdentity(0, 0, run_id=run_id, machine="north", emergency=emergency)
+                    await north.enter_async_context(GatewayLink(house.elsewhere.url, CLUSTER_TOKEN, room))
+                assert await lost_with_its_links(house, north, guild_id=number + 1) == "north"
+            await until(lambda: not house.processes._distant)
+        for run_id in "bc":
+            with pytest.raises(RoomRefusedError, match="given up"):
+                await house.offer("north", run_id, emergency=True)
+        await house.offer("south", "b")
+        await house.offer("north", "d")
+        assert house.processes.waiting_machines == {"north", "south"}
+        assert len(house.processes._retired) == 2
 
 
 @pytest.mark.asyncio
