@@ -24,8 +24,11 @@ log = structlog.get_logger()
 # A handshake takes two ways through the network.
 OPEN_WITHIN_S: Final = 5.0
 # Connections that have not proven anything yet. For one more the oldest is closed: a handshake takes milliseconds, so
-# whoever says nothing is the oldest, and keeps nobody out. A machine opens one for each room.
-MOST_OPENING: Final = 100
+# whoever says nothing is the oldest, and keeps nobody out. When a bot is started again, as many processes may come at
+# once (`bot.remote.listener.MOST_LINKS`). In a handshake asyncio keeps 256 KiB for each, so strangers can take 256 MiB.
+MOST_OPENING: Final = 1_000
+# And at most this part of the files that the process may open, so that strangers leave it some for all else.
+_SHARE_OF_FILES: Final = 1 / 4
 _BACKLOG: Final = 128
 # After an error of the system, for example that no file can be opened any more. asyncio waits as long.
 _ACCEPT_AGAIN_S: Final = 1.0
@@ -97,6 +100,7 @@ class EncryptedPort:
 
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
+        most = _most_opening()
         while True:
             try:
                 connection, _ = await loop.sock_accept(listening)
@@ -104,7 +108,7 @@ class EncryptedPort:
                 log.warning("room_links_not_accepted", error_class=type(error).__name__)
                 await asyncio.sleep(_ACCEPT_AGAIN_S)
                 continue
-            if len(self._opening) >= MOST_OPENING:
+            if len(self._opening) >= most:
                 oldest = next(iter(self._opening))
                 del self._opening[oldest]
                 oldest.cancel()
@@ -113,6 +117,8 @@ class EncryptedPort:
             self._opening[opening] = None
             # Also one that was closed before it began.
             opening.add_done_callback(partial(self._opened, connection))
+            # `sock_accept` does not yield while connections wait. Each shall begin before it can be the oldest of many.
+            await asyncio.sleep(0)
 
     def _opened(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
         self._opening.pop(task, None)
@@ -156,6 +162,17 @@ class EncryptedPort:
         loop = asyncio.get_running_loop()
         transport, _ = await loop.connect_accepted_socket(self._serve, connection, **tls)
         return transport
+
+
+def _most_opening() -> int:
+    """Return how many connections may be opening at once."""
+    try:
+        import resource
+    except ImportError:
+        # The system has no such limit.
+        return MOST_OPENING
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_OPENING if files == resource.RLIM_INFINITY else min(MOST_OPENING, int(files * _SHARE_OF_FILES))
 
 
 async def _first_byte(connection: socket.socket) -> bytes:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import resource
+import socket
 import ssl
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -17,6 +20,7 @@ from bot.cluster.node import TOKEN_BYTES
 from bot.errors import SetupError
 from bot.remote import encrypted_port, link_encryption
 from bot.remote.address import LOOPBACK, RoomsAddress
+from bot.remote.encrypted_port import EncryptedPort
 from bot.remote.gateway_link import GatewayLink
 from bot.remote.hello import AUTHORIZATION, RoomIdentity, RoomRefusedError, bearer, introduce
 from bot.remote.link_encryption import LEAST_TOKEN_CHARS, gateway_encryption, room_encryption
@@ -285,6 +289,39 @@ async def test_who_proves_nothing_takes_nobodys_place(monkeypatch: pytest.Monkey
                     assert await readers[0].read(1) == b""
         assert [each["crowded_count"] for each in logs if "crowded_count" in each] == [1]
         assert not readers[1].at_eof()
+
+
+@pytest.mark.asyncio
+async def test_connections_that_waited_together_do_not_close_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All machines come at once when the bot is started again. Each connection gets as far as it can before the next is
+    taken, so few of them are being opened at a time.
+    """
+    monkeypatch.setattr(encrypted_port, "MOST_OPENING", 10)
+    refused: list[str] = []
+    loop = asyncio.get_running_loop()
+    serve = partial(asyncio.StreamReaderProtocol, asyncio.StreamReader())
+    with ExitStack() as connections:
+        async with EncryptedPort(
+            serve, gateway_encryption(CLUSTER_TOKEN), LOOPBACK, 0, on_refused=refused.append
+        ) as port:
+            waiting = [connections.enter_context(socket.create_connection((LOOPBACK, port.port))) for _ in range(60)]
+            for each in waiting:
+                each.setblocking(False)
+                # It only looks whether the port is open, so it is let go at once.
+                each.shutdown(socket.SHUT_WR)
+            async with asyncio.timeout(10):
+                assert [await loop.sock_recv(each, 1) for each in waiting] == [b""] * 60
+    assert refused == []
+
+
+@pytest.mark.parametrize(
+    ("files", "most"),
+    [(resource.RLIM_INFINITY, 1_000), (4_000, 1_000), (1_024, 256), (100, 25)],
+)
+def test_strangers_leave_the_bot_most_of_its_files(monkeypatch: pytest.MonkeyPatch, files: int, most: int) -> None:
+    """A quarter of those that it may open is for connections that have not proven anything."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
+    assert encrypted_port._most_opening() == most
 
 
 @pytest.mark.parametrize("said", [b"", b"\x16\x03\x01", b"G", b"GET / HTTP/1.1\r\n\r\n"])
