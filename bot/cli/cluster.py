@@ -8,11 +8,11 @@ import re
 import signal
 import socket
 import sys
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 from functools import partial
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -26,12 +26,15 @@ from bot.errors import SetupError
 from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
     from pathlib import Path
 
+    from bot.clock import Clock
     from bot.cluster.node import NodeSettings
     from bot.cluster.pool_settings import PoolSettings
     from bot.cluster.state import ClusterState
+
+T = TypeVar("T")
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
@@ -176,8 +179,8 @@ def drain(
 @app.command()
 def down() -> None:
     """End this machine's part of the cluster. On the first machine this ends the cluster; bots hear by themselves."""
-    from bot.clock import SystemClock
-    from bot.cluster.left_behind import hand_over_workers, workers_in_use
+    from bot.cluster.left_behind import workers_in_use
+    from bot.cluster.ray_process import ray_process
     from bot.cluster.running_process import running_process
 
     folder = cluster_folder(load())
@@ -185,12 +188,10 @@ def down() -> None:
         os.kill(process, signal.SIGTERM)
         say("Asked `roomtone cluster up` to end: recognisers finish what they have begun, rooms go on elsewhere.")
         return
-    if not workers_in_use(folder):
+    if ray_process(folder) is None and not workers_in_use(folder):
         say("This machine is in no cluster.")
         return
-    say("This machine is in no cluster, but still runs rooms. Handing them over …")
-    asyncio.run(until_stopped(hand_over_workers(folder, SystemClock())))
-    say(HANDED_OVER)
+    asyncio.run(until_stopped(_end_rest(folder)))
 
 
 def check_own_addresses(ip: str, join: str) -> None:
@@ -238,6 +239,28 @@ def pool_settings(
     )
 
 
+async def _end_rest(folder: Path) -> None:
+    """End what a `cluster up` that is gone has left on this machine: Ray, and then rooms."""
+    from bot.clock import SystemClock
+    from bot.cluster.left_behind import hand_over_workers, workers_in_use
+
+    clock = SystemClock()
+    await _end_left_ray(folder, clock)
+    if workers_in_use(folder):
+        say("This machine is in no cluster, but still runs rooms. Handing them over …")
+        await hand_over_workers(folder, clock)
+        say(HANDED_OVER)
+
+
+async def _end_left_ray(folder: Path, clock: Clock) -> None:
+    """End the Ray of a `cluster up` that is gone, and say so."""
+    from bot.cluster.ray_process import end_ray, ray_process
+
+    if ray_process(folder) is not None:
+        say("An earlier `roomtone cluster up` was killed and has left Ray running. Ending that …")
+        await end_ray(folder, clock)
+
+
 async def _up(node: NodeSettings, wanted: Sequence[Sequence[str]]) -> int:
     """Run the node until a signal or its end; return the exit status. `wanted`: commands of `roomtone cluster` that put
     into the cluster what belongs there.
@@ -259,25 +282,15 @@ async def _up(node: NodeSettings, wanted: Sequence[Sequence[str]]) -> int:
                 "ends this machine's part."
             ) from error
         held.enter_context(stop_on_signals(stop, end_at_once=partial(_end_at_once, node.folder)))
+        await _end_left_ray(node.folder, clock)
         say(f"Starting Ray on {node.ip} …")
-        async with (
-            running_node(node) as ended,
-            background_task(end_left_behind(node.folder, clock), name="left-behind"),
-        ):
-            for words in wanted:
-                if failed := await _run_command(words):
+        async with AsyncExitStack() as running:
+            ended = await _unless_stopped(stop, running.enter_async_context(running_node(node)))
+            if ended is not None:
+                left_behind = background_task(end_left_behind(node.folder, clock), name="left-behind")
+                await running.enter_async_context(left_behind)
+                if failed := await _serve(node, wanted, stop, ended):
                     return failed
-            if not node.join:
-                say(f"Another machine joins with `roomtone cluster up --join {node.address} --ip ITS-ADDRESS`, after")
-                say(f"{node.folder / 'token'} was copied there.")
-            say("Ctrl-C ends it.")
-            await _until(stop, ended)
-            if not stop.is_set():
-                say(f"Ray has ended by itself. {node.folder / 'ray.log'} has its last words.")
-                if workers_in_use(node.folder):
-                    say("The rooms on this machine go on. `roomtone cluster up` takes them back; `down` ends them.")
-                return 1
-            say("Ending Ray …")
         if workers_in_use(node.folder):
             say("Handing rooms over …")
             await hand_over_workers(node.folder, clock)
@@ -285,10 +298,37 @@ async def _up(node: NodeSettings, wanted: Sequence[Sequence[str]]) -> int:
     return 0
 
 
-def _end_at_once(folder: Path, status: int) -> None:
-    """End this process at the second signal, and say what becomes of the rooms."""
+async def _serve(
+    node: NodeSettings, wanted: Sequence[Sequence[str]], stop: asyncio.Event, ended: asyncio.Task[int]
+) -> int:
+    """Put into the cluster what belongs there, and wait. Returns 0 after `stop`, and another status if a command has
+    failed or Ray has `ended`.
+    """
     from bot.cluster.left_behind import workers_in_use
 
+    for words in wanted:
+        if failed := await _unless_stopped(stop, _run_command(words)):
+            return failed
+        if stop.is_set():
+            return 0
+    if not node.join:
+        say(f"Another machine joins with `roomtone cluster up --join {node.address} --ip ITS-ADDRESS`, after")
+        say(f"{node.folder / 'token'} was copied there.")
+    say("Ctrl-C ends it.")
+    if await _unless_stopped(stop, _status_of(ended)) is None:
+        return 0
+    say(f"Ray has ended by itself. {node.folder / 'ray.log'} has its last words.")
+    if workers_in_use(node.folder):
+        say("The rooms on this machine go on. `roomtone cluster up` takes them back; `down` ends them.")
+    return 1
+
+
+def _end_at_once(folder: Path, status: int) -> None:
+    """End this process and Ray at the second signal, and say what becomes of the rooms."""
+    from bot.cluster.left_behind import workers_in_use
+    from bot.cluster.ray_process import kill_ray
+
+    kill_ray(folder)
     if workers_in_use(folder):
         say("Told twice: ended at once. The rooms on this machine go on: `roomtone cluster down` hands them over.")
     os._exit(status)
@@ -303,13 +343,31 @@ async def _run_command(words: Sequence[str]) -> int:
         return await child.wait()
     finally:
         if child.returncode is None:
-            child.terminate()
+            # It may wait in a thread for Ray, which is about to end: nothing is lost with it.
+            child.kill()
             await child.wait()
 
 
-async def _until(stop: asyncio.Event, ended: asyncio.Task[int]) -> None:
+async def _status_of(ended: asyncio.Task[int]) -> int:
+    """Wait for the end of Ray, which goes on if this is cancelled."""
+    return await asyncio.shield(ended)
+
+
+async def _unless_stopped(stop: asyncio.Event, work: Coroutine[object, object, T]) -> T | None:
+    """Return the result of `work`. Return None if it was told to stop: `work` was cancelled, and has ended.
+
+    *Ownership*: its task has ended when this returns.
+    """
+    run = asyncio.create_task(work, name="unless-stopped")
     stopped = asyncio.create_task(stop.wait(), name="until-stopped")
     try:
-        await asyncio.wait({stopped, ended}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({run, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if not stop.is_set():
+            return run.result()
+        say("Ending Ray …")
+        return None
     finally:
-        stopped.cancel()
+        for each in (run, stopped):
+            each.cancel()
+        # A failure no longer matters to who stops: it is taken, and asyncio does not report it.
+        await asyncio.gather(run, stopped, return_exceptions=True)

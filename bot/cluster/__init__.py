@@ -10,6 +10,7 @@
     worker_output ---- what a worker's process says, in a file that stays small
     left_behind ------ ends what Ray has forgotten on a machine
     running_process -- which process has a folder
+    ray_process ------ Ray's first process on this machine, also when `cluster up` has gone
     scaling ---------- how many recognisers are wanted: a pure policy
     transcription ---- what a request and an answer are, and what is refused: pure
     replica ---------- one recogniser in the cluster, in a process of its own

@@ -1,6 +1,7 @@
 """Ray's processes on this machine, from `roomtone cluster up` until it ends.
 
-`running_node` owns them: they end with its block. Every node of a cluster has the same token, in a file that only its
+`running_node` owns them: they end with its block. Where its process is killed, they go on, and `ray_process` ends them.
+Every node of a cluster has the same token, in a file that only its
 user can read; without it nobody gets in. Ray's own report to its makers is off.
 """
 
@@ -16,6 +17,8 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
 from bot.cluster.address import TOKEN_FILE, ClusterError, quiet, read_token, token_environment
+from bot.cluster.ray_process import STOP_TIMEOUT_S, ray_folder
+from bot.cluster.running_process import PROCESS_FILE, for_a_child
 from bot.private_files import make_private_folder, open_private, write_private_text
 
 if TYPE_CHECKING:
@@ -27,9 +30,8 @@ TOKEN_BYTES = 32
 OUTPUT_FILE = "ray.log"
 # Seconds until Ray says that the node runs. On a machine that is busy with other things it has taken 30.
 START_TIMEOUT_S = 120.0
-# Seconds Ray may spend on ending what runs on the node, and then on its own processes; afterwards they are killed.
+# Seconds Ray may spend on ending what runs on the node. `STOP_TIMEOUT_S` has as many for its own processes.
 DRAIN_S = 10
-STOP_TIMEOUT_S = 20.0
 ATTEMPTS = 3
 # Written by `ray start --block` once all processes of the node run.
 _STARTED = "Ray runtime started."
@@ -130,14 +132,24 @@ async def _start(settings: NodeSettings, output: IO[bytes]) -> asyncio.subproces
     environment = {**os.environ, **token_environment(settings.folder), **RAY_ENVIRONMENT}
     quiet(environment)
     # A session of its own: Ctrl-C reaches this process alone, which ends Ray after the recognisers are done.
-    return await asyncio.create_subprocess_exec(
-        *start_command(settings),
-        env=environment,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=output,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
+    folder = ray_folder(settings.folder)
+    with for_a_child(folder) as lock:
+        process = await asyncio.create_subprocess_exec(
+            *start_command(settings),
+            env=environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=(lock,),
+        )
+        try:
+            write_private_text(folder / PROCESS_FILE, str(process.pid))
+        except OSError as error:
+            process.kill()
+            await process.wait()
+            raise ClusterError(f"{folder} cannot be written: {error.strerror}. Check storage.data_dir.") from error
+    return process
 
 
 async def _runs(ended: asyncio.Task[int], output: IO[bytes]) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.failures import INTERRUPTED
-from bot.cluster.node import STOP_TIMEOUT_S
+from bot.cluster.ray_process import STOP_TIMEOUT_S
 from bot.cluster.room_offer import PROCESSES
 from bot.remote.room_machine import HAND_OVER_WITHIN_S
 from tests.scenarios.program import REPOSITORY
