@@ -1,12 +1,14 @@
 """The bot's participation on each server: when it speaks, its names, whether it is silenced, and its costs.
 
 The process has one `GuildParticipations`, because servers outlive rooms. A choice takes effect at once and is stored
-afterwards. If the store fails, the person who chose gets the error, and the choice stays in effect.
+afterwards. If the store fails, the person who chose gets the error, and the choice stays in effect. If the server's
+participation could not be read before, it is `ParticipationUnreadError`, and nothing was changed.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +17,8 @@ import structlog
 from bot.errors import BotError
 from bot.guild import Silence, VoiceMode
 from bot.participation.costs import CostCeiling, CostLedger
-from bot.texts.text import Text
+from bot.texts.text import Text, sentence_of
+from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -40,6 +43,10 @@ class ListensOnlyError(BotError):
 
 class OptedOutError(BotError):
     """Somebody who opted out agreed to be heard. The message says what to do first."""
+
+
+class ParticipationUnreadError(StoreError):
+    """How the bot takes part on a server cannot be read, so nothing was changed. The message says why."""
 
 
 class OptOuts(Protocol):
@@ -143,18 +150,29 @@ class GuildParticipations:
         self.settings = settings
         self.wake_names = wake_names
         self._guilds: dict[int, GuildParticipation] = {}
+        # Held while a server's participation is read, which other tasks then wait for.
+        self._reading: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def of_guild(self, guild_id: int) -> GuildParticipation:
         """Return a server's participation.
 
-        Raises `StoreError` if it cannot be read: without the opt-outs the bot may hear nobody, and without the server's
-        choice it may not speak, because a moderator may have silenced it.
+        Raises `ParticipationUnreadError`: without the opt-outs the bot may hear nobody, and without the server's choice
+        it may not speak, because a moderator may have silenced it.
         """
         if (known := self._guilds.get(guild_id)) is not None:
             return known
-        opted_out = await self._opt_outs.of(guild_id)
-        choice = await self._choices.choice(guild_id)
-        guild = GuildParticipation(
+        async with self._reading[guild_id]:
+            return await self._read(guild_id)
+
+    async def _read(self, guild_id: int) -> GuildParticipation:
+        if (known := self._guilds.get(guild_id)) is not None:
+            return known
+        try:
+            opted_out = await self._opt_outs.of(guild_id)
+            choice = await self._choices.choice(guild_id)
+        except StoreError as error:
+            raise ParticipationUnreadError(sentence_of(error)) from error
+        guild = self._guilds[guild_id] = GuildParticipation(
             guild_id,
             choice.voice_mode or VoiceMode(self.settings.voice_mode),
             choice.wake_names or self.wake_names,
@@ -163,8 +181,7 @@ class GuildParticipations:
             opted_out=opted_out,
             asks=self._asks(guild_id),
         )
-        # Another task may have read and changed the guild's participation meanwhile.
-        return self._guilds.setdefault(guild_id, guild)
+        return guild
 
     async def for_new_room(self, guild_id: int) -> GuildParticipation:
         """Return a server's participation for a room that begins, also one that goes on with a session after a crash.
@@ -312,8 +329,16 @@ class GuildParticipations:
     async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Opt a person out of being heard on that guild (`out`), or in again. Takes effect at once. Raises
         `StoreError`.
+
+        Where the server's choice cannot be read, no room can begin, and the opt-out is stored all the same.
         """
-        guild = await self.of_guild(guild_id)
+        # Held, so that nobody meanwhile reads the opt-outs of before.
+        async with self._reading[guild_id]:
+            try:
+                guild = await self._read(guild_id)
+            except ParticipationUnreadError as unread:
+                await self._store_unread(guild_id, person_id, out=out, unread=unread)
+                return
         # Again and again, it would only interrupt the bot.
         is_new = out and person_id not in guild.opted_out
         opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
@@ -324,6 +349,15 @@ class GuildParticipations:
         await _confirmed(guild)
         log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
         await self._opt_outs.put(guild_id, person_id, out=out)
+
+    async def _store_unread(
+        self, guild_id: int, person_id: int, *, out: bool, unread: ParticipationUnreadError
+    ) -> None:
+        try:
+            await self._opt_outs.put(guild_id, person_id, out=out)
+        except StoreError as error:
+            raise unread from error
+        log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
 
 
 async def _confirmed(guild: GuildParticipation) -> None:

@@ -33,16 +33,23 @@ class FakeGuildChoices:
 
 
 class FakeOptOuts:
-    """Implements `bot.store.guilds.OptOutStore` without a database."""
+    """Implements `bot.store.guilds.OptOutStore` without a database. If `broken` is set, every operation fails."""
 
     def __init__(self) -> None:
         self.out: dict[int, frozenset[int]] = {}
+        self.broken = False
 
     async def of(self, guild_id: int) -> frozenset[int]:
         """Return the ids of the people in this guild who do not want to be heard."""
+        self._check()
         return self.out.get(guild_id, frozenset())
 
     async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Store whether this person has opted out."""
+        self._check()
         known = self.out.get(guild_id, frozenset())
         self.out[guild_id] = known | {person_id} if out else known - {person_id}
+
+    def _check(self) -> None:
+        if self.broken:
+            raise StoreError("The disk is full. Make room.")

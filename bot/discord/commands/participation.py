@@ -16,6 +16,7 @@ from bot.brain.name_search import MOST_WORDS
 from bot.discord.answers import answer
 from bot.errors import BotError
 from bot.guild import VoiceMode
+from bot.participation.guild_participation import ParticipationUnreadError
 from bot.texts.text import Text, counted, sentence_of
 from compaction.errors import StoreError
 
@@ -198,6 +199,11 @@ async def _answer(interaction: discord.Interaction, do: Callable[[], Awaitable[T
     """Run the command and answer, visible only to the member. If the command fails, answer with the error message."""
     try:
         sentence = await do()
+    except ParticipationUnreadError as error:
+        sentence = Text(
+            "I cannot look up now how I take part on this server, so nothing was changed. {error}",
+            error=sentence_of(error),
+        )
     except StoreError as error:
         sentence = Text("That holds for now and could not be stored. {error}", error=sentence_of(error))
     except BotError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.guild import GuildChoice, Silence, VoiceMode
-from bot.participation.guild_participation import GuildParticipations, NotHereError
+from bot.participation.guild_participation import GuildParticipations, NotHereError, ParticipationUnreadError
 from bot.participation.settings import ParticipationSettings
 from compaction.errors import StoreError
 from compaction.model import Mode
@@ -182,16 +182,62 @@ async def test_a_server_whose_choice_or_opt_outs_cannot_be_read_is_not_served() 
     house.choices.stored[GUILD] = GuildChoice(silence=Silence(always=True))
     assert (await house.participation.of_guild(GUILD)).silence.always
 
-    class Broken(FakeOptOuts):
-        """A store that always fails."""
-
-        async def of(self, guild_id: int) -> frozenset[int]:
-            """Fail."""
-            raise StoreError("The disk is full. Make room.")
-
-    house.opt_outs = Broken()
+    house.opt_outs.broken = True
     with pytest.raises(StoreError):
         await house.again().of_guild(GUILD)
+
+
+@pytest.mark.asyncio
+async def test_an_opt_out_is_stored_where_a_server_s_choice_cannot_be_read() -> None:
+    """No room begins there until it can, and in that one the person is not heard. /opt-in is stored likewise."""
+    house = House()
+    house.choices.broken = True
+    for person_id in (ADA, BO):
+        await house.participation.set_opt_out(GUILD, person_id, out=True)
+    await house.participation.set_opt_out(GUILD, BO, out=False)
+    house.choices.broken = False
+    guild = await house.participation.of_guild(GUILD)
+    assert (guild.excludes(ADA), guild.excludes(BO)) == (True, False)
+
+
+@pytest.mark.asyncio
+async def test_what_cannot_be_read_is_not_changed() -> None:
+    """Neither an opt-out nor a silence is in effect afterwards, and whoever asked for it is told so."""
+    house = House()
+    house.choices.broken = house.opt_outs.broken = True
+    with pytest.raises(ParticipationUnreadError, match="Make room"):
+        await house.participation.set_opt_out(GUILD, ADA, out=True)
+    with pytest.raises(ParticipationUnreadError, match="Make room"):
+        await house.participation.silence_always(GUILD, by=BO)
+    house.choices.broken = house.opt_outs.broken = False
+    guild = await house.participation.of_guild(GUILD)
+    assert (guild.excludes(ADA), guild.silence) == (False, Silence())
+
+
+@pytest.mark.asyncio
+async def test_an_opt_out_while_a_server_is_read_holds() -> None:
+    """The opt-outs were read before it. The choice can be read only this once."""
+    house = House()
+    reading, read = asyncio.Event(), asyncio.Event()
+
+    async def only_once(guild_id: int) -> GuildChoice:
+        assert guild_id == GUILD
+        if reading.is_set():
+            raise StoreError("The disk is full. Make room.")
+        reading.set()
+        await read.wait()
+        return GuildChoice()
+
+    house.choices.choice = only_once  # type: ignore[method-assign]
+    begins = asyncio.create_task(house.participation.of_guild(GUILD))
+    await reading.wait()
+    leaves = asyncio.create_task(house.participation.set_opt_out(GUILD, ADA, out=True))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    read.set()
+    guild, _ = await asyncio.gather(begins, leaves)
+    assert guild.excludes(ADA)
+    assert house.opt_outs.out == {GUILD: frozenset({ADA})}
 
 
 @pytest.mark.asyncio

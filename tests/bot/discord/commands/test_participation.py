@@ -45,29 +45,38 @@ class Table:
 
     async def say(self, user_id: int, command: str, **options: object) -> str:
         """Use a command, and return the answer that only this person sees."""
-        result = await self.local.invoke(user_id, command, options)
-        await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-        (reply,) = result.replies
-        assert reply.ephemeral
+        answer = await answer_to(self.local, user_id, command, **options)
         self.silences_for_good.append(self.standing.silence.always)
-        return reply.content
+        return answer
+
+
+async def answer_to(local: LocalDiscord, user_id: int, command: str, **options: object) -> str:
+    """Use a command, and return the answer that only this person sees."""
+    result = await local.invoke(user_id, command, options)
+    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+    (reply,) = result.replies
+    assert reply.ephemeral
+    return reply.content
+
+
+def participation_with(choices: FakeGuildChoices, opt_outs: FakeOptOuts) -> GuildParticipations:
+    """Return the participation of a bot that was just started on these stores."""
+    return GuildParticipations(choices, opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock())
+
+
+@asynccontextmanager
+async def local_discord(participation: GuildParticipations) -> AsyncIterator[LocalDiscord]:
+    """Start the local Discord and the client with the commands."""
+    command = partial(add_participation_commands, participation=participation)
+    async with LocalDiscord() as local, connected(settings_for(local), FakeHousehold(), [command]):
+        yield local
 
 
 @asynccontextmanager
 async def online(choices: FakeGuildChoices | None = None) -> AsyncIterator[Table]:
     """Start the local Discord and the client, with the bot in a voice channel."""
-    participation = GuildParticipations(
-        choices or FakeGuildChoices(),
-        FakeOptOuts(),
-        ParticipationSettings(),
-        wake_names=("Roomtone",),
-        clock=FakeClock(),
-    )
-    command = partial(add_participation_commands, participation=participation)
-    async with (
-        LocalDiscord() as local,
-        connected(settings_for(local), FakeHousehold(), [command]),
-    ):
+    participation = participation_with(choices or FakeGuildChoices(), FakeOptOuts())
+    async with local_discord(participation) as local:
         standing = await participation.of_guild(local.guild.id)
         standing.room = FakeRoom()
         yield Table(local, participation, standing)
@@ -175,3 +184,18 @@ async def test_a_store_that_fails_is_told() -> None:
 def test_names_are_checked(names: str, wanted: tuple[str, ...]) -> None:
     """There may be at most five wake names, each short, speakable, and no sentence: they stand in every prompt."""
     assert parse_names(names) == wanted
+
+
+@pytest.mark.asyncio
+async def test_where_nothing_can_be_read_nothing_is_said_to_hold() -> None:
+    """The bot was just started and the database is away: nothing was changed, and the answer says so."""
+    choices, opt_outs = FakeGuildChoices(), FakeOptOuts()
+    choices.broken = opt_outs.broken = True
+    told = "I cannot look up now how I take part on this server, so nothing was changed. The disk is full. Make room."
+    async with local_discord(participation_with(choices, opt_outs)) as local:
+        assert await answer_to(local, BEN, "opt-out") == told
+        assert await answer_to(local, BEN, "quiet") == told
+        assert await answer_to(local, ADA, "quiet", always=True) == told
+        opt_outs.broken = False
+        assert (await answer_to(local, BEN, "opt-out")).startswith("I no longer hear you on this server")
+        assert opt_outs.out == {local.guild.id: frozenset({BEN})}
