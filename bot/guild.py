@@ -30,8 +30,8 @@ class VoiceMode(StrEnum):
 class Silence:
     """Whether the bot may speak on a guild. `always`: a moderator silenced it, and only a moderator can undo that.
 
-    `session_id`: the session in which somebody silenced it. `until` (UTC epoch seconds): when that silence ends; None:
-    with the session.
+    `session_id`: the session until whose end somebody silenced it. `until` (UTC epoch seconds): when a silence for some
+    minutes ends, whatever the session is by then.
     """
 
     always: bool = False
@@ -44,19 +44,23 @@ class Silence:
 
     def applies_for_now(self, session_id: str | None, *, now: float) -> bool:
         """Return whether the bot is silenced in that session for a time; ignores `always`."""
-        if self.session_id is None or self.session_id != session_id:
-            return False
-        return self.until is None or now < self.until
+        if self.until is not None and now < self.until:
+            return True
+        return self.session_id is not None and self.session_id == session_id
 
-    def silence_session(self, session_id: str, *, until: float | None = None) -> Silence:
-        """Return a copy that silences the session until it ends, or until `until`."""
-        return replace(self, session_id=session_id, until=until)
+    def silence_session(self, session_id: str) -> Silence:
+        """Return a copy that silences the session until it ends. A silence for some minutes goes on if it is longer."""
+        return replace(self, session_id=session_id)
+
+    def silence_until(self, until: float) -> Silence:
+        """Return a copy that silences all sessions until `until`, and then none."""
+        return replace(self, session_id=None, until=until)
 
     def silence_always(self) -> Silence:
         return replace(self, always=True)
 
     def lift(self, *, by_moderator: bool) -> Silence:
-        """Return a copy without the session's silence, and without the guild's if a moderator lifts it."""
+        """Return a copy without the silence for now, and without the guild's if a moderator lifts it."""
         return Silence(always=self.always and not by_moderator)
 
 

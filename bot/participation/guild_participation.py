@@ -204,13 +204,17 @@ class GuildParticipations:
 
     # -- silence ---------------------------------------------------------------------------------------------
 
-    async def silence_session(self, guild_id: int, *, by: int, minutes: float | None = None) -> None:
-        """Silence the bot in its session there, for `minutes` or until its end. Raises `NotHereError`, `StoreError`."""
+    async def silence_for_now(self, guild_id: int, *, by: int, minutes: float | None = None) -> None:
+        """Silence the bot there: for `minutes`, also in another session, or until its session ends. Raises
+        `NotHereError`, `StoreError`.
+        """
         guild = await self.of_guild(guild_id)
         if guild.room is None:
             raise NotHereError(Text("I am not in a voice channel here."))
-        until = None if minutes is None else self._clock.now() + 60 * minutes
-        silence = guild.silence.silence_session(guild.room.session_id, until=until)
+        if minutes is None:
+            silence = guild.silence.silence_session(guild.room.session_id)
+        else:
+            silence = guild.silence.silence_until(self._clock.now() + 60 * minutes)
         await self._set_silence(guild, silence, by=by, how="command")
 
     async def silence_always(self, guild_id: int, *, by: int) -> None:

@@ -119,7 +119,7 @@ async def silence(
     if always:
         await participation.silence_always(guild_id, by=by)
         return Text("I am silent on this server until a moderator uses /talk. I go on listening where I am.")
-    await participation.silence_session(guild_id, by=by, minutes=minutes)
+    await participation.silence_for_now(guild_id, by=by, minutes=minutes)
     if minutes is None:
         return Text("I am silent until /talk or the end of this session. I go on listening.")
     return counted(

@@ -136,14 +136,26 @@ async def test_silence_for_now_takes_a_room() -> None:
     """Silencing a session stops its speech at once; if the bot is in no room, it raises an error."""
     house = House()
     with pytest.raises(NotHereError, match="not in a voice channel"):
-        await house.participation.silence_session(GUILD, by=BO)
+        await house.participation.silence_for_now(GUILD, by=BO)
     guild = await house.participation.of_guild(GUILD)
     room = guild.room = FakeRoom()
-    await house.participation.silence_session(GUILD, by=BO, minutes=5)
+    await house.participation.silence_for_now(GUILD, by=BO, minutes=5)
     assert room.silences == 1
-    assert house.choices.stored[GUILD].silence == Silence(session_id="evening", until=house.clock.now() + 300.0)
+    assert house.choices.stored[GUILD].silence == Silence(until=house.clock.now() + 300.0)
     assert await house.participation.lift_silence(GUILD, by=BO, moderator=False)
     assert house.choices.stored[GUILD].silence == Silence()
+
+
+@pytest.mark.asyncio
+async def test_silence_for_some_minutes_lasts_that_long() -> None:
+    """Also if the bot goes to another channel meanwhile, or is started again."""
+    house = House()
+    (await house.participation.of_guild(GUILD)).room = FakeRoom()
+    await house.participation.silence_for_now(GUILD, by=BO, minutes=60)
+    for participation in (house.participation, house.again()):
+        guild = await participation.begin_session(GUILD, "another")
+        assert guild.silence.applies("another", now=house.clock.now() + 3_599.0)
+        assert not guild.silence.applies("another", now=house.clock.now() + 3_600.0)
 
 
 @pytest.mark.asyncio
@@ -270,7 +282,7 @@ async def test_opting_out_again_interrupts_nobody() -> None:
         lambda participation: participation.set_opt_out(GUILD, ADA, out=True),
         lambda participation: participation.set_agreed(GUILD, ADA, agrees=True),
         lambda participation: participation.silence_always(GUILD, by=ADA),
-        lambda participation: participation.silence_session(GUILD, by=ADA),
+        lambda participation: participation.silence_for_now(GUILD, by=ADA),
         lambda participation: participation.lift_silence(GUILD, by=ADA, moderator=True),
         lambda participation: participation.choose_mode(GUILD, VoiceMode.NAME, by=ADA),
         lambda participation: participation.choose_names(GUILD, ("Jeeves",), by=ADA),

@@ -130,7 +130,7 @@ async def live(steps: list[tuple[str, object, str]], most_calls: int) -> list[tu
                 table.clock.advance(cast("float", value))
             case "quiet":
                 minutes = cast("float", value) or None
-                await table.guilds.silence_session(table.place.guild_id, by=BO.id, minutes=minutes)
+                await table.guilds.silence_for_now(table.place.guild_id, by=BO.id, minutes=minutes)
             case "always":
                 await table.guilds.silence_always(table.place.guild_id, by=ADA.id)
             case "talk":

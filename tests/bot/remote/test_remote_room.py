@@ -517,7 +517,7 @@ async def test_what_people_change_reaches_the_room() -> None:
     """Silence, forgetting, the server's choices and settings, and who comes and goes."""
     async with living() as life:
         house, distant = life.house, life.distant
-        await house.participation.silence_session(10, by=ADA)
+        await house.participation.silence_for_now(10, by=ADA)
         assert distant.guild is not None
         assert distant.guild.silence == Silence(session_id=SESSION)
         await house.participation.on_forgetting(ADA)

@@ -312,7 +312,7 @@ async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: P
         sample.mute.add(DEFAULT_VOICE.sample)
         assert "could not speak" in str(await room.play_sample(DEFAULT_VOICE))
         asked = len(sample.spoken)
-        await house.participation.silence_session(house.place.guild_id, by=BO.id)
+        await house.participation.silence_for_now(house.place.guild_id, by=BO.id)
         assert "/talk" in str(await room.play_sample(DEFAULT_VOICE))
     assert len(sample.spoken) == asked
 

@@ -178,7 +178,7 @@ async def test_a_silence_outlives_a_crash_and_ends_with_the_session(tmp_path: Pa
     async with a_house(tmp_path) as house:
         async with living(house):
             await silenceable(house)
-            await house.participation.silence_session(house.place.guild_id, by=BO.id)
+            await house.participation.silence_for_now(house.place.guild_id, by=BO.id)
         del house.participation
         async with living(house) as (room, task):
             await house.say(ADA.id, "Roomtone, hello.")
@@ -195,7 +195,7 @@ async def test_silence_for_some_minutes_is_over_by_itself(tmp_path: Path) -> Non
     """A silence for two minutes ends after two minutes."""
     async with a_house(tmp_path) as house, living(house):
         await silenceable(house)
-        await house.participation.silence_session(house.place.guild_id, by=BO.id, minutes=2)
+        await house.participation.silence_for_now(house.place.guild_id, by=BO.id, minutes=2)
         await house.say(ADA.id, "Roomtone, hello.")
         await silent(house)
         await house.pass_time(120.0, step_s=1.0)
