@@ -29,6 +29,7 @@ from bot.monitoring.traces import open_traces
 from bot.participation.guild_participation import GuildParticipations
 from bot.private_files import mend_permissions
 from bot.remote.remote_screens import RemoteScreens
+from bot.room.listen_only import stored_request
 from bot.room.recap_renewal import RecapRenewal
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.screen.local_screens import LocalScreens
@@ -39,7 +40,7 @@ from bot.texts.text import Text, sentence_of
 from bot.wiring.commands import slash_commands
 from bot.wiring.dashboard import history_for, open_dashboard
 from bot.wiring.monitoring import RIVAL, open_monitoring
-from bot.wiring.process_parts import ProcessParts, open_stores
+from bot.wiring.process_parts import ProcessParts, Stores, open_stores
 from bot.wiring.recollection import open_language_models, recollection_of
 from bot.wiring.rooms import RoomsApart, RoomsHere, open_rooms_apart, open_rooms_here
 from bot.wiring.screens import open_pages, open_screens
@@ -50,14 +51,13 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot import events
-    from bot.channel.port import Place
+    from bot.channel.port import ListenRequest, Place
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
     from bot.discord.client import RoomtoneClient
     from bot.room.supervisor import RoomSupervisor
     from bot.settings import StorageSettings
     from bot.shards import Shards
-    from bot.store.sessions import Sessions
     from bot.web.server import WebServer
     from bot.wiring.monitoring import Monitoring
     from bot.wiring.room_processes import RoomStart
@@ -211,7 +211,7 @@ async def running_bot(
         if rejoin and isinstance(opened, RoomsApart):
             await opened.take_back(client, stores, shards)
         if rejoin:
-            await _rejoin(client, supervisor, stores.sessions, shards)
+            await _rejoin(client, supervisor, stores, shards)
         stack.enter_context(low_latency_interpreter())
         await stack.enter_async_context(background_task(release_free_memory(clock.sleep), name="memory-release"))
         monitoring.started()
@@ -289,12 +289,12 @@ def _watch_connection(client: RoomtoneClient, monitoring: Monitoring) -> None:
     monitoring.health.add_check(client.shard_losses.degraded_parts)
 
 
-async def _rejoin(client: RoomtoneClient, supervisor: RoomSupervisor, sessions: Sessions, shards: Shards) -> None:
+async def _rejoin(client: RoomtoneClient, supervisor: RoomSupervisor, stores: Stores, shards: Shards) -> None:
     """Rejoin the channels of sessions that a crashed process left open, if people are still there.
 
     Those of other shards belong to other processes, in which they may go on.
     """
-    for session in await sessions.unfinished(resume_within_s=RESUME_WITHIN_S):
+    for session in await stores.sessions.unfinished(resume_within_s=RESUME_WITHIN_S):
         if session.guild_id is None or session.channel_id is None or not shards.serves(session.guild_id):
             continue
         if supervisor.place_of(session.guild_id) is not None:
@@ -308,12 +308,15 @@ async def _rejoin(client: RoomtoneClient, supervisor: RoomSupervisor, sessions: 
             log.info("session_not_resumed", session_id=session.id, reason="nobody_there")
             continue
         with client.logged_shard(session.guild_id):
-            await _rejoin_one(place, supervisor, session.id)
+            listen = stored_request(session.guild_id, stores.servers, session.id)
+            await _rejoin_one(place, supervisor, session.id, listen)
 
 
-async def _rejoin_one(place: Place, supervisor: RoomSupervisor, session_id: SessionId) -> None:
+async def _rejoin_one(
+    place: Place, supervisor: RoomSupervisor, session_id: SessionId, listen: ListenRequest | None
+) -> None:
     try:
-        await supervisor.join(place)
+        await supervisor.join(place, listen=listen)
     except KNOWN_ERRORS as error:
         log.warning("session_not_resumed", session_id=session_id, reason="not_joined", problem=error)
         await place.write(Text("I could not come back. {why}", why=sentence_of(error)))

@@ -7,6 +7,7 @@ starts. A room that another process has taken over stays ended.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -45,7 +46,8 @@ RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is bei
 
 class GuildRoom:
     """Runs the room of a guild, one after the other: `current` in `place`. `first`: the first one to run; `make_room`
-    makes those that follow. `listen`: the bot only writes down there, also after a crash or a move. `ran_on`: the first
+    makes those that follow. `listen`: the bot only writes down there, also after a crash or a move; `stored_listen`:
+    returns that of the session that has begun, which an earlier room may have been asked for. `ran_on`: the first
     one ran already, so nobody has asked for it who could ask again. `on_room_end`: gets the place and the reason each
     time a room has ended in order. `left_behind`: takes the bot out of the server's channel if no further room is
     started and the last one could not.
@@ -60,6 +62,7 @@ class GuildRoom:
         *,
         make_room: MakeRoom,
         listen: ListenRequest | None,
+        stored_listen: Callable[[], ListenRequest | None],
         ran_on: bool,
         clock: Clock,
         on_room_end: Callable[[Place, str], None],
@@ -71,6 +74,7 @@ class GuildRoom:
         self.is_ending = False
         self._make_room = make_room
         self._listen = listen
+        self._stored_listen = stored_listen
         self._ran_on = ran_on
         self._clock = clock
         self._on_room_end = on_room_end
@@ -210,6 +214,7 @@ class GuildRoom:
             await self.place.write(sentence_of(error))
             return False
         if self._next_place is not None:
+            self._listen = self._listen_in(self._next_place)
             self.place, self._next_place = self._next_place, None
             self._was_moved = True
             return True
@@ -237,6 +242,17 @@ class GuildRoom:
             return False
         self._was_moved = False
         return await self._restarts_after(error, ran_s=self._clock.monotonic() - begun_at)
+
+    def _listen_in(self, place: Place) -> ListenRequest | None:
+        """Return how the bot writes down in `place`, to which it was moved."""
+        listen = self._listen
+        if self.current.opened.is_set():
+            # A room that resumes a session finds out by itself that it only writes down.
+            listen = self._stored_listen() or listen
+        if listen is not None and listen.channel_id == self.place.channel_id:
+            # What is said in one voice channel does not go into the chat of another.
+            return replace(listen, channel_id=place.channel_id)
+        return listen
 
     async def _wait_for_database(self, error: Exception) -> None:
         """Write into the channel once that the room waits, and pause."""

@@ -13,6 +13,18 @@ if TYPE_CHECKING:
     from compaction.model import SessionId
 
 
+def stored_request(
+    guild_id: int, servers: ServerSettingsBook, session_id: SessionId | None = None
+) -> ListenRequest | None:
+    """Return how the server's last session is written down; None if the bot takes part. `session_id`: only if it is
+    this one.
+    """
+    stored = servers.of(guild_id).listen_only
+    if stored is None or session_id not in (None, stored.session_id):
+        return None
+    return ListenRequest(stored.target, stored.channel_id)
+
+
 async def remembered_request(
     wanted: ListenRequest | None, session_id: SessionId, guild_id: int, servers: ServerSettingsBook
 ) -> ListenRequest | None:
@@ -20,8 +32,7 @@ async def remembered_request(
     has asked for; without it, what an earlier room of the same session was asked for counts. Raises `StoreError`.
     """
     stored = servers.of(guild_id).listen_only
-    if wanted is None and stored is not None and stored.session_id == session_id:
-        wanted = ListenRequest(stored.target, stored.channel_id)
+    wanted = wanted or stored_request(guild_id, servers, session_id)
     to_store = None if wanted is None else ListenOnly(session_id, wanted.target, wanted.channel_id)
     if to_store != stored:
         await servers.change(guild_id, lambda now: replace(now, listen_only=to_store), by=None)

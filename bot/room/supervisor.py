@@ -7,6 +7,7 @@ with a task of its own, so that a crash affects no other room.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from bot.errors import SetupError
@@ -14,6 +15,7 @@ from bot.health import FaultKind, HealthFault
 from bot.room.auto_joiner import AutoJoiner
 from bot.room.endings import PROCESS_ENDS
 from bot.room.guild_room import GuildRoom
+from bot.room.listen_only import stored_request
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text
 
@@ -57,7 +59,8 @@ class RoomSupervisor:
         # Where the bot goes once the room of a guild has ended: the last wish of anybody there.
         self._next: dict[int, Place] = {}
         self._closing = False
-        self._auto_joiner = AutoJoiner(self, servers or no_server_settings())
+        self._servers = servers or no_server_settings()
+        self._auto_joiner = AutoJoiner(self, self._servers)
 
     async def __aenter__(self) -> Self:
         return self
@@ -105,6 +108,7 @@ class RoomSupervisor:
             room or self._make_room(place, listen),
             make_room=self._make_room,
             listen=listen,
+            stored_listen=partial(stored_request, guild_id, self._servers),
             ran_on=room is not None,
             clock=self._clock,
             on_room_end=self._auto_joiner.on_room_end,

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+from contextlib import nullcontext
 from dataclasses import fields
 from datetime import UTC
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from bot.app import running_bot
+from bot.app import _rejoin, running_bot
+from bot.channel.port import ListenRequest
 from bot.clock import SystemClock
 from bot.discord.endpoint import point_at
 from bot.events import ignore_event
 from bot.memory.retention import DAY_S
+from bot.server_settings import ListenOnly, ServerSettings
 from bot.settings import DiscordSettings
+from bot.shards import ONLY_SHARD
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.wiring.settings import BotSettings
@@ -23,6 +28,9 @@ from config.schema import Settings
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, PATIENCE_S, settings_for, settle
 from tests.fakes.clock import FakeClock
+from tests.fakes.place import ADA as PERSON
+from tests.fakes.place import FakePlace
+from tests.fakes.rooms import House
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,3 +100,31 @@ async def test_at_its_start_it_closes_its_folder_and_deletes_what_is_too_old(tmp
         assert "deleted 30 days after it was said or seen" in reply.content
         commands = {command["name"] for _, command in local._state.all_commands()}
         assert commands >= {"privacy", "my-data", "forget-me", "opt-out", "opt-in", "memory", "leave", "quiet"}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_same", [True, False])
+async def test_a_session_that_is_written_down_is_rejoined_as_such(tmp_path: Path, *, is_same: bool) -> None:
+    """The room is told what was asked for before the restart, so it also holds where the bot is moved. A request of
+    another session does not count.
+    """
+    house, place = House(), FakePlace(people=[PERSON])
+    async with open_database(tmp_path / "roomtone.db") as database:
+        sessions = Sessions(database, FakeClock())
+        opened = await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
+        session_id = opened.session.id if is_same else "another"
+        listens = ListenOnly(session_id, "thread", 601)
+        await house.servers.change(place.guild_id, lambda _: ServerSettings(listen_only=listens), by=1)
+
+        async def serves(_: int) -> bool:
+            return True
+
+        client = SimpleNamespace(
+            admission=SimpleNamespace(serves=serves),
+            place=lambda *_: place,
+            logged_shard=lambda _: nullcontext(),
+        )
+        stores = SimpleNamespace(sessions=sessions, servers=house.servers)
+        async with house.supervisor as rooms:
+            await _rejoin(cast("Any", client), rooms, cast("Any", stores), ONLY_SHARD)
+    assert house.listens == [ListenRequest("thread", 601) if is_same else None]

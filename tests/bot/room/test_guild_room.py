@@ -7,11 +7,13 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
+from bot.channel.port import ListenRequest
 from bot.room import guild_room
 from bot.room.endings import HandedOverError, ProcessLostError
 from bot.room.guild_room import RESTARTING
 from bot.room.restarts import DATABASE_PAUSE_S, LOST_AFTER_S, MOST_CRASHES
 from bot.room.supervisor import RoomSupervisor
+from bot.server_settings import ListenOnly, ServerSettings
 from bot.store.claims import STALE
 from compaction.errors import StaleOwnerError, StoreError
 from tests.fakes.brain import until
@@ -282,6 +284,41 @@ async def test_a_room_that_takes_the_bot_back_is_not_moved() -> None:
         rooms.on_bot_moved(place)
         await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
         assert house.rooms[1].place is place
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("asked", "stored", "opens", "expected"),
+    [
+        (None, None, True, None),
+        (ListenRequest("file", 601), ListenOnly("one", "file", 601), True, ListenRequest("file", 601)),
+        # The room has resumed a session in which the bot only writes down.
+        (None, ListenOnly("one", "thread", 601), True, ListenRequest("thread", 601)),
+        # What is stored is of an earlier session.
+        (None, ListenOnly("one", "thread", 601), False, None),
+        # The chat of the channel that it leaves.
+        (ListenRequest("thread", 20), ListenOnly("one", "thread", 20), True, ListenRequest("thread", 21)),
+    ],
+)
+async def test_a_bot_that_only_writes_down_does_so_where_it_is_moved(
+    asked: ListenRequest | None, stored: ListenOnly | None, expected: ListenRequest | None, *, opens: bool
+) -> None:
+    """Also if an earlier room was asked for that, before a restart. What is said there is not written into the chat of
+    the voice channel that it came from.
+    """
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    house.opens = opens
+    await house.servers.change(place.guild_id, lambda _: ServerSettings(listen_only=stored), by=1)
+    async with house.supervisor as rooms:
+        joining = asyncio.create_task(rooms.join(place, listen=asked))
+        await until(lambda: bool(house.rooms))
+        await asyncio.sleep(0)
+        rooms.on_bot_moved(side)
+        await until(lambda: len(house.rooms) == 2)
+        assert house.rooms[1].place is side
+        assert house.listens == [asked, expected]
+        house.rooms[1].opened.set()
+        await joining
 
 
 @pytest.mark.asyncio
