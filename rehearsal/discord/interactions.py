@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Literal
 
-from rehearsal.discord import payloads
+from rehearsal.discord import payloads, permissions
 from rehearsal.discord.commands import build_invocation, build_suggestion
 from rehearsal.discord.guild_state import BUTTON, buttons_of
 from rehearsal.discord.message_limits import RefusedError, check_choices, check_message, new_message_fields
@@ -247,6 +247,8 @@ class Interactions:
         guild = self._state.guild
         spec = next(each for each in guild.channels if each.id == interaction.channel_id)
         bits = payloads.permission_bits(guild, user_id)
+        if int(bits) != permissions.ALL:
+            bits = str(int(bits) & ~spec.denied)
         return {
             "id": str(interaction.result.id),
             "application_id": str(interaction.application_id),

@@ -12,6 +12,7 @@ from discord import app_commands
 from bot.channel.port import ListenRequest
 from bot.discord.answers import answer, escaped
 from bot.discord.audience import readable_channels
+from bot.discord.place import VOICE_CHANNELS
 from bot.errors import BotError
 from bot.texts.text import Text, joined, sentence_of
 from voice.errors import VoiceError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Place, UnfinishedWords
     from bot.discord.command_tree import CheckedCommandTree
+    from voice.transport.discord_gateway import VoiceChannel
 
     FindPlace = Callable[[int, int], Place | None]
 
@@ -71,10 +73,8 @@ def add_room_commands(
     @app_commands.guild_only()
     async def listen(interaction: discord.Interaction, where: Literal["file", "thread"] = "file") -> None:
         request = ListenRequest(where, interaction.channel_id or 0)
-        # Whoever brings the words of one channel into another must be allowed to begin a thread there themselves.
-        in_text = isinstance(interaction.channel, discord.TextChannel)
-        if where == "thread" and in_text and not interaction.permissions.create_public_threads:
-            await answer(interaction, Text("You may not begin threads in this channel, so I do not do it for you."))
+        if where == "thread" and (refused := _thread_refusal(interaction)) is not None:
+            await answer(interaction, refused)
             return
         await _join(interaction, rooms, find_place, request)
 
@@ -120,11 +120,31 @@ async def _answer_while(change: Coroutine[Any, Any, object], interaction: discor
         raise
 
 
+def _thread_refusal(interaction: discord.Interaction) -> Text | None:
+    """Return why the words of the voice channel may not be written into the one where the command was typed, or None.
+
+    Whoever brings the words of one channel into another must be allowed to write them there themselves.
+    """
+    channel, allowed = interaction.channel, interaction.permissions
+    if isinstance(channel, discord.TextChannel) and not allowed.create_public_threads:
+        return Text("You may not begin threads in this channel, so I do not do it for you.")
+    here = _voice_channel_of(interaction)
+    is_other_chat = isinstance(channel, VOICE_CHANNELS) and (here is None or channel.id != here.id)
+    if is_other_chat and not allowed.send_messages:
+        return Text("You may not write in this channel, so I do not do it for you.")
+    return None
+
+
+def _voice_channel_of(interaction: discord.Interaction) -> VoiceChannel | None:
+    """Return the voice channel that the person is in, or None."""
+    member = interaction.user
+    return member.voice.channel if isinstance(member, discord.Member) and member.voice else None
+
+
 async def _join(
     interaction: discord.Interaction, rooms: Rooms, find_place: FindPlace, listen: ListenRequest | None = None
 ) -> None:
-    member, guild = interaction.user, interaction.guild
-    channel = member.voice.channel if isinstance(member, discord.Member) and member.voice else None
+    guild, channel = interaction.guild, _voice_channel_of(interaction)
     place = None if guild is None or channel is None else find_place(guild.id, channel.id)
     if guild is None or channel is None or place is None:
         await answer(interaction, Text("Join a voice channel first, then use /join."))

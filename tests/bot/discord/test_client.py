@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import discord
 import pytest
 from discord.gateway import DiscordWebSocket
 from pydantic import SecretStr
 
-from bot.channel.port import UnfinishedWords
+from bot.channel.port import ListenRequest, UnfinishedWords
 from bot.discord.answers import answer
 from bot.discord.changes import Change
 from bot.discord.commands import room as room_commands
@@ -24,6 +24,7 @@ from bot.room.supervisor import RoomSupervisor
 from bot.settings import DiscordSettings
 from bot.texts.text import Text, verbatim
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.permissions import DiscordPermission
 from rehearsal.discord.server import LocalDiscord
 from tests.fakes.clock import FakeClock
 from voice.errors import LinkError
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bot.channel.port import ListenRequest, MembershipChange, Person, Place
+    from bot.channel.port import MembershipChange, Person, Place
     from bot.discord.client import RoomtoneClient
     from bot.health import HealthFault
     from bot.models.voices import EmbeddedVoice
@@ -227,6 +228,43 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
             "I am coming to Evening.",
             "I could not join Evening. No voice server answers.",
         ]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("where", "typed_in", "answered"),
+    [
+        ("thread", 600, "I am coming to Private, and only write down what is said."),
+        ("thread", 601, "You may not begin threads in this channel, so I do not do it for you."),
+        ("thread", 602, "You may not write in this channel, so I do not do it for you."),
+        ("thread", 603, "I am coming to Private, and only write down what is said."),
+        ("file", 602, "I am coming to Private, and only write down what is said."),
+    ],
+)
+async def test_words_go_only_where_who_asks_may_bring_them(
+    where: Literal["thread", "file"], typed_in: int, answered: str
+) -> None:
+    """/listen with a thread writes into the channel where it was typed. Ben, who is in a private channel in whose chat
+    nobody may write, cannot have its words written where he may not write himself.
+    """
+    no_words, no_threads = int(DiscordPermission.SEND_MESSAGES), int(DiscordPermission.CREATE_PUBLIC_THREADS)
+    guild = GuildSpec(
+        voice_channels=(
+            Channel(600, "Private", denied=no_words),
+            Channel(602, "Open", denied=no_words),
+            Channel(603, "Free"),
+        ),
+        text_channel=Channel(601, "general", denied=no_threads),
+    )
+    async with online(guild) as (local, _, household):
+        await local.join(BEN, channel_id=600)
+        async with asyncio.timeout(PATIENCE_S):
+            await household.told.wait()
+        result = await local.invoke(BEN, "listen", {"where": where}, channel_id=typed_in)
+        assert result.replies[0].content == answered
+        comes = answered.startswith("I am coming")
+        await settle(lambda: (household.place is not None) is comes)
+        assert household.listens == (ListenRequest(where, typed_in) if comes else None)
 
 
 @pytest.mark.asyncio
