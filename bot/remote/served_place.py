@@ -35,7 +35,7 @@ from bot.remote.served_gateway import ServedGateways
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bot.channel.port import DroppedFile, Place, Thread
+    from bot.channel.port import Chat, DroppedFile, Place, Thread
     from bot.clock import Clock
     from bot.remote.link import MessageLink
     from bot.remote.served_gateway import ServedGateway
@@ -49,6 +49,8 @@ SOON_S = 0.1
 LOOK_EVERY_S = 1.0
 # Threads that a room has opened. It opens one, and another after each restart of the gateway process.
 MOST_THREADS = 20
+# People whose listed files are remembered. A file is fetched within seconds of the list.
+MOST_CHATS = 20
 
 
 class ServedPlace:
@@ -63,6 +65,8 @@ class ServedPlace:
         # Worked out from the rights of everybody present in every channel of the server, so not each second.
         self._shared: frozenset[int] | None = None
         self._threads: dict[int, Thread] = {}
+        # For who asked for the files: a file is fetched from the chat that has listed it.
+        self._chats: dict[int | None, Chat] = {}
         self._due: asyncio.TimerHandle | None = None
         served.serve(link, gateway, on_change=self.tell)
         answer = link.handlers.answer
@@ -78,7 +82,7 @@ class ServedPlace:
         answer(OfferCatchUp, lambda asked: place.offer_catch_up(asked.person, minutes=asked.minutes))
         answer(ShowListening, lambda asked: place.show_listening(on=asked.on))
         answer(ListFiles, self._list_files)
-        answer(FetchFile, lambda asked: place.chat_for(asked.asker_id).fetch(asked.file, max_bytes=asked.max_bytes))
+        answer(FetchFile, self._fetch_file)
         answer(PostInChat, lambda asked: place.chat_for(asked.asker_id).post(asked.text))
 
     def tell(self) -> None:
@@ -151,7 +155,17 @@ class ServedPlace:
         return thread is not None
 
     async def _list_files(self, asked: ListFiles) -> tuple[DroppedFile, ...]:
-        return tuple(await self._place.chat_for(asked.asker_id).files(most=asked.most))
+        chat = self._place.chat_for(asked.asker_id)
+        files = tuple(await chat.files(most=asked.most))
+        self._chats.pop(asked.asker_id, None)
+        self._chats[asked.asker_id] = chat
+        if len(self._chats) > MOST_CHATS:
+            del self._chats[next(iter(self._chats))]
+        return files
+
+    async def _fetch_file(self, asked: FetchFile) -> bytes:
+        chat = self._chats.get(asked.asker_id) or self._place.chat_for(asked.asker_id)
+        return await chat.fetch(asked.file, max_bytes=asked.max_bytes)
 
 
 class ServedPlaces:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
 from bot.channel.port import Card, ChannelNotAllowedError, ChatError, Person
+from bot.discord.chat import DiscordChat
+from bot.remote import served_place
 from bot.remote.remote_place import RemotePlace
 from bot.remote.served_place import ServedPlaces
 from bot.remote.wire_error import OtherProcessError
 from bot.texts.text import Text, in_language, verbatim
 from compaction.memory.digest import Digest, DigestLine
+from tests.bot.discord.test_chat import Attachment, Channel, message
 from tests.bot.remote.peers import linked, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
@@ -212,6 +215,32 @@ async def test_a_place_is_the_same_over_the_wire(case: Case) -> None:
     direct = furnished()
     async with served(furnished()) as wire:
         assert await case(wire.remote, wire.fake) == await case(direct, direct)
+
+
+@pytest.mark.asyncio
+async def test_a_file_that_was_listed_can_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Discord's chat fetches only what it has listed itself, with the rights of who asked, so that chat is kept for a
+    while: one for each of the people who asked last.
+    """
+    monkeypatch.setattr(served_place, "MOST_CHATS", 2)
+    channel = Channel([message(3, Attachment(7, "list.txt", b"eggs"))])
+
+    def chat_for(asker_id: int | None) -> DiscordChat:
+        return DiscordChat(cast("Any", channel), asker_id=asker_id)
+
+    fake = FakePlace()
+    monkeypatch.setattr(fake, "chat_for", chat_for)
+    async with served(fake) as wire:
+        chats = [wire.remote.chat_for(asker) for asker in (1, 2, 3)]
+        (file,) = await chats[0].files(most=5)
+        assert await chats[0].fetch(file, max_bytes=10) == b"eggs"
+        with pytest.raises(ChatError, match="was deleted"):
+            await chats[1].fetch(file, max_bytes=10)
+        for chat in chats[1:]:
+            await chat.files(most=5)
+            assert await chat.fetch(file, max_bytes=10) == b"eggs"
+        with pytest.raises(ChatError, match="was deleted"):
+            await chats[0].fetch(file, max_bytes=10)
 
 
 @pytest.mark.asyncio
