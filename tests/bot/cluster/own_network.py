@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ import pytest
 import pytest_asyncio
 
 from bot.cluster.address import pool_endpoint
+from bot.cluster.ray_process import ray_process
 from bot.cluster.running_process import running_process
 from bot.cluster.state import APP, DEPLOYMENT
 from tests.bot.cluster.machines import ROOMTONE, environment
@@ -45,13 +47,9 @@ def roomtone(folder: Path, *words: str) -> str:
     ).stdout
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory, whisper_model_dir: Path) -> Iterator[Path]:
-    """Yield the folder of a cluster of one machine, which `roomtone cluster up` keeps."""
-    folder = tmp_path_factory.mktemp("cluster")
-    (folder / "roomtone.toml").write_text(
-        f'[asr]\nmodel = "{whisper_model_dir.absolute()}"\ndevice = "cpu"\n', encoding="utf-8"
-    )
+@contextmanager
+def running_up(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run `roomtone cluster up`, yield when it runs, and end it."""
     output = folder / "up.txt"
     with output.open("wb") as file:
         up = subprocess.Popen(
@@ -61,10 +59,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, whisper_model_dir: Path) -
         while "Ctrl-C ends it." not in output.read_text():
             assert up.poll() is None, output.read_text()
             time.sleep(0.2)
-        yield folder
+        yield up
     finally:
         up.send_signal(signal.SIGTERM)
         up.wait(60)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, whisper_model_dir: Path) -> Iterator[Path]:
+    """Yield the folder of a cluster of one machine, which `roomtone cluster up` keeps."""
+    folder = tmp_path_factory.mktemp("cluster")
+    (folder / "roomtone.toml").write_text(
+        f'[asr]\nmodel = "{whisper_model_dir.absolute()}"\ndevice = "cpu"\n', encoding="utf-8"
+    )
+    with running_up(folder):
+        yield folder
 
 
 def endpoint_of(cluster: Path) -> Endpoint:
@@ -104,6 +113,15 @@ def test_a_second_one_on_this_machine_is_refused(cluster: Path) -> None:
     )
     assert second.returncode == 1
     assert "in a cluster already" in second.stderr
+
+
+def test_scale_keeps_what_recognisers_reserve(cluster: Path) -> None:
+    """The options of `up` stay, as Ray tells them, where `scale` does not say another."""
+    assert "Recognisers that hear: 1 of at most 2. Each reserves 0.5 CPUs and" in roomtone(
+        cluster, "cluster", "scale", "1-2"
+    )
+    assert "Each reserves 0.25 CPUs and" in roomtone(cluster, "cluster", "scale", "1", "--cpus", "0.25", "--batch", "2")
+    assert "1 of at most 1. Each reserves 0.25 CPUs and" in roomtone(cluster, "cluster", "scale", "1")
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -146,6 +164,25 @@ async def test_after_down_the_own_recogniser_hears_and_no_process_is_left(cluste
         assert both.outage is not None
     await until(lambda: running_process(cluster / "data" / "cluster") is None)
     assert "in no cluster" in roomtone(cluster, "cluster", "down")
+
+
+@pytest.mark.asyncio
+async def test_a_killed_up_leaves_nothing_after_the_next_one(cluster: Path) -> None:
+    """Ray runs on, in a session of its own, until the next `up` or `down`, which says so."""
+    folder = cluster / "data" / "cluster"
+    with running_up(cluster) as up:
+        up.kill()
+        up.wait()
+        left = ray_process(folder)
+        assert left is not None
+        with running_up(cluster) as second:
+            assert "has left Ray running" in (cluster / "up.txt").read_text()
+            assert ray_process(folder) not in (None, left)
+            second.kill()
+            second.wait()
+        assert ray_processes()
+        assert "has left Ray running" in roomtone(cluster, "cluster", "down")
+        await until(lambda: not ray_processes())
 
 
 def ray_processes() -> list[str]:
