@@ -53,7 +53,9 @@ class RoomWorker:
         self._clock = clock
 
     async def keep(self) -> None:
-        """Have the process running until this is cancelled."""
+        """Have the process running until this is cancelled. One that is just being started is there afterwards, so that
+        `hand_over` ends it.
+        """
         pause_s = FIRST_PAUSE_S
         while True:
             adopted = self._folder.process
@@ -83,8 +85,16 @@ class RoomWorker:
             await self._clock.sleep(LOOK_EVERY_S)
 
     async def _start(self) -> None:
+        # Not cut off, because nobody would end a process that comes later.
+        starting = asyncio.create_task(self._try_to_start(), name="worker-start")
         try:
-            # In a thread, because a process whose start is cut off would be nobody's.
+            await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await asyncio.wait({starting})
+            raise
+
+    async def _try_to_start(self) -> None:
+        try:
             await asyncio.to_thread(self._start_detached)
         except (OSError, SetupError, subprocess.CalledProcessError) as error:
             log.warning("worker_process_not_started", worker=self._folder.name, problem=error)

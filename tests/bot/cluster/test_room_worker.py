@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -166,6 +167,36 @@ async def test_a_worker_that_leaves_returns_when_the_process_has_ended(tmp_path:
         await keeper.stop()
         await keeper.worker.hand_over()
         assert keeper.folder.process is None
+        await until(lambda: not is_alive(process))
+
+
+@pytest.mark.asyncio
+async def test_a_worker_that_leaves_while_its_process_starts_ends_it_too(tmp_path: Path) -> None:
+    """Its actor is gone afterwards, so nobody else would."""
+    begun, goes_on = threading.Event(), threading.Event()
+    async with kept(tmp_path) as keeper:
+        start = keeper.worker._start_detached
+
+        def start_slowly() -> None:
+            begun.set()
+            assert goes_on.wait(PATIENCE_S)
+            start()
+
+        async def leave() -> None:
+            await keeper.stop()
+            await keeper.worker.hand_over()
+
+        keeper.worker._start_detached = start_slowly  # type: ignore[method-assign]
+        await until(begun.is_set)
+        leaving = asyncio.create_task(leave())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        left_at_once = leaving.done()
+        goes_on.set()
+        await leaving
+        assert not left_at_once
+        assert keeper.folder.process is None
+        process = int(keeper.folder.process_file.read_text("ascii"))
         await until(lambda: not is_alive(process))
 
 
