@@ -54,6 +54,10 @@ _VACUUM_TIMEOUT_S = 110.0
 _IDLE_TIMEOUT_S = 60.0
 # How long sent data may stay unacknowledged before the connection counts as lost.
 _NETWORK_TIMEOUT_S = 15.0
+# While an answer is waited for, all that was sent is acknowledged. So the server is asked whether it is there, and it
+# counts as lost after as long: Linux looks at `tcp_user_timeout` with the next question, other systems count these.
+_ASK_EVERY_S = 5.0
+_MOST_UNANSWERED = 2
 # Everything that holds text, for VACUUM.
 _TABLES = (
     "turns",
@@ -272,7 +276,9 @@ def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
     return {
         "application_name": "roomtone",
         "connect_timeout": CONNECT_TIMEOUT_S,
-        "keepalives_idle": round(_NETWORK_TIMEOUT_S),
+        "keepalives_idle": round(_ASK_EVERY_S),
+        "keepalives_interval": round(_ASK_EVERY_S),
+        "keepalives_count": _MOST_UNANSWERED,
         "tcp_user_timeout": round(_NETWORK_TIMEOUT_S * 1000),
         "client_encoding": "utf8",
         **own,
