@@ -143,6 +143,9 @@ async def test_a_picture_from_before_forget_me_is_not_noted(tmp_path: Path) -> N
             await settle(lambda: bool(cinema.readers.looks))
             await house.participation.on_forgetting(ADA.id)
             thinking.set()
+            share = line.sharer.share
+            assert share is not None
+            await settle(lambda: share.counts["read"] == 1)
             await cinema.see(line, "bright", "Victory")
             assert cinema.noted == ["a window, just shared. It reads “Victory”"]
 
