@@ -14,6 +14,7 @@ import structlog
 
 from bot.background_task import background_task
 from bot.room.recap import LEAST_SAID
+from bot.store.rows import UnreadableRowError
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -65,7 +66,9 @@ class RecapRenewal:
                 pass
 
     async def run_once(self, place_of: Callable[[int, int], Place | None]) -> None:
-        """Renew what is marked now. A channel that is not there at the moment is tried again. Raises `StoreError`."""
+        """Renew what is marked now. A channel that is not there at the moment is tried again, and so is a session that
+        cannot be read. Raises `StoreError`.
+        """
         if self._digests is None:
             return
         for stale in await self._sessions.stale_recaps():
@@ -75,7 +78,11 @@ class RecapRenewal:
             place = place_of(session.guild_id, session.channel_id)
             if place is None:
                 continue
-            digest = await self._digests.of(session, model_timeout_s=0.0)
+            try:
+                digest = await self._digests.of(session, model_timeout_s=0.0)
+            except UnreadableRowError as error:
+                log.warning("recap_not_renewed", session_id=session.id, problem=error)
+                continue
             left = digest if digest.turn_count >= LEAST_SAID else None
             if await place.renew_recap(stale.message_id, left):
                 await self._sessions.recap_renewed(stale, deleted=left is None)

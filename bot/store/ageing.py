@@ -2,7 +2,8 @@
 
 Old turns lose their words; those that no part of an open room can need any more are deleted. Segments, notes, facts
 about people and everything that may hold old words go with them. Later segments keep their facts and gists, but not
-their paragraphs, which tell of the whole session: the next fold writes a new one.
+their paragraphs, which tell of the whole session: the next fold writes a new one. What is old goes by its columns, also
+where it cannot be read; a later segment that cannot be read keeps the facts that can.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, or_, select, update
 
-from bot.store import rows
+from bot.store.each_session import write_each
 from bot.store.history import rerender_summary
 from bot.store.rebuilding import blanked_refs, rebuild_records, store_segments
+from bot.store.salvage import salvage_segment, salvage_turn
 from bot.store.tables import chapters, landings, notes, person_facts, segments, sent_texts, sessions, turns
 from compaction.memory.forgetting import forget_in_segment, remake_paragraph
 from compaction.memory.restating import forgotten_words
@@ -39,20 +41,26 @@ AGED = "It told of what is too old to be kept."
 async def delete_aged(
     database: Database, *, before: float, now: float, guild_id: int | None = None
 ) -> tuple[SessionId, ...]:
-    """Delete what was said or seen before that time, in all sessions; return those that changed. Raises `StoreError`.
+    """Delete what was said or seen before that time, in all sessions; return those that changed.
 
     `before`, `now`: UTC epoch seconds. `guild_id`: only in that server's sessions. Each session is
-    one transaction, so that turns can be stored in between.
+    one transaction, so that turns can be stored in between. Raises `StoreError`: if one session fails, at the end, when
+    the others are done.
     """
     async with database.reading() as connection:
         wanted = _select_aged(before)
         if guild_id is not None:
             wanted = wanted.where(sessions.c.guild_id == guild_id)
         names = (await connection.scalars(wanted)).all()
-    for name in names:
-        async with database.writing() as connection:
-            await _age(connection, SessionId(name), before=before, now=now)
-    return tuple(map(SessionId, names))
+
+    async def age(connection: AsyncConnection, session_id: SessionId) -> SessionId:
+        await _age(connection, session_id, before=before, now=now)
+        return session_id
+
+    outcome = await write_each(database, map(SessionId, names), age)
+    if outcome.failure is not None:
+        raise outcome.failure
+    return outcome.results
 
 
 def _select_aged(before: float) -> Select[tuple[str]]:
@@ -113,19 +121,25 @@ async def _age_segments(
     found = await connection.execute(
         select(segments).where(of_session).order_by(segments.c.start_seq, segments.c.position)
     )
-    left = await asyncio.to_thread(lambda stored: list(map(rows.segment_from_row, stored)), found.all())
-    if not left:
+    salvaged = await asyncio.to_thread(lambda stored: list(map(salvage_segment, stored)), found.all())
+    if not salvaged:
         return None
+    left = [each.thing for each in salvaged]
+    # Nobody can tell whether a segment that cannot be read has one of the notes.
+    lost = {each.thing.id for each in salvaged if each.lost is not None and gone_notes}
     # Only a segment that lies on both sides of the limit, or has an older note, and recursive ones are made of their
     # turns again.
-    aged = {each.id for each in left if each.started_at < before or not gone_notes.keys().isdisjoint(each.note_ids)}
+    aged = lost | {
+        each.id for each in left if each.started_at < before or not gone_notes.keys().isdisjoint(each.note_ids)
+    }
     again = [each for each in left if each.is_recursive or each.id in aged]
     said: list[Turn] = []
     if again:
         first = min(each.start for each in again) - REACH_TURNS
         wanted = select(turns).where(turns.c.session_id == session_id, turns.c.seq >= first).order_by(turns.c.seq)
         stored = (await connection.execute(wanted.where(turns.c.tombstone.is_(False)))).all()
-        said = await asyncio.to_thread(lambda: list(map(rows.turn_from_row, stored)))
+        read = await asyncio.to_thread(lambda: [salvage_turn(row).thing for row in stored])
+        said = [turn for turn in read if turn.parts]
     changed = await asyncio.to_thread(_remake, left, said, seqs, gone_notes, aged)
     await store_segments(connection, session_id, changed)
     superseded = frozenset(ref for segment in left for fact in segment.facts for ref in fact.supersedes)

@@ -4,6 +4,12 @@ A forgotten turn keeps its number and the words of other people in it. Turns of 
 the person, name them or say their words again. A forgotten fact leaves a blank in its segment, because other facts
 refer to it by its position. Everything made of forgotten text or after it is made anew (`bot.store.rebuilding`). Each
 session is one transaction; an open room then takes over the change. Raises `StoreError`.
+
+Rows that cannot be read, because they are damaged or a newer Roomtone wrote them, stop nothing. Rather too much is
+deleted than too little: in a session that has anything of the person, a turn that cannot be read loses all its words,
+whoever said them, a segment its facts that cannot be read, and a chapter is deleted. In other sessions such rows are
+searched as plain text, and stay if they tell nothing of the person. If a session fails in another way, the others go
+on, and the first failure is raised at the end.
 """
 
 from __future__ import annotations
@@ -12,15 +18,18 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from sqlalchemy import bindparam, delete, select, update
 
 from bot.store import rows
+from bot.store.each_session import write_each
 from bot.store.forgotten import NOTHING_MADE, list_session, list_words
 from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
 from bot.store.inserts import execute_for_each
 from bot.store.prompts import forget_sent_texts
-from bot.store.rebuilding import rebuild_segments
+from bot.store.rebuilding import Remade, rebuild_segments
+from bot.store.salvage import salvage_segment, salvage_turn
 from bot.store.servers import drop_person, servers_that_name
 from bot.store.speakers import StoredSpeaker, read_speakers
 from bot.store.tables import (
@@ -51,6 +60,9 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
+    from compaction.errors import StoreError
+
+log = structlog.get_logger()
 
 # The kinds of the bot's own turns.
 _OF_BOT = (TurnKind.ASSISTANT, TurnKind.EFFECT)
@@ -92,7 +104,7 @@ class SpeechForgetter:
         """Return the speaker with that id, or who has it in a server's settings, or None."""
         theirs = _select_turns(session_id).where(turns.c.parts.contains(f'"{person_id}"', autoescape=True))
         async with self._database.reading() as connection:
-            known = (await read_speakers(connection, theirs)).get(person_id)
+            known = (await read_speakers(connection, theirs, of=person_id)).get(person_id)
             if known is None and session_id is None and (number := _discord_id(person_id)) is not None:
                 named = await servers_that_name(connection, number)
                 known = StoredSpeaker(person_id, (), 0.0, 0, ()) if named else None
@@ -126,25 +138,18 @@ class SpeechForgetter:
         Without a session, everything else that is kept about the person goes too, also what is told of them in sessions
         in which they did not speak.
         """
-        where = person.sessions if session_id is None else (session_id,)
         words = await self.words_of(person, session_id=session_id, seq=seq)
-        async with self._database.reading() as connection:
-            if session_id is None and (words.names or words.runs.runs):
-                where = (*where, *await _sessions_that_tell(connection, words, besides=where))
-        total = ForgetReport()
-        for each in where:
-            async with self._database.writing() as connection:
-                done = await self._forget_in_session(connection, each, person, seq, words)
-            total = ForgetReport(
-                total.turns + done.turns,
-                total.answers + done.answers,
-                total.facts + done.facts,
-                total.notes + done.notes,
-                total.about + done.about,
-                sessions=(*total.sessions, *done.sessions),
-            )
+        where = person.sessions if session_id is None else (session_id,)
+        if session_id is None and (words.names or words.runs.runs):
+            where = (*where, *await _sessions_that_tell(self._database, words, besides=where))
+
+        async def forget_in(connection: AsyncConnection, each: SessionId) -> ForgetReport:
+            return await self._forget_in_session(connection, each, person, seq, words)
+
+        outcome = await write_each(self._database, where, forget_in)
+        total = _sum_of(outcome.results)
         # Before the sent texts are deleted: a room whose revision is older stores none.
-        await self._refresh_open_rooms(total.sessions)
+        failure = await self._refresh_open_rooms(total.sessions)
         async with self._database.writing() as connection:
             await list_words(connection, words.runs)
             await forget_sent_texts(connection)
@@ -152,11 +157,15 @@ class SpeechForgetter:
                 about, rules = await _delete_traces(connection, person.id)
                 total = replace(total, about=total.about + about, rules=rules)
         clear_sentence_caches()
-        return replace(total, wiped=await wipe_deleted(self._database))
+        wiped = await wipe_deleted(self._database)
+        if failure := outcome.failure or failure:
+            raise failure
+        return replace(total, wiped=wiped)
 
-    async def _refresh_open_rooms(self, done: Collection[SessionId]) -> None:
+    async def _refresh_open_rooms(self, done: Collection[SessionId]) -> StoreError | None:
         """Raise the revision of all other open sessions: their rooms may hold quotes or facts from the changed
-        sessions. Replies in progress on the same servers may hold quotes too, so these sessions are listed.
+        sessions. Replies in progress on the same servers may hold quotes too, so these sessions are listed. Returns the
+        first failure.
         """
         async with self._database.reading() as connection:
             found = await connection.execute(
@@ -165,13 +174,15 @@ class SpeechForgetter:
             open_sessions = found.all()
             of_done = select(sessions.c.guild_id).distinct().where(sessions.c.id.in_(list(done)))
             guilds = set((await connection.scalars(of_done)).all())
-        for row in open_sessions:
-            if row.id not in done:
-                async with self._database.writing() as connection:
-                    now = self._clock.now()
-                    await rerender_summary(connection, row.id, now=now)
-                    if row.guild_id in guilds:
-                        await list_session(connection, row.id, from_seq=NOTHING_MADE, at=now)
+        server_of = {SessionId(row.id): row.guild_id for row in open_sessions if row.id not in done}
+
+        async def refresh(connection: AsyncConnection, session_id: SessionId) -> None:
+            now = self._clock.now()
+            await rerender_summary(connection, session_id, now=now)
+            if server_of[session_id] in guilds:
+                await list_session(connection, session_id, from_seq=NOTHING_MADE, at=now)
+
+        return (await write_each(self._database, server_of, refresh)).failure
 
     async def _forget_in_session(
         self,
@@ -189,14 +200,16 @@ class SpeechForgetter:
         answers = await asyncio.to_thread(answers_to_forget, before, theirs, person.id, words)
         blanked = [without_part_of(turn, person.id) for turn in theirs]
         blanked += [without_part_of(turn, turn.parts[0].speaker_id) for turn in answers]
+        unreadable = [turn for turn in before if not turn.parts and (seq is None or turn.seq == seq)]
+        blanked += [replace(turn, tombstone=True) for turn in unreadable]
         await _blank_turns(connection, session_id, blanked)
         gone = await _delete_notes(connection, session_id, own_names) if seq is None else frozenset()
-        seqs = frozenset(turn.seq for turn in (*theirs, *answers))
+        seqs = frozenset(turn.seq for turn in (*theirs, *answers, *unreadable))
         left = await _turns(connection, _select_turns(session_id))
         remade = await rebuild_segments(connection, session_id, left, seqs=seqs, gone_notes=gone, words=words, now=now)
         about = await _delete_about(connection, session_id, person.id, seq)
-        about += await _delete_facts_made_of(connection, session_id, remade.blanked, left, words)
-        changed = bool(theirs or answers or gone or about or remade.from_seq is not None)
+        about += await _delete_facts_made_of(connection, session_id, remade, left, words)
+        changed = bool(theirs or answers or unreadable or gone or about or remade.from_seq is not None)
         if changed:
             # Nothing in the text of an earlier summary shows whether it contains forgotten words.
             await connection.execute(update(landings).where(landings.c.session_id == session_id).values(summary=None))
@@ -204,6 +217,14 @@ class SpeechForgetter:
             await rerender_summary(connection, session_id, now=now)
             from_seq = min([*seqs, *([] if remade.from_seq is None else [remade.from_seq])], default=0)
             await list_session(connection, session_id, from_seq=from_seq, at=now)
+        if unreadable or remade.lost:
+            log.warning(
+                "unreadable_rows_forgotten",
+                session_id=session_id,
+                turns=len(unreadable),
+                segments=len(remade.lost),
+                reason="they may have had what somebody said who is forgotten",
+            )
         return ForgetReport(
             len(theirs),
             len(answers),
@@ -212,6 +233,20 @@ class SpeechForgetter:
             about,
             sessions=(session_id,) if changed else (),
         )
+
+
+def _sum_of(reports: Iterable[ForgetReport]) -> ForgetReport:
+    total = ForgetReport()
+    for each in reports:
+        total = ForgetReport(
+            total.turns + each.turns,
+            total.answers + each.answers,
+            total.facts + each.facts,
+            total.notes + each.notes,
+            total.about + each.about,
+            sessions=(*total.sessions, *each.sessions),
+        )
+    return total
 
 
 def _select_turns(session_id: SessionId | None, start: int = 0, end: int | None = None) -> Select[Any]:
@@ -224,9 +259,10 @@ def _select_turns(session_id: SessionId | None, start: int = 0, end: int | None 
 
 
 async def _turns(connection: AsyncConnection, wanted: Select[Any]) -> list[Turn]:
+    """Return the turns; those that cannot be read have no parts."""
     found = (await connection.execute(wanted)).all()
     # In a thread: a long session has thousands.
-    return await asyncio.to_thread(lambda: list(map(rows.turn_from_row, found)))
+    return await asyncio.to_thread(lambda: [salvage_turn(row).thing for row in found])
 
 
 async def _turns_of_speaker(
@@ -240,32 +276,39 @@ async def _turns_of_speaker(
 
 
 async def _sessions_that_tell(
-    connection: AsyncConnection, words: ForgottenWords, *, besides: Collection[SessionId]
+    database: Database, words: ForgottenWords, *, besides: Collection[SessionId]
 ) -> list[SessionId]:
     """Return the other sessions in which the bot's turns, segments or chapters may tell of what was forgotten."""
+    async with database.reading() as connection:
+        names = (await connection.execute(select(sessions.c.id))).scalars().all()
     found: list[SessionId] = []
-    for name in (await connection.execute(select(sessions.c.id))).scalars().all():
-        session_id = SessionId(name)
+    for session_id in map(SessionId, names):
         if session_id in besides:
             continue
-        spoken = await _turns(connection, _of_bot(_select_turns(session_id)))
-        texts = [part.text for turn in spoken for part in turn.parts]
-        made = (await connection.execute(select(segments).where(segments.c.session_id == session_id))).all()
-        for segment in await asyncio.to_thread(lambda found: list(map(rows.segment_from_row, found)), made):
-            texts += [segment.gist, segment.paragraph, *(fact.text for fact in segment.facts)]
-        over = await connection.execute(select(chapters).where(chapters.c.session_id == session_id))
-        texts += [f"{row.gist} {row.paragraph}" for row in over]
-        if await asyncio.to_thread(_any_tells, texts, words):
+        async with database.reading() as connection:
+            spoken = (await connection.execute(_maybe_of_bot(_select_turns(session_id)))).all()
+            made = (await connection.execute(select(segments).where(segments.c.session_id == session_id))).all()
+            over = (await connection.execute(select(chapters).where(chapters.c.session_id == session_id))).all()
+        if await asyncio.to_thread(_any_tells, spoken, made, over, words):
             found.append(session_id)
     return found
 
 
-def _any_tells(texts: Iterable[str], words: ForgottenWords) -> bool:
+def _any_tells(
+    spoken: Iterable[Row[Any]], made: Iterable[Row[Any]], over: Iterable[Row[Any]], words: ForgottenWords
+) -> bool:
+    texts = [f"{row.gist} {row.paragraph}" for row in over]
+    for said in map(salvage_turn, spoken):
+        texts += [said.lost or "", *(part.text for part in said.thing.parts)]
+    for each in map(salvage_segment, made):
+        segment = each.thing
+        texts += [each.lost or "", segment.gist, segment.paragraph, *(fact.text for fact in segment.facts)]
     return any(words.quoted_or_named_in(text) for text in texts)
 
 
-def _of_bot(wanted: Select[Any]) -> Select[Any]:
-    return wanted.where(turns.c.kind.in_([kind.value for kind in _OF_BOT]))
+def _maybe_of_bot(wanted: Select[Any]) -> Select[Any]:
+    """Select the turns of the bot, and those of a kind that this version does not know."""
+    return wanted.where(turns.c.kind.not_in([kind.value for kind in TurnKind if kind not in _OF_BOT]))
 
 
 def _same_name(name: str, wanted: str) -> bool:
@@ -313,26 +356,24 @@ async def _delete_about(connection: AsyncConnection, session_id: SessionId, pers
 async def _delete_facts_made_of(
     connection: AsyncConnection,
     session_id: SessionId,
-    blanked: Collection[str],
+    remade: Remade,
     left: Sequence[Turn],
     words: ForgottenWords,
 ) -> int:
-    """Delete the facts about other people that were made of removed facts, or that tell of the person."""
+    """Delete the facts about other people that were made of removed or unreadable facts, or that tell of the person."""
     found = (await connection.execute(select(person_facts).where(person_facts.c.session_id == session_id))).all()
-    gone = await asyncio.to_thread(_facts_to_forget, found, blanked, left, words)
+    gone = await asyncio.to_thread(_facts_to_forget, found, remade, left, words)
     for fact_id in gone:
         await connection.execute(delete(person_facts).where(person_facts.c.id == fact_id))
     return len(gone)
 
 
-def _facts_to_forget(
-    found: Sequence[Any], blanked: Collection[str], left: Sequence[Turn], words: ForgottenWords
-) -> list[str]:
+def _facts_to_forget(found: Sequence[Any], remade: Remade, left: Sequence[Turn], words: ForgottenWords) -> list[str]:
     said = {turn.seq: " ".join(part.text for part in turn.parts) for turn in left}
     explained: set[str] | None = None
     gone: list[str] = []
     for row in found:
-        if row.id not in blanked:
+        if row.id not in remade.blanked and row.id.rpartition("#")[0] not in remade.lost:
             if plain(row.text) in plain(said.get(row.turn_seq, "")):
                 continue
             if explained is None:

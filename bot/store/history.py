@@ -14,6 +14,7 @@ from sqlalchemy import select, update
 
 from bot.store import rows
 from bot.store.inserts import add_once
+from bot.store.salvage import salvage_chapter, salvage_segment
 from bot.store.tables import chapters, landings, notes, segments, sessions, turns
 from compaction.model import ChapterId, SegmentId
 from compaction.summary.ledger import render_summary
@@ -139,16 +140,20 @@ async def rerender_summary(connection: AsyncConnection, session_id: SessionId, *
     """Render and store the session's summary again, after its segments were pruned or forgotten. `now`: epoch seconds.
 
     Call it inside a write transaction. It raises the revision, so that an open room takes over the new summary with its
-    next landing.
+    next landing. What cannot be read is left out of the summary.
     """
     session = (await connection.execute(select(sessions).where(sessions.c.id == session_id))).one()
     found = await connection.execute(
         select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq, segments.c.position)
     )
-    made = await chapters_of(connection, session_id)
+    of_session = select(chapters).where(chapters.c.session_id == session_id)
+    made = (await connection.execute(of_session.order_by(chapters.c.start_seq, chapters.c.level))).all()
     # A long session takes half a second; in a thread it does not delay the audio of other rooms.
     rendered = await asyncio.to_thread(
-        lambda found: render_summary(list(map(rows.segment_from_row, found)), made), found.all()
+        lambda found: render_summary(
+            [salvage_segment(row).thing for row in found], [salvage_chapter(row).thing for row in made]
+        ),
+        found.all(),
     )
     summary = None if rendered is None else rendered.text
     revision = session.revision + 1

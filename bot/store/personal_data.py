@@ -1,6 +1,7 @@
 """Reads everything that is stored of one person, by their id, so that they can see it. Raises `StoreError`.
 
-Times are ISO 8601 in UTC. What other people said about the person is theirs and is left out.
+Times are ISO 8601 in UTC. What other people said about the person is theirs and is left out. So is a turn that
+cannot be read.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from bot.store import rows
+from bot.store.salvage import salvage_turn
 from bot.store.servers import servers_that_name
 from bot.store.tables import hearing_opt_outs, notes, person_facts, sessions, turns
 from compaction.language.text import plain
@@ -70,7 +71,7 @@ async def _of_session(connection: AsyncConnection, session: Any, person_id: str)
 
 
 def _describe(session: Any, stored: Sequence[Any], seen: Sequence[Any], person_id: str) -> dict[str, object] | None:
-    spoken = list(map(rows.turn_from_row, stored))
+    spoken = [salvage_turn(row).thing for row in stored]
     theirs = [turn for turn in spoken if any(part.speaker_id == person_id for part in turn.parts)]
     if not theirs:
         return None

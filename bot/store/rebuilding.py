@@ -3,6 +3,9 @@
 A model that wrote a later segment had read the summary of the earlier ones, and may have said any of it again. So every
 segment made of forgotten words, or after them, gets a new gist by rules, without its paragraph; so do their records.
 Chapters are made again by the next runs of an open session.
+
+Nobody can tell what a segment or chapter that cannot be read has, so it counts as made of forgotten words: the segment
+is made of its turns and of the facts that can be read, and the chapter is deleted.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from sqlalchemy import bindparam, delete, func, select, update
 from bot.store import rows
 from bot.store.indexing import index_segments_again
 from bot.store.inserts import execute_for_each
+from bot.store.salvage import salvage_chapter, salvage_segment
 from bot.store.tables import chapters, landings, segment_tiers, segments
 from bot.store.tier_rows import record_values
 from bot.store.tiers import mark_archived
@@ -38,10 +42,13 @@ _REMADE = ("facts", "gist", "note_ids", "summariser", "degraded", "created_at", 
 
 @dataclass(frozen=True, slots=True)
 class Remade:
-    """What was made anew. `blanked`: the refs of removed facts. `from_seq`: the first turn of the first segment."""
+    """What was made anew. `blanked`: the refs of removed facts. `lost`: the segments with facts that could not be read.
+    `from_seq`: the first turn of the first segment.
+    """
 
     blanked: tuple[str, ...] = ()
     from_seq: int | None = None
+    lost: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +77,17 @@ async def rebuild_segments(
     found = await connection.execute(
         select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq, segments.c.position)
     )
-    stored = await asyncio.to_thread(lambda found: list(map(rows.segment_from_row, found)), found.all())
+    salvaged = await asyncio.to_thread(lambda found: list(map(salvage_segment, found)), found.all())
+    stored = [each.thing for each in salvaged]
+    lost = frozenset(each.thing.id for each in salvaged if each.lost is not None)
     made = select(chapters).where(chapters.c.session_id == session_id)
-    over = [rows.chapter_from_row(row) for row in await connection.execute(made)]
-    touched = await asyncio.to_thread(_touched, stored, left, seqs, gone_notes, words)
-    restating = [each for each in over if words.quoted_or_named_in(f"{each.gist} {each.paragraph}")]
+    over = [salvage_chapter(row) for row in await connection.execute(made)]
+    touched = await asyncio.to_thread(_touched, stored, lost, left, seqs, gone_notes, words)
+    restating = [
+        each.thing
+        for each in over
+        if each.lost is not None or words.quoted_or_named_in(f"{each.thing.gist} {each.thing.paragraph}")
+    ]
     if not touched and not restating:
         return Remade()
     first = min([*(each.start for each in touched), *(each.start for each in restating)])
@@ -97,22 +110,24 @@ async def rebuild_segments(
     await rebuild_records(connection, session_id, plan.changed, superseded, now=now)
     followed = (chapters.c.end_seq > first) | (chapters.c.created_at >= since)
     await connection.execute(delete(chapters).where(chapters.c.session_id == session_id, followed))
-    return Remade(plan.blanked, first)
+    return Remade(plan.blanked, first, lost)
 
 
 def _touched(
     stored: Sequence[Segment],
+    lost: Collection[str],
     left: Sequence[Turn],
     seqs: frozenset[Seq],
     gone_notes: frozenset[str],
     words: ForgottenWords,
 ) -> list[Segment]:
-    """Return the segments that were made of forgotten text, or that say it again."""
+    """Return the segments that were made of forgotten text, that say it again, or that cannot be read (`lost`)."""
     return [
         each
         for each in stored
         # A bare answer is folded with its question, which may come just before the batch.
         if any(each.start - REACH_TURNS <= seq < each.end for seq in seqs)
+        or each.id in lost
         or gone_notes & set(each.note_ids)
         or _says_again(each, left, words)
     ]

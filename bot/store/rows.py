@@ -1,10 +1,16 @@
-"""Converts turns, notes, segments and chapters to database columns and back, without loss."""
+"""Converts turns, notes, segments and chapters to database columns and back, without loss.
+
+A row that cannot be read raises `UnreadableRowError`. `bot.store.salvage` returns what can be read of it all the same.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from bot.texts.text import Text
+from compaction.errors import StoreError
 from compaction.model import (
     Chapter,
     ChapterId,
@@ -24,7 +30,43 @@ from compaction.model import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlalchemy import Row
+
+T = TypeVar("T")
+
+# What reading values of other kinds than expected raises.
+UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
+
+
+class UnreadableRowError(StoreError):
+    """A stored row cannot be read: it is damaged, or a newer Roomtone wrote it. The operator must act."""
+
+
+def _read_from(table: str) -> Callable[[Callable[[Row[Any]], T]], Callable[[Row[Any]], T]]:
+    """Return a decorator: what cannot be read of a row of `table` raises `UnreadableRowError`."""
+
+    def decorate(read: Callable[[Row[Any]], T]) -> Callable[[Row[Any]], T]:
+        @wraps(read)
+        def checked(row: Row[Any]) -> T:
+            try:
+                return read(row)
+            except UNREADABLE:
+                # Not from the cause: it may quote what somebody said.
+                raise UnreadableRowError(
+                    Text(
+                        "Row {row} of {table} in session {session} cannot be read: it is damaged, or a newer Roomtone "
+                        "wrote it. Update Roomtone, or restore a backup with `roomtone restore FILE`.",
+                        row=str(row.seq if table == "turns" else row.id),
+                        table=table,
+                        session=str(row.session_id),
+                    )
+                ) from None
+
+        return checked
+
+    return decorate
 
 
 def turn_values(session_id: SessionId, turn: Turn) -> dict[str, object]:
@@ -40,16 +82,22 @@ def turn_values(session_id: SessionId, turn: Turn) -> dict[str, object]:
     }
 
 
+@_read_from("turns")
 def turn_from_row(row: Row[Any]) -> Turn:
     return Turn(
         seq=Seq(row.seq),
         kind=TurnKind(row.kind),
         started_at=row.started_at,
         ended_at=row.ended_at,
-        parts=tuple(TurnPart(*part) for part in json.loads(row.parts)),
+        parts=parts_of(row.parts),
         tombstone=bool(row.tombstone),
         answers=None if row.answers is None else Seq(row.answers),
     )
+
+
+def parts_of(stored: str) -> tuple[TurnPart, ...]:
+    """Return the parts of a turn, from their JSON. Raises one of `UNREADABLE`."""
+    return tuple(TurnPart(*map(_text, _list(part))) for part in _list(json.loads(stored)))
 
 
 def note_values(session_id: SessionId, note: Note) -> dict[str, object]:
@@ -66,6 +114,7 @@ def note_values(session_id: SessionId, note: Note) -> dict[str, object]:
     }
 
 
+@_read_from("notes")
 def note_from_row(row: Row[Any]) -> Note:
     return Note(
         id=NoteId(row.id),
@@ -102,6 +151,7 @@ def segment_values(session_id: SessionId, segment: Segment) -> dict[str, object]
     }
 
 
+@_read_from("segments")
 def segment_from_row(row: Row[Any]) -> Segment:
     return Segment(
         id=SegmentId(row.id),
@@ -111,8 +161,8 @@ def segment_from_row(row: Row[Any]) -> Segment:
         started_at=row.started_at,
         ended_at=row.ended_at,
         gist=row.gist,
-        facts=tuple(_fact(fields) for fields in json.loads(row.facts)),
-        note_ids=tuple(NoteId(note_id) for note_id in json.loads(row.note_ids)),
+        facts=tuple(map(fact_of, _list(json.loads(row.facts)))),
+        note_ids=note_ids_of(row.note_ids),
         summariser=row.summariser,
         degraded=bool(row.degraded),
         closing=bool(row.closing),
@@ -143,6 +193,7 @@ def chapter_values(session_id: SessionId, chapter: Chapter) -> dict[str, object]
     }
 
 
+@_read_from("chapters")
 def chapter_from_row(row: Row[Any]) -> Chapter:
     return Chapter(
         id=ChapterId(row.id),
@@ -153,7 +204,7 @@ def chapter_from_row(row: Row[Any]) -> Chapter:
         started_at=row.started_at,
         ended_at=row.ended_at,
         gist=row.gist,
-        refs=tuple(json.loads(row.refs)),
+        refs=tuple(map(_text, _list(json.loads(row.refs)))),
         summariser=row.summariser,
         created_at=row.created_at,
         paragraph=row.paragraph,
@@ -176,16 +227,37 @@ def _fact_fields(fact: Fact) -> dict[str, object]:
     }
 
 
-def _fact(fields: dict[str, Any]) -> Fact:
+def fact_of(fields: dict[str, Any]) -> Fact:
+    """Return a fact from its fields. Raises one of `UNREADABLE`."""
+    seqs = _list(fields["turns"])
+    if not seqs or not all(isinstance(seq, int) for seq in seqs):
+        raise ValueError
     return Fact(
-        turns=tuple(Seq(seq) for seq in fields["turns"]),
+        turns=tuple(map(Seq, seqs)),
         kind=FactKind(fields["kind"]),
-        speaker=fields["speaker"],
+        speaker=_text(fields["speaker"]),
         at=fields["at"],
-        text=fields["text"],
-        supersedes=tuple(fields["supersedes"]),
+        text=_text(fields["text"]),
+        supersedes=tuple(map(_text, _list(fields["supersedes"]))),
         note_id=fields["note_id"],
-        subject=fields["subject"],
+        subject=_text(fields["subject"]),
         importance=fields["importance"],
         quoted=fields["quoted"],
     )
+
+
+def note_ids_of(stored: str) -> tuple[NoteId, ...]:
+    """Return the ids of a segment's notes, from their JSON. Raises one of `UNREADABLE`."""
+    return tuple(NoteId(_text(note_id)) for note_id in _list(json.loads(stored)))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError
+    return value

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bot.store.rows import UNREADABLE, parts_of
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
@@ -34,21 +34,34 @@ class StoredSpeaker:
         return self.names[0] if self.names else self.id
 
 
-async def read_speakers(connection: AsyncConnection, wanted: Select[Any]) -> dict[str, StoredSpeaker]:
-    """Return who said a part of the rows of `turns` that `wanted` selects, by their id."""
-    return await asyncio.to_thread(_speakers_of, (await connection.execute(wanted)).all())
+async def read_speakers(
+    connection: AsyncConnection, wanted: Select[Any], *, of: str | None = None
+) -> dict[str, StoredSpeaker]:
+    """Return who said a part of the rows of `turns` that `wanted` selects, by their id.
+
+    `of`: only the person with this id, who counts as a speaker of each of these turns that cannot be read.
+    """
+    return await asyncio.to_thread(_speakers_of, (await connection.execute(wanted)).all(), of)
 
 
-def _speakers_of(stored: Iterable[Any]) -> dict[str, StoredSpeaker]:
+def _speakers_of(stored: Iterable[Any], of: str | None) -> dict[str, StoredSpeaker]:
     found: dict[str, StoredSpeaker] = {}
     for row in stored:
-        for speaker_id, speaker, _ in json.loads(row.parts):
+        for speaker_id, name in _who_spoke(row.parts, of):
             before = found.get(speaker_id) or StoredSpeaker(speaker_id, (), 0.0, 0, ())
             found[speaker_id] = StoredSpeaker(
                 speaker_id,
-                tuple(dict.fromkeys((speaker, *before.names))),
+                tuple(dict.fromkeys((*((name,) if name is not None else ()), *before.names))),
                 max(before.last_at, row.started_at),
                 before.turn_count + 1,
                 tuple(dict.fromkeys((*before.sessions, SessionId(row.session_id)))),
             )
     return found
+
+
+def _who_spoke(parts: str, of: str | None) -> list[tuple[str, str | None]]:
+    """Return id and name of each speaker of a turn; nobody, or `of`, if its parts cannot be read."""
+    try:
+        return [(part.speaker_id, part.speaker) for part in parts_of(parts) if of is None or part.speaker_id == of]
+    except UNREADABLE:
+        return [] if of is None else [(of, None)]

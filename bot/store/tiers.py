@@ -15,6 +15,7 @@ from bot.store import rows
 from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
 from bot.store.inserts import add_all_once, add_once
+from bot.store.salvage import salvage_segment
 from bot.store.tables import passages, segment_tiers, segments, sessions, tier_checks, tier_opt_outs, turns
 from bot.store.tags import ARCHIVED_TAG
 from bot.store.tier_rows import record_values, tier_from_row
@@ -353,7 +354,7 @@ async def _prune(connection: AsyncConnection, session_id: SessionId, name: Segme
     )
     # Triggers have removed the old text from the index.
     left = (await connection.execute(select(segments).where(same))).one()
-    await index_source(connection, session_id, rows.segment_from_row(left))
+    await index_source(connection, session_id, salvage_segment(left).thing)
     await mark_archived(connection, session_id, name)
     return 1
 

@@ -152,6 +152,14 @@ class Evening:
             self.memory.context(max_input_tokens=self.max_input_tokens)
             await self.memory.settle()
 
+    async def talk_of_bob(self, turns: int) -> None:
+        """As `talk`, but only Bob speaks."""
+        for _ in range(turns):
+            number = self.memory.total_turns
+            await self.say(f"I put parcel {number} into shed {5000 + number}.", "Bob")
+            self.memory.context(max_input_tokens=self.max_input_tokens)
+            await self.memory.settle()
+
     def asks(
         self, turn: Turn, *, system: tuple[str, ...] = ("You take part.",), zone: tzinfo, **others: object
     ) -> ModelContext:

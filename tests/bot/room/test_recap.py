@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from sqlalchemy import insert
 
 from bot.memory.digests import Digests
 from bot.memory.readable_memory import ReadableMemory
@@ -17,6 +19,7 @@ from bot.store.database import open_database
 from bot.store.forgetting import SpeechForgetter
 from bot.store.history import SessionHistory
 from bot.store.sessions import Sessions
+from bot.store.tables import sessions, turns
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.summary.extractive import ExtractiveSummariser
@@ -128,6 +131,27 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
         assert "Zanzibarq" not in str(left)
         assert left.people == ("Ada",)
         assert await house.sessions.stale_recaps() == ()
+
+
+@pytest.mark.asyncio
+async def test_a_session_that_cannot_be_read_keeps_no_recap_of_others(tmp_path: Path) -> None:
+    """Its recap is tried again later, and those of the sessions after it are renewed."""
+    async with house_with_recaps(tmp_path) as house:
+        database = house.sessions._database
+        async with database.writing() as connection:
+            for name, channel in (("a", 1), ("b", 2)):
+                stale = {"recap_message_id": channel, "recap_stale_at": 1.0, "started_at": 0.0, "ended_at": 1.0}
+                await connection.execute(
+                    insert(sessions).values(stale | {"id": name, "guild_id": 77, "channel_id": channel})
+                )
+            part = json.dumps([["id-Bo", "Bo", "Hello."]])
+            turn = {"session_id": "a", "seq": 0, "kind": "gesture", "started_at": 0.0, "ended_at": 1.0}
+            await connection.execute(insert(turns).values(turn | {"parts": part, "tombstone": False}))
+        assert [each.session.id for each in await house.sessions.stale_recaps()] == ["a", "b"]
+        assert house.readable is not None
+        await RecapRenewal(house.sessions, house.readable.digests).run_once(lambda *_: house.place)
+        assert [message_id for message_id, _ in house.place.renewed] == [2]
+        assert [each.session.id for each in await house.sessions.stale_recaps()] == ["a"]
 
 
 @pytest.mark.asyncio

@@ -236,9 +236,9 @@ async def test_many_who_ask_at_once_keep_nobody_from_being_heard(
         on_loop += threading.current_thread() is threading.main_thread()
         return describe(row)
 
-    async def searched(connection: Any, words: Any, *, besides: Any) -> Any:
+    async def searched(database: Any, words: Any, *, besides: Any) -> Any:
         assert words.names
-        return await find(connection, words, besides=besides)
+        return await find(database, words, besides=besides)
 
     monkeypatch.setattr(PersonEraser, "erase", counted)
     monkeypatch.setattr(forgetting, "_sessions_that_tell", searched)
