@@ -30,8 +30,11 @@ FORGOTTEN_VALUE = "[forgotten]"
 
 
 def drop_lines_before(folder: Path, at: float) -> int:
-    """Remove the log lines in `folder` that were written before `at` (UTC epoch seconds). Returns how many."""
-    return sum(_rewrite(path, _since(at)) for path in _log_files(folder) if _begins_before(path, at))
+    """Remove the log lines in `folder` that were written before `at` (UTC epoch seconds). Returns how many.
+
+    Raises `OSError`: if one file fails, at the end, when the others are done.
+    """
+    return _in_each_file(folder, lambda path: _rewrite(path, _since(at)) if _begins_before(path, at) else 0)
 
 
 def _since(at: float) -> Callable[[bytes], bytes]:
@@ -49,7 +52,10 @@ def _since(at: float) -> Callable[[bytes], bytes]:
 
 
 def forget_in_logs(folder: Path, words: ForgottenWords, *, person_id: str | None = None) -> int:
-    """Take a person's words, names and id out of the log lines in `folder`. Returns how many lines changed."""
+    """Take a person's words, names and id out of the log lines in `folder`. Returns how many lines changed.
+
+    Raises `OSError`: if one file fails, at the end, when the others are done.
+    """
 
     def without(line: bytes) -> bytes:
         try:
@@ -59,7 +65,7 @@ def forget_in_logs(folder: Path, words: ForgottenWords, *, person_id: str | None
         left = _without(event, words, person_id)
         return line if left == event else json.dumps(left).encode() + b"\n"
 
-    return sum(_rewrite(path, without) for path in _log_files(folder))
+    return _in_each_file(folder, lambda path: _rewrite(path, without))
 
 
 def _without(value: Any, words: ForgottenWords, person_id: str | None) -> Any:
@@ -81,6 +87,20 @@ def _tells(text: str, words: ForgottenWords, person_id: str | None) -> bool:
         return True
     # Most values of log lines are single words, which quote nobody.
     return words.quoted_or_named_in(text) if " " in text else names_any(text, words.names)
+
+
+def _in_each_file(folder: Path, change: Callable[[Path], int]) -> int:
+    """Return the sum of what `change` returns for the log files. Raises the first `OSError` when all were tried."""
+    count = 0
+    failure: OSError | None = None
+    for path in _log_files(folder):
+        try:
+            count += change(path)
+        except OSError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+    return count
 
 
 def _log_files(folder: Path) -> list[Path]:

@@ -124,24 +124,23 @@ class Retention:
         return DAY_S if result.wiped else RETRY_S
 
     async def enforce(self) -> RetentionResult:
-        """Delete what is too old. Raises `StoreError`, and `OSError` for the log files."""
+        """Delete what is too old. Raises `StoreError`, and `OSError` for the log files.
+
+        A log file or a session that fails stops nothing else: the first failure is raised when the rest is done.
+        """
         now, days = self._clock.now(), self._settings.retention_days
+        lines, failure = await self._drop_log_lines(now - days * DAY_S) if days else (0, None)
         await self._servers.take_over()
         deleted: tuple[SessionId, ...] = ()
         shortened: tuple[SessionId, ...] = ()
-        lines = 0
-        if days:
-            before = now - days * DAY_S
-            deleted = await self._tiers.delete_expired_sessions(before=before, keep=self._in_use, shards=self._shards)
-            shortened = await delete_aged(self._database, before=before, now=now)
-            if self._log_folder is not None:
-                lines = await asyncio.to_thread(drop_lines_before, self._log_folder, before)
-        for guild_id, shorter in self._shorter_times(days):
-            before = now - shorter * DAY_S
+        for guild_id, kept_days in self._times(days):
+            before = now - kept_days * DAY_S
             deleted += await self._tiers.delete_expired_sessions(
                 before=before, keep=self._in_use, guild_id=guild_id, shards=self._shards
             )
-            shortened += await delete_aged(self._database, before=before, now=now, guild_id=guild_id)
+            aged = await delete_aged(self._database, before=before, now=now, guild_id=guild_id)
+            shortened += aged.results
+            failure = failure or aged.failure
         pruned = await self._prune(now) if self._settings.enabled else 0
         # Also when nothing was deleted now: a wipe may have been cut short before. One process sees to that.
         wipes = self._shards.leads or deleted or shortened or pruned
@@ -150,12 +149,26 @@ class Retention:
             clear_sentence_caches()
             if self._people is not None:
                 await self._people.reload()
+        if failure is not None:
+            raise failure
         return RetentionResult(deleted, shortened, pruned, lines, wiped)
 
-    def _shorter_times(self, days: float) -> list[tuple[int, float]]:
-        """Return the servers that keep what is said for fewer days than `days` (0: for ever), with their number."""
+    async def _drop_log_lines(self, before: float) -> tuple[int, StoreError | OSError | None]:
+        """Return how many log lines were deleted, or why they could not be."""
+        if self._log_folder is None:
+            return 0, None
+        try:
+            return await asyncio.to_thread(drop_lines_before, self._log_folder, before), None
+        except OSError as error:
+            return 0, error
+
+    def _times(self, days: float) -> list[tuple[int | None, float]]:
+        """Return for how many days what is said is kept: on all servers (None; not if it is for ever, 0), and on those
+        that chose a shorter time than `days`.
+        """
         chosen = ((guild_id, each.retention_days) for guild_id, each in self._servers.all().items())
-        return [(guild_id, theirs) for guild_id, theirs in chosen if theirs and (not days or theirs < days)]
+        shorter = [(guild_id, theirs) for guild_id, theirs in chosen if theirs and (not days or theirs < days)]
+        return [*([(None, days)] if days else []), *shorter]
 
     async def _prune(self, now: float) -> int:
         """Prune the segments that have been archived for long, in small transactions."""

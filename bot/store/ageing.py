@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
+    from bot.store.each_session import Outcome
     from compaction.model import Segment, Seq, Turn
 
 # The reason why code makes the summary in place of a paragraph that may hold what was deleted.
@@ -40,12 +41,12 @@ AGED = "It told of what is too old to be kept."
 
 async def delete_aged(
     database: Database, *, before: float, now: float, guild_id: int | None = None
-) -> tuple[SessionId, ...]:
+) -> Outcome[SessionId]:
     """Delete what was said or seen before that time, in all sessions; return those that changed.
 
     `before`, `now`: UTC epoch seconds. `guild_id`: only in that server's sessions. Each session is
-    one transaction, so that turns can be stored in between. Raises `StoreError`: if one session fails, at the end, when
-    the others are done.
+    one transaction, so that turns can be stored in between; if one fails, the others go on. Raises `StoreError` if all
+    would fail.
     """
     async with database.reading() as connection:
         wanted = _select_aged(before)
@@ -57,10 +58,7 @@ async def delete_aged(
         await _age(connection, session_id, before=before, now=now)
         return session_id
 
-    outcome = await write_each(database, map(SessionId, names), age)
-    if outcome.failure is not None:
-        raise outcome.failure
-    return outcome.results
+    return await write_each(database, map(SessionId, names), age)
 
 
 def _select_aged(before: float) -> Select[tuple[str]]:

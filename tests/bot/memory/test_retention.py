@@ -9,14 +9,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import select
 
-from bot.log_files import drop_lines_before
+from bot.log_files import FORGOTTEN_VALUE, drop_lines_before, forget_in_logs
 from bot.logs import log_path
 from bot.memory.retention import DAY_S, RETRY_S, Retention
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.shards import Shards, whole
 from bot.store.database import Database, open_database
+from bot.store.tables import sessions
 from compaction.errors import StoreError
+from compaction.memory.restating import forgotten_words
 from compaction.model import Note, NoteId, SessionId, Strategy
 from compaction.settings import CompactionSettings, TierSettings
 from tests.bot.evening import GUILD, HERE, Evening
@@ -247,6 +250,37 @@ async def test_a_reading_program_does_not_hide_what_was_left(place: Place) -> No
         assert (await Retention(database, TierSettings(), clock=FakeClock()).enforce()).wiped
 
 
+def unreadable(path: Path) -> None:
+    """Put something at a path that nobody can read as a file, whoever runs the test."""
+    path.mkdir()
+
+
+@pytest.mark.asyncio
+async def test_a_log_that_fails_does_not_switch_off_the_shorter_times(place: Place, tmp_path: Path) -> None:
+    """What servers chose is deleted, and the other log files are changed, before the failure is raised."""
+    clock = FakeClock()
+    await an_evening(place, "old", clock, turns=1)
+    clock.advance(40 * DAY_S)
+    await an_evening(place, "later", clock, turns=1)
+    clock.advance(20 * DAY_S)
+    log = log_path(tmp_path / "data")
+    log.parent.mkdir(parents=True)
+    unreadable(log)
+    other = log.with_name(f"{log.name}.1")
+    new = a_line(clock.now(), "new")
+    other.write_text(a_line(clock.now() - 31 * DAY_S, SECRET) + new, "utf-8")
+    servers = no_server_settings()
+    await servers.change(GUILD, lambda _: ServerSettings(retention_days=10), by=1)
+    async with open_database(place) as database:
+        retention = Retention(database, TierSettings(), clock=clock, servers=servers, log_folder=log.parent)
+        with pytest.raises(IsADirectoryError):
+            await retention.enforce()
+        async with database.reading() as connection:
+            assert (await connection.scalars(select(sessions.c.id))).all() == []
+        assert await retention._try_once() == RETRY_S
+    assert other.read_text("utf-8") == new
+
+
 def a_line(at: float, text: str) -> str:
     """Return a log line as it stands in the file."""
     return json.dumps({"timestamp": datetime.fromtimestamp(at, UTC).isoformat(), "event": text}) + "\n"
@@ -267,3 +301,20 @@ def test_old_log_lines_are_deleted(tmp_path: Path) -> None:
     assert drop_lines_before(log.parent, 10.0) == 0
     assert log.stat().st_ino == inode
     assert sorted(path.name for path in log.parent.iterdir()) == [log.name, log.name + ".1"]
+
+
+def test_a_log_file_that_fails_stops_no_other(tmp_path: Path) -> None:
+    """Old lines, and what tells of a forgotten person, leave the other files; then the failure is raised."""
+    log = log_path(tmp_path)
+    log.parent.mkdir()
+    first, last = log, log.with_name(f"{log.name}.2")
+    unreadable(log.with_name(f"{log.name}.1"))
+    for path in (first, last):
+        path.write_text(a_line(1.0, "old") + a_line(11.0, SECRET) + a_line(12.0, "new"), "utf-8")
+    with pytest.raises(IsADirectoryError):
+        drop_lines_before(log.parent, 10.0)
+    assert [path.read_text("utf-8") for path in (first, last)] == [a_line(11.0, SECRET) + a_line(12.0, "new")] * 2
+    with pytest.raises(IsADirectoryError):
+        forget_in_logs(log.parent, forgotten_words((), (SECRET,)))
+    for path in (first, last):
+        assert [json.loads(line)["event"] for line in path.read_text("utf-8").splitlines()] == [FORGOTTEN_VALUE, "new"]

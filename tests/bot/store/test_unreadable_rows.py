@@ -352,8 +352,12 @@ async def test_the_failure_of_one_session_is_raised_when_the_others_are_done(
 
         for module in ("ageing", "forgetting"):
             monkeypatch.setattr(f"bot.store.{module}.{rerender}", fails)
+        aged = await delete_aged(slow.database, before=clock.now() + DAY_S, now=clock.now())
+        assert (aged.results, str(aged.failure)) == (("other",), "It is slow.")
         with pytest.raises(StoreError, match="It is slow"):
-            await delete_aged(slow.database, before=clock.now() + DAY_S, now=clock.now())
+            await Retention(
+                slow.database, TierSettings(), clock=FakeClock(clock.now() + 40 * DAY_S), in_use=(slow.session_id,)
+            ).enforce()
         assert "ostendq" not in await words_in(slow.database)
         assert "wickhamq" in await words_in(slow.database)
         async with Evening(place, name="third", clock=clock, channel=703) as third:
