@@ -70,7 +70,9 @@ class PersonalData:
             return await asyncio.to_thread(_file, found)
 
     async def forget(self, person_id: str) -> ErasureReport:
-        """Forget a person everywhere. Raises `StoreError`, and `OSError` for the log files."""
+        """Forget a person everywhere. Raises `StoreError`, and `OSError` for the log files; the next call then does
+        what is left. The open rooms take over what has changed in either case.
+        """
         await self._rooms.before_forgetting(person_id)
         async with self._one_at_a_time:
             return await self._forget(person_id)
@@ -78,9 +80,14 @@ class PersonalData:
     async def _forget(self, person_id: str) -> ErasureReport:
         # Somebody who never spoke may be in the logs.
         person = await self._eraser.find_by_id(person_id) or StoredSpeaker(person_id, (), 0.0, 0, ())
-        done = await self._eraser.erase(person)
-        await self._people.reload()
-        await self._rooms.after_forgetting(done.stored.sessions)
+        changed: list[SessionId] = []
+        try:
+            done = await self._eraser.erase(person, on_changed=changed.append)
+        finally:
+            try:
+                await self._people.reload()
+            finally:
+                await self._rooms.after_forgetting(changed)
         # Without the person's id, which would bring it back into the log.
         log.info(
             "person_forgotten",

@@ -53,7 +53,7 @@ from compaction.sentence_cache import clear_sentence_caches
 from compaction.speaker_names import is_called
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from sqlalchemy import Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -131,27 +131,44 @@ class SpeechForgetter:
         return await asyncio.to_thread(forgotten_words, texts, names)
 
     async def forget(
-        self, person: StoredSpeaker, *, session_id: SessionId | None = None, seq: int | None = None
+        self,
+        person: StoredSpeaker,
+        *,
+        session_id: SessionId | None = None,
+        seq: int | None = None,
+        words: ForgottenWords | None = None,
+        on_changed: Callable[[SessionId], object] = lambda _: None,
     ) -> ForgetReport:
         """Forget what a person said: everywhere, in one session, or in one turn.
 
         Without a session, everything else that is kept about the person goes too, also what is told of them in sessions
         in which they did not speak.
+
+        `words`: what `words_of` returned, also before an attempt that failed: the store may have lost some of them
+        since. `on_changed`: gets each session that has changed, also if the attempt fails later.
         """
-        words = await self.words_of(person, session_id=session_id, seq=seq)
+        if words is None:
+            words = await self.words_of(person, session_id=session_id, seq=seq)
+        # First of all: if it is interrupted now, no import brings the words back.
+        async with self._database.writing() as connection:
+            await list_words(connection, words.runs)
         where = person.sessions if session_id is None else (session_id,)
         if session_id is None and (words.names or words.runs.runs):
-            where = (*where, *await _sessions_that_tell(self._database, words, besides=where))
+            # The person's own sessions come last: as long as they are there, so are the words to look for elsewhere.
+            where = (*await _sessions_that_tell(self._database, words, besides=where), *where)
 
         async def forget_in(connection: AsyncConnection, each: SessionId) -> ForgetReport:
             return await self._forget_in_session(connection, each, person, seq, words)
 
-        outcome = await write_each(self._database, where, forget_in)
+        def forgotten_in(report: ForgetReport) -> None:
+            for each in report.sessions:
+                on_changed(each)
+
+        outcome = await write_each(self._database, where, forget_in, on_done=forgotten_in)
         total = _sum_of(outcome.results)
         # Before the sent texts are deleted: a room whose revision is older stores none.
         failure = await self._refresh_open_rooms(total.sessions)
         async with self._database.writing() as connection:
-            await list_words(connection, words.runs)
             await forget_sent_texts(connection)
             if session_id is None:
                 about, rules = await _delete_traces(connection, person.id)

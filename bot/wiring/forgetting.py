@@ -65,10 +65,13 @@ class ForgettingRooms:
 
     async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
         """See `OpenRooms.after_forgetting`. Raises `StoreError`."""
-        await self._servers.take_over()
-        await _read_memory_again(self._upkeeps)
-        await self._participation.on_forgotten(sessions)
-        self._on_forgotten()
+        try:
+            await self._servers.take_over()
+            await _read_memory_again(self._upkeeps)
+        finally:
+            # Also while the database is away: this drops what is on its way.
+            await self._participation.on_forgotten(sessions)
+            self._on_forgotten()
 
 
 async def _read_memory_again(upkeeps: WeakSet[MemoryUpkeep]) -> None:

@@ -34,6 +34,14 @@ class ForgottenWords:
             for term in turn:
                 self._places.setdefault(term, []).append(place)
 
+    def together_with(self, other: ForgottenWords) -> ForgottenWords:
+        """Return these words and others."""
+        return ForgottenWords(
+            Runs(self.runs.runs | other.runs.runs),
+            self.names | other.names,
+            tuple(dict.fromkeys((*self.turns, *other.turns))),
+        )
+
     def quoted_or_named_in(self, text: str) -> bool:
         """Return whether a text has several of the words in a row, or one of the names."""
         return repeats(text, self.runs) or names_any(text, self.names)

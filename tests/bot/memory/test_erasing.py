@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 import structlog
-from sqlalchemy import insert
+from sqlalchemy import func, insert, select
 
 from bot.guild import GuildChoice
 from bot.log_files import FORGOTTEN_VALUE, forget_in_logs
 from bot.logs import configured_logging, log_path
 from bot.memory.admin import MemoryAdmin
-from bot.memory.erasing import PersonEraser
+from bot.memory.erasing import MOST_UNFINISHED, PersonEraser
 from bot.server_settings import ServerSettings
 from bot.settings import LogsSettings
 from bot.store.dialects.sqlite import SqliteDialect
 from bot.store.guilds import GuildStore
 from bot.store.segment_import import SegmentImporter, SegmentImportError
 from bot.store.servers import SqlServerSettings
-from bot.store.tables import person_facts
+from bot.store.speakers import StoredSpeaker
+from bot.store.tables import forgotten_runs, person_facts
 from bot.store.vector_store import VectorStore
+from compaction.errors import StoreError
 from compaction.memory.export_format import read_paragraph, read_record, segment_json
 from compaction.memory.restating import forgotten_words
 from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
@@ -32,6 +34,8 @@ from tests.bot.evening import GUILD, Evening
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
     from compaction.summary.port import ChapterRequest, FoldRequest
@@ -261,6 +265,102 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
         assert [part.text for part in kept[9].parts] == ["We leave at ten."]
         assert "It will rain at nine." in log_path(data).read_text("utf-8")
         assert await eraser.find(PERSON) == ()
+
+
+class Outage:
+    """A database that takes `writes` write transactions and then none until it `is_over`."""
+
+    def __init__(self, writes: int) -> None:
+        self._left = writes
+        self.is_over = False
+
+    async def check(self, _: AsyncConnection) -> None:
+        """Refuse a write transaction during the outage."""
+        self._left -= 1
+        if self._left < 0 and not self.is_over:
+            raise StoreError("The database is away.")
+
+
+async def count_listed(database: Database) -> int:
+    """Return how many word sequences are on the list of what was forgotten."""
+    async with database.reading() as connection:
+        return (await connection.scalar(select(func.count()).select_from(forgotten_runs))) or 0
+
+
+@pytest.mark.asyncio
+async def test_an_interrupted_attempt_is_finished_by_the_next(tmp_path: Path) -> None:
+    """Wherever the database goes away, the second attempt leaves nothing: no quotation of the bot in another session,
+    no log line, and no gap in the list that refuses imports. Which sessions had changed is told.
+    """
+    listed: set[int] = set()
+    for writes in range(50):
+        data = tmp_path / str(writes)
+        data.mkdir()
+        write_log(data)
+        async with Evening(data / "a.db") as own:
+            await says(own, WORDS[0])
+            await says(own, WORDS[1], "Will")
+            async with Evening(data / "a.db", name="telling", clock=own.clock, channel=702) as telling:
+                await telling.say("Bot, who likes parrots?", "Bob")
+                await answers(telling, f"Quillfeather does. {WORDS[0]}")
+            outage = Outage(writes)
+            database = own.database.checked(outage.check)
+            eraser = PersonEraser(database, own.clock, log_folder=log_path(data).parent)
+            changed: list[SessionId] = []
+            failed = False
+            (person,) = await eraser.find(PERSON)
+            try:
+                await eraser.erase(person, on_changed=changed.append)
+            except StoreError:
+                failed = outage.is_over = True
+                # As soon as anything has changed, imports of all the words are refused.
+                assert not changed or await count_listed(own.database) > 0
+                again = await eraser.find_by_id(PERSON) or StoredSpeaker(PERSON, (), 0.0, 0, ())
+                await eraser.erase(again, on_changed=changed.append)
+            assert sorted(changed) == [own.session_id, SessionId("telling")]
+            assert traces(data) == []
+            assert eraser._unfinished == {}
+            listed.add(await count_listed(own.database))
+        if not failed:
+            break
+    assert writes >= 4
+    assert not failed
+    assert len(listed) == 1
+    assert 0 not in listed
+
+
+@pytest.mark.asyncio
+async def test_a_log_that_fails_is_cleaned_by_the_next_attempt(tmp_path: Path) -> None:
+    """The words have left the store by then, and are still known."""
+    log = log_path(tmp_path)
+    rotated = log.with_name(f"{log.name}.1")
+    async with Evening(tmp_path / "a.db") as evening:
+        await says(evening, WORDS[0])
+        rotated.mkdir(parents=True)
+        eraser = PersonEraser(evening.database, evening.clock, log_folder=log.parent)
+        (person,) = await eraser.find(PERSON)
+        with pytest.raises(IsADirectoryError):
+            await eraser.erase(person)
+        assert await eraser.find_by_id(PERSON) is None
+        rotated.rmdir()
+        rotated.write_text(json.dumps({"event": "turn_recorded", "text": WORDS[0]}) + "\n", "utf-8")
+        assert (await eraser.erase(StoredSpeaker(PERSON, (), 0.0, 0, ()))).log_lines == 1
+        assert traces(tmp_path) == []
+
+
+@pytest.mark.asyncio
+async def test_words_of_few_failed_attempts_are_kept(tmp_path: Path) -> None:
+    """Only the latest are in memory, each person, session and turn for itself."""
+    log = log_path(tmp_path)
+    log.mkdir(parents=True)
+    async with Evening(tmp_path / "a.db") as evening:
+        await says(evening, WORDS[0])
+        eraser = PersonEraser(evening.database, evening.clock, log_folder=log.parent)
+        for number in range(MOST_UNFINISHED + 2):
+            with pytest.raises(IsADirectoryError):
+                await eraser.erase(StoredSpeaker(str(number), (), 0.0, 0, ()), session_id=evening.session_id, seq=0)
+    names = [person_id for person_id, _, _ in eraser._unfinished]
+    assert names == [str(number) for number in range(2, MOST_UNFINISHED + 2)]
 
 
 def test_log_lines_lose_the_person_alone(tmp_path: Path) -> None:

@@ -16,14 +16,15 @@ from bot.participation.settings import ParticipationSettings
 from bot.server_settings import no_server_settings
 from bot.wiring.forgetting import ForgettingRooms, PersonFactsEverywhere
 from compaction.errors import StaleOwnerError, StoreError
-from compaction.model import Note, NoteId, TurnKind, TurnPart
+from compaction.model import Note, NoteId, SessionId, TurnKind, TurnPart
 from tests.bot.evening import Evening
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
-    from compaction.model import SessionId, Turn
+    from compaction.model import Turn
 
 BO = "2"
 SECRET = "The spare key hangs behind the walrus."
@@ -61,6 +62,41 @@ async def test_facts_that_somebody_deletes_are_used_in_no_room_any_more() -> Non
     people = PersonFactsEverywhere(cast("Any", book), WeakSet(cast("Any", rooms)))
     assert await people.forget(10, "1") == 3
     assert [room.facts for room in rooms] == [0, 0]
+
+
+class ServersAway:
+    """Settings of servers that cannot be read."""
+
+    async def take_over(self) -> None:
+        """Fail."""
+        raise StoreError("The database is away.")
+
+
+class Participations:
+    """Records which sessions were told."""
+
+    def __init__(self) -> None:
+        self.told: list[SessionId] = []
+
+    async def on_forgotten(self, sessions: Collection[SessionId]) -> None:
+        """Record the sessions."""
+        self.told += sessions
+
+
+@pytest.mark.asyncio
+async def test_what_is_on_its_way_is_dropped_while_the_database_is_away() -> None:
+    """Replies that may hold the words end, although nothing can be read again; the failure is raised."""
+    participations, woken = Participations(), list[str]()
+    rooms = ForgettingRooms(
+        cast("Any", participations),
+        WeakSet(),
+        cast("Any", ServersAway()),
+        on_forgotten=lambda: woken.append("recaps"),
+    )
+    with pytest.raises(StoreError, match="away"):
+        await rooms.after_forgetting([SessionId("evening")])
+    assert participations.told == ["evening"]
+    assert woken == ["recaps"]
 
 
 class RefusingStore:

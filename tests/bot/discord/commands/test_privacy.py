@@ -153,6 +153,36 @@ async def test_a_person_gets_their_data_and_forgets_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_open_rooms_take_over_what_an_interrupted_attempt_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the log or the database fails, what is in memory of the person goes, and the next attempt succeeds."""
+    log = log_path(tmp_path)
+    log.mkdir(parents=True)
+    async with an_evening(tmp_path) as (evening, records, refreshed):
+        await evening.people.prime(GUILD, [str(ADA), str(BEN)])
+        assert evening.people.section(HERE, [(str(ADA), "Ada")]) != ()
+        assert "not from the log" in await forget_person(records, str(ADA))
+        assert refreshed == [f"before {ADA}", "after evening"]
+        assert evening.people.section(HERE, [(str(ADA), "Ada")]) == ()
+        log.rmdir()
+        log.parent.rmdir()
+
+        async def fails(_: object) -> None:
+            raise StoreError("The disk is full.")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(forgetting, "forget_sent_texts", fails)
+            assert "The disk is full" in await forget_person(records, str(BEN))
+        assert refreshed[2:] == [f"before {BEN}", "after evening"]
+        for person in (ADA, BEN):
+            await records.forget(str(person))
+        left = bytes_in(tmp_path).lower()
+        assert b"zanzibarq" not in left
+        assert b"4411" not in left
+
+
+@pytest.mark.asyncio
 async def test_the_file_has_everything_of_the_person_and_nothing_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,12 +252,12 @@ async def test_many_who_ask_at_once_keep_nobody_from_being_heard(
     running, most, on_loop = 0, 0, 0
     describe, erase, find = rows.turn_from_row, PersonEraser.erase, forgetting._sessions_that_tell
 
-    async def counted(self: PersonEraser, person: StoredSpeaker) -> ErasureReport:
+    async def counted(self: PersonEraser, person: StoredSpeaker, **options: Any) -> ErasureReport:
         nonlocal running, most
         running += 1
         most = max(most, running)
         try:
-            return await erase(self, person)
+            return await erase(self, person, **options)
         finally:
             running -= 1
 
