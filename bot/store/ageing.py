@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from bot.store.each_session import Outcome
+    from bot.store.each_session import SessionResults
     from compaction.model import Segment, Seq, Turn
 
 # The reason why code makes the summary in place of a paragraph that may hold what was deleted.
@@ -41,7 +41,7 @@ AGED = "It told of what is too old to be kept."
 
 async def delete_aged(
     database: Database, *, before: float, now: float, guild_id: int | None = None
-) -> Outcome[SessionId]:
+) -> SessionResults[SessionId]:
     """Delete what was said or seen before that time, in all sessions; return those that changed.
 
     `before`, `now`: UTC epoch seconds. `guild_id`: only in that server's sessions. Each session is

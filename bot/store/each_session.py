@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[T]):
+class SessionResults(Generic[T]):
     """What the work returned for each session in which it did not fail, and the first failure."""
 
     results: tuple[T, ...]
@@ -36,7 +36,7 @@ async def write_each(
     work: Callable[[AsyncConnection, SessionId], Awaitable[T]],
     *,
     on_done: Callable[[T], object] = lambda _: None,
-) -> Outcome[T]:
+) -> SessionResults[T]:
     """Run `work` for each session in a write transaction; a failure is logged, and the next session goes on.
 
     `on_done`: gets each result once it is committed. Raises `StoreError` at once if the database takes no writes any
@@ -56,4 +56,4 @@ async def write_each(
             continue
         results.append(result)
         on_done(result)
-    return Outcome(tuple(results), failure)
+    return SessionResults(tuple(results), failure)
