@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Discord lets a bot edit far more often, but nobody reads faster.
 EDIT_EVERY_S = 15.0
+# Edits that fail in a row before the message is left as it is: a minute and a half at least, as edits are 15 s apart.
+MOST_FAILURES = 6
 # People beyond these are counted together.
 MOST_PEOPLE = 10
 
@@ -99,12 +101,14 @@ class LiveMessage:
         self._begun_at = clock.monotonic()
         self._shown: Card | None = None
         self._message_id: int | None = None
+        # In a row; a later edit tries again.
+        self._failures = 0
 
     def on_event(self, event: events.Event) -> None:
         self._tally.on_event(event)
 
     async def run(self) -> None:
-        """Keep the message up to date. Returns if Discord refuses it."""
+        """Keep the message up to date. Returns if Discord refuses the first one, or `MOST_FAILURES` edits in a row."""
         self._begun_at = self._clock.monotonic()
         while await self._show(self._doing()):
             await self._clock.sleep(EDIT_EVERY_S)
@@ -115,10 +119,15 @@ class LiveMessage:
             await self._show(OVER if session_ends else self._doing())
 
     async def _show(self, doing: Text) -> bool:
+        """Show what is new, if anything. Return whether it is worth trying again later."""
         minutes = round((self._clock.monotonic() - self._begun_at) / 60)
         card = session_card(self._tally, doing=doing, minutes=minutes, cost=self._cost(), hidden=self._hidden)
         if card == self._shown:
             return True
-        self._message_id = await self._place.show_card(card, edits=self._message_id)
-        self._shown = card
-        return self._message_id is not None
+        shown_in = await self._place.show_card(card, edits=self._message_id)
+        if shown_in is not None:
+            self._message_id, self._shown, self._failures = shown_in, card, 0
+            return True
+        # A timeout or a fault of Discord passes; a message that somebody has deleted does not come back.
+        self._failures += 1
+        return self._message_id is not None and self._failures < MOST_FAILURES
