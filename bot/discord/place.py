@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import io
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -84,6 +83,8 @@ class DiscordPlace:
         self._mark = ListeningMark()
         # The members present, as Discord last described them, by id.
         self._fetched: dict[int, discord.Member] = {}
+        # Their names, also while Discord does not describe them: nobody is renamed by a failure.
+        self._names: dict[int, str] = {}
 
     @property
     def guild_id(self) -> int:
@@ -132,19 +133,24 @@ class DiscordPlace:
     def _person(self, member: discord.Member) -> Person:
         known = self._fetched.get(member.id)
         is_moderator = known is not None and known.guild_permissions.manage_guild
-        return dataclasses.replace(person_of(member), is_moderator=is_moderator)
+        # discord.py keeps the name of when somebody came: without the members intent it hears of no new one.
+        name = self._names.get(member.id, member.display_name)
+        return Person(member.id, name, member.bot, is_moderator)
 
     async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
         channel = self._channel
         present = {user_id for user_id in channel.voice_states if user_id != channel.guild.me.id}
         self._fetched = {user_id: member for user_id, member in self._fetched.items() if user_id in present}
+        self._names = {user_id: name for user_id, name in self._names.items() if user_id in present}
         for user_id in present - set(self._fetched) if newcomers_only else present:
             try:
                 async with asyncio.timeout(MEMBER_TIMEOUT_S):
-                    self._fetched[user_id] = await channel.guild.fetch_member(user_id)
+                    member = await channel.guild.fetch_member(user_id)
             except REQUEST_ERRORS as error:
                 self._fetched.pop(user_id, None)
                 log.warning("rights_not_known", channel_id=self.channel_id, error_class=type(error).__name__)
+                continue
+            self._fetched[user_id], self._names[user_id] = member, member.display_name
 
     def shared_channels(self) -> frozenset[int]:
         channel = self._channel

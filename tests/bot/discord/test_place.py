@@ -117,7 +117,8 @@ async def test_a_channel_is_shared_if_everybody_present_may_enter(present: list[
     """
     staff = {1: ENTERS, 2: ENTERS, 3: discord.Permissions.none(), 4: SEES}
     guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99))
-    guild.fetch_member = Directory({each: SimpleNamespace(id=each) for each in (1, 2, 3, 4, 99)}).fetch
+    members = {each: SimpleNamespace(id=each, display_name="x") for each in (1, 2, 3, 4, 99)}
+    guild.fetch_member = Directory(members).fetch
 
     def channel(channel_id: int, allowed: dict[int, discord.Permissions]) -> Any:
         return SimpleNamespace(
@@ -143,7 +144,9 @@ async def test_a_role_that_was_taken_away_counts_no_more() -> None:
     """
     rights = {1: discord.Permissions(manage_guild=True), 2: discord.Permissions.none()}
     cached = [SimpleNamespace(id=each, display_name="x", bot=False, guild_permissions=rights[1]) for each in (1, 2)]
-    directory = Directory({each: SimpleNamespace(id=each, guild_permissions=rights[each]) for each in (1, 2)})
+    directory = Directory(
+        {each: SimpleNamespace(id=each, display_name="x", guild_permissions=rights[each]) for each in (1, 2)}
+    )
     guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99), fetch_member=directory.fetch)
     guild.voice_channels = guild.stage_channels = []
     channel: Any = SimpleNamespace(id=LOUNGE, guild=guild, members=cached[:1], voice_states={1: None, 99: None})
@@ -167,6 +170,36 @@ async def test_a_role_that_was_taken_away_counts_no_more() -> None:
     await place.refresh_rights()
     assert moderators() == [False, False]
     assert place.shared_channels() == {LOUNGE}
+
+
+@pytest.mark.asyncio
+async def test_somebody_who_is_renamed_in_the_channel_has_the_new_name() -> None:
+    """discord.py keeps the name of when somebody came. The new one is that which Discord tells when it is asked; while
+    it does not answer the name stays, and who comes back has the name that Discord tells with the arrival.
+    """
+    nobody = discord.Permissions.none()
+    cached = SimpleNamespace(id=1, display_name="Ada", bot=False, guild_permissions=nobody)
+    directory = Directory({1: SimpleNamespace(id=1, display_name="Ada", guild_permissions=nobody)})
+    guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99), fetch_member=directory.fetch)
+    channel: Any = SimpleNamespace(id=LOUNGE, guild=guild, members=[cached], voice_states={1: None, 99: None})
+    place = DiscordPlace(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
+
+    def names() -> list[str]:
+        return [person.name for person in place.members()]
+
+    assert names() == ["Ada"]
+    await place.refresh_rights()
+    directory.known[1].display_name = "Countess"
+    await place.refresh_rights()
+    assert names() == ["Countess"]
+    directory.known.clear()
+    await place.refresh_rights()
+    assert names() == ["Countess"]
+    channel.members, channel.voice_states = [], {99: None}
+    await place.refresh_rights(newcomers_only=True)
+    cached.display_name = "Ada again"
+    channel.members, channel.voice_states = [cached], {1: None, 99: None}
+    assert names() == ["Ada again"]
 
 
 @pytest.mark.asyncio

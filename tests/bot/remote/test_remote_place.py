@@ -264,8 +264,10 @@ async def test_what_changes_is_told() -> None:
         wire.fake.name = "Cellar"
         wire.places.on_change(11, at_once=True)
         wire.places.on_change(10, at_once=True, channels=frozenset({21, 22}))
+        wire.fake.people[0] = Person(ADA.id, "Countess", is_bot=False)
         await wire.remote.refresh_rights()
         assert wire.remote.name == "Cellar", "a refresh tells what it finds"
+        assert wire.remote.members()[0].name == "Countess"
 
 
 @pytest.mark.asyncio
