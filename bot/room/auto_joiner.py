@@ -85,7 +85,8 @@ class AutoJoiner:
 
     def on_room_end(self, place: Place, reason: str) -> None:
         """Handle that the bot's room has ended: whoever sent the bot away does not want it back at once."""
-        if reason in DECLINING_ENDS:
+        # Nobody leaves a channel that has become empty while the room ended, so nothing would end the decline.
+        if reason in DECLINING_ENDS and _people_in(place):
             self._declined.add(place.channel_id)
 
     async def _visit(self, place: Place) -> None:

@@ -41,6 +41,26 @@ async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None
 
 
 @pytest.mark.asyncio
+async def test_a_channel_that_became_empty_while_the_room_ended_is_not_declined() -> None:
+    """Nobody is left there who sent the bot away, so it comes to the next gathering."""
+    house, place = House(), FakePlace(people=[ADA, BO])
+    rules = ServerSettings(auto_join_channels=(place.channel_id,), auto_join_people=2)
+    await house.servers.change(place.guild_id, lambda _: rules, by=1)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.rooms[0].stored.clear()
+        leaving = asyncio.create_task(rooms.leave(place.guild_id), name="leaving")
+        await until(house.rooms[0].end.done)
+        place.people = []
+        rooms.on_departure(place)
+        house.rooms[0].stored.set()
+        assert await leaving
+        place.people = [ADA, BO]
+        rooms.on_arrival(place, BO, came_from=None)
+        await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
+
+
+@pytest.mark.asyncio
 async def test_being_taken_out_before_it_is_connected_is_told_and_respected() -> None:
     """Whoever called the bot reads why it did not come, and it does not come by itself either."""
     house, place = House(), FakePlace(people=[ADA])
