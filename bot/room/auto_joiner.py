@@ -1,12 +1,13 @@
 """Brings the bot into a voice channel without being called, and along to another, as `bot.room.auto_join` decides.
 
 Why the bot could not come is written into the channel, each reason once. A channel that the bot was sent away from is
-left alone until it has been empty.
+left alone until it has been empty. Who moves on while the bot is still coming is looked at again when it is there.
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -21,18 +22,30 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# People of one server who move while the bot is coming somewhere; more than that gather in no voice channel.
+MOST_MISSED = 100
+
 
 class JoinableRooms(Protocol):
     """The rooms of all guilds. `bot.room.supervisor.RoomSupervisor` implements it."""
 
     def room_place(self, guild_id: int) -> Place | None:
-        """Return the place of the guild's room, also of one that is ending; None: it has no room."""
+        """Return where the guild's room is or is moved to, also one that is ending; None: it has no room."""
 
     async def join(self, place: Place) -> None:
         """Open a room in `place`. Raises one of `KNOWN_ERRORS`."""
 
     def on_bot_moved(self, place: Place) -> None:
         """End the guild's room in order and open the next one in `place`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Missed:
+    """The last arrival of a person while a visit was under way. `left`: the channels that they have left for it."""
+
+    place: Place
+    person: Person
+    left: frozenset[int]
 
 
 class AutoJoiner:
@@ -45,6 +58,8 @@ class AutoJoiner:
         self._rooms = rooms
         self._servers = servers
         self._visits: dict[int, asyncio.Task[None]] = {}
+        # Of each guild with a visit, by person.
+        self._missed: dict[int, dict[int, _Missed]] = {}
         # The channels that the bot was sent away from, until they are empty; and what was said about visits there.
         self._declined: set[int] = set()
         self._told: set[tuple[int, str]] = set()
@@ -60,23 +75,56 @@ class AutoJoiner:
 
     def on_arrival(self, place: Place, person: Person, *, came_from: int | None) -> None:
         """Handle that somebody has come into a voice channel: the bot may come by itself, or go along."""
-        guild_id = place.guild_id
-        if person.is_bot or self._is_closed or guild_id in self._visits:
+        if person.is_bot or self._is_closed:
             return
+        self._take(place, person, frozenset() if came_from is None else frozenset({came_from}))
+
+    def _take(self, place: Place, person: Person, left: frozenset[int]) -> None:
+        """Look at an arrival, now or after the visit that is under way. `left`: the channels that the person has left
+        for this one.
+        """
+        if place.guild_id in self._visits:
+            self._miss(place, person, left)
+        else:
+            self._consider(place, person, left)
+
+    def _miss(self, place: Place, person: Person, left: frozenset[int]) -> None:
+        """Keep an arrival until the visit is over."""
+        missed = self._missed.setdefault(place.guild_id, {})
+        before = missed.pop(person.id, None)
+        if before is not None and left:
+            # The bot may be on its way to the first of the channels that somebody was moved through.
+            left |= before.left
+        if len(missed) < MOST_MISSED:
+            missed[person.id] = _Missed(place, person, left)
+
+    def _consider(self, place: Place, person: Person, left: frozenset[int]) -> None:
+        """Begin a visit if the rules want it."""
+        guild_id = place.guild_id
+        bot_place = self._rooms.room_place(guild_id)
+        stay = None if bot_place is None else BotStay(bot_place.channel_id, _people_in(bot_place))
         arrival = Arrival(
             person.id,
             place.channel_id,
             people=_people_in(place),
-            came_from=came_from,
+            came_from=stay.channel_id if stay is not None and stay.channel_id in left else None,
             declined=place.channel_id in self._declined,
         )
-        bot_place = self._rooms.room_place(guild_id)
-        stay = None if bot_place is None else BotStay(bot_place.channel_id, _people_in(bot_place))
         if not should_go(self._servers.of(guild_id), arrival, stay):
             return
         log.info("visit_begun", guild_id=guild_id, channel_id=place.channel_id, follows=stay is not None)
         visit = self._visits[guild_id] = asyncio.create_task(self._visit(place), name=f"visit-{guild_id}")
-        visit.add_done_callback(lambda _: self._visits.pop(guild_id, None))
+        visit.add_done_callback(lambda _: self._on_visit_over(place))
+
+    def _on_visit_over(self, visited: Place) -> None:
+        """Look again at who has moved meanwhile and is still where they moved to."""
+        self._visits.pop(visited.guild_id, None)
+        missed = self._missed.pop(visited.guild_id, {})
+        for arrival in missed.values():
+            # A visit that failed is not repeated for those who came while it lasted.
+            is_elsewhere = arrival.place.channel_id != visited.channel_id
+            if is_elsewhere and not self._is_closed and _is_in(arrival.place, arrival.person):
+                self._take(arrival.place, arrival.person, arrival.left)
 
     def on_departure(self, place: Place) -> None:
         """Handle that somebody has left a voice channel: once it is empty, the bot may come there again."""
@@ -85,9 +133,11 @@ class AutoJoiner:
 
     def on_room_end(self, place: Place, reason: str) -> None:
         """Handle that the bot's room has ended: whoever sent the bot away does not want it back at once."""
-        # Nobody leaves a channel that has become empty while the room ended, so nothing would end the decline.
-        if reason in DECLINING_ENDS and _people_in(place):
-            self._declined.add(place.channel_id)
+        if reason in DECLINING_ENDS:
+            self._missed.pop(place.guild_id, None)
+            # Nobody leaves a channel that has become empty while the room ended, so nothing would end the decline.
+            if _people_in(place):
+                self._declined.add(place.channel_id)
 
     async def _visit(self, place: Place) -> None:
         """Come into `place`, from another channel or from none. If that fails, write it there, once."""
@@ -108,3 +158,7 @@ class AutoJoiner:
 
 def _people_in(place: Place) -> int:
     return sum(not person.is_bot for person in place.members())
+
+
+def _is_in(place: Place, person: Person) -> bool:
+    return any(each.id == person.id for each in place.members())

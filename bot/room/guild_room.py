@@ -93,6 +93,11 @@ class GuildRoom:
         # Write into the channel that the room was lost: each time one, and Discord may be slow.
         self._telling: set[asyncio.Task[None]] = set()
 
+    @property
+    def bound_for(self) -> Place:
+        """Return where the next room opens if the bot is being moved, else where it is."""
+        return self._next_place or self.place
+
     # -- life -------------------------------------------------------------------------------------------------------
 
     def begin(self, on_over: Callable[[], object]) -> None:
@@ -135,7 +140,7 @@ class GuildRoom:
         """End the room in order and open the next one in `place`, unless the room is there or ends already."""
         if self.is_ending or self._is_restarting:
             return
-        if place.channel_id == (self._next_place or self.place).channel_id:
+        if place.channel_id == self.bound_for.channel_id:
             return
         self._next_place = place
         self.current.close(MOVED)

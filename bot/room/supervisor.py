@@ -177,9 +177,9 @@ class RoomSupervisor:
         return self._next.get(guild_id) if room is None or room.is_ending else room.place
 
     def room_place(self, guild_id: int) -> Place | None:
-        """Return the place of the guild's room, also of one that is ending; None: it has no room."""
+        """Return where the guild's room is or is moved to, also one that is ending; None: it has no room."""
         room = self._rooms.get(guild_id)
-        return None if room is None else room.place
+        return None if room is None else room.bound_for
 
     @property
     def room_count(self) -> int:

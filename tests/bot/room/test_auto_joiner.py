@@ -6,6 +6,8 @@ import asyncio
 
 import pytest
 
+from bot.channel.port import Person
+from bot.room.auto_joiner import MOST_MISSED
 from bot.server_settings import ServerSettings
 from bot.texts.text import Text
 from tests.fakes.brain import until
@@ -93,6 +95,98 @@ async def test_it_goes_along_with_the_last_one() -> None:
         rooms.on_arrival(side, BO, came_from=lounge.channel_id)
         await until(lambda: rooms.place_of(lounge.guild_id) is side)
         assert house.rooms[0].end.result() == "moved"
+
+
+HUB, SIDE, YARD = 20, 21, 22
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("moves", "then", "ends_in"),
+    [
+        pytest.param([(HUB, SIDE)], "opens", SIDE, id="moved on"),
+        pytest.param([(HUB, YARD), (YARD, SIDE)], "opens", SIDE, id="moved on twice"),
+        pytest.param([(HUB, SIDE), (SIDE, None)], "opens", HUB, id="gone"),
+        pytest.param([(HUB, None), (None, SIDE)], "opens", HUB, id="gone and back elsewhere, followed by nobody"),
+        pytest.param([(HUB, SIDE), (SIDE, HUB)], "opens", HUB, id="back"),
+        pytest.param([(HUB, SIDE)], "fails", SIDE, id="the visit fails"),
+        pytest.param([], "fails", None, id="the visit fails and is not repeated"),
+        pytest.param([(HUB, SIDE)], "left", None, id="sent away meanwhile"),
+    ],
+)
+async def test_who_moves_on_while_the_bot_is_coming_is_not_lost(
+    moves: list[tuple[int | None, int | None]], then: str, ends_in: int | None
+) -> None:
+    """A hub moves people on before the bot is there: it goes along as soon as it can, if they still are there."""
+    house = House()
+    places = {number: FakePlace(channel_id=number, people=[]) for number in (HUB, SIDE, YARD)}
+    rules = ServerSettings(auto_join_with=(ADA.id,), follow="people")
+    await house.servers.change(10, lambda _: rules, by=1)
+    async with house.supervisor as rooms:
+        house.opens = False
+        places[HUB].people = [ADA]
+        rooms.on_arrival(places[HUB], ADA, came_from=None)
+        await until(lambda: bool(house.rooms))
+        places[HUB].people.append(BO)
+        rooms.on_arrival(places[HUB], BO, came_from=None)
+        for before, after in moves:
+            if before is not None:
+                places[before].people.remove(ADA)
+                rooms.on_departure(places[before])
+            if after is not None:
+                places[after].people.append(ADA)
+                rooms.on_arrival(places[after], ADA, came_from=before)
+        house.opens = True
+        match then:
+            case "opens":
+                house.rooms[0].opened.set()
+            case "left":
+                await rooms.leave(10)
+            case _:
+                house.rooms[0].close("not_joined")
+        await until(lambda: not house.is_visiting)
+        await until(lambda: rooms.place_of(10) is rooms.room_place(10))
+        stays = rooms.place_of(10)
+        assert (None if stays is None else stays.channel_id) == ends_in
+
+
+@pytest.mark.asyncio
+async def test_it_goes_along_twice_although_its_room_takes_time_to_end() -> None:
+    """Somebody goes on before the bot has followed them: it goes to the second channel instead of the first one."""
+    house = House()
+    lounge, hub, side = (FakePlace(channel_id=number, people=[]) for number in (YARD, HUB, SIDE))
+    rules = ServerSettings(auto_join_with=(ADA.id,), follow="people")
+    await house.servers.change(10, lambda _: rules, by=1)
+    async with house.supervisor as rooms:
+        await rooms.join(lounge)
+        house.rooms[0].stored.clear()
+        hub.people = [ADA]
+        rooms.on_arrival(hub, ADA, came_from=lounge.channel_id)
+        await until(house.rooms[0].end.done)
+        await until(lambda: not house.is_visiting)
+        hub.people, side.people = [], [ADA]
+        rooms.on_arrival(side, ADA, came_from=hub.channel_id)
+        await until(lambda: not house.is_visiting)
+        house.rooms[0].stored.set()
+        await until(lambda: rooms.place_of(10) is side)
+        assert len(house.rooms) == 2
+
+
+@pytest.mark.asyncio
+async def test_what_is_kept_of_a_crowd_is_bounded() -> None:
+    """However many people move while the bot is coming, those beyond the first hundred are not kept."""
+    house, hub, side = House(), FakePlace(channel_id=HUB, people=[ADA]), FakePlace(channel_id=SIDE, people=[])
+    await house.servers.change(10, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
+    async with house.supervisor as rooms:
+        house.opens = False
+        rooms.on_arrival(hub, ADA, came_from=None)
+        for number in range(MOST_MISSED + 50):
+            rooms.on_arrival(side, Person(100 + number, "Somebody", is_bot=False), came_from=None)
+        assert len(rooms._auto_joiner._missed[10]) == MOST_MISSED
+        await until(lambda: bool(house.rooms))
+        house.rooms[0].opened.set()
+        await until(lambda: not house.is_visiting)
+        assert rooms._auto_joiner._missed == {}
 
 
 @pytest.mark.asyncio
