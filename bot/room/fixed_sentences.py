@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Place
     from bot.clock import Clock
-    from voice.speaking.playback import Playback
-    from voice.speaking.port import Synthesizer
+    from voice.speaking.playback import Playback, PlaybackResult
+    from voice.speaking.port import Speech, Synthesizer
 
 log = structlog.get_logger()
 
@@ -24,6 +24,8 @@ log = structlog.get_logger()
 SAY_TIMEOUT_S = 50.0
 # How often to look whether a reply is over.
 POLL_S = 0.2
+# How often a sentence is begun if replies cut it: each that ends stops all sound, also one that says nothing.
+MOST_TRIES = 3
 
 
 class FixedSentences:
@@ -36,24 +38,46 @@ class FixedSentences:
         self._clock = clock
 
     async def say(self, sentences: Iterable[str], synthesizer: Synthesizer) -> bool:
-        """Say sentences when no reply is in progress. Return whether all of them were played to people in time."""
+        """Say sentences, each when no reply is in progress, and again if one has cut it. Return whether all of them
+        were played to people in time.
+        """
+        sounds: list[asyncio.Future[PlaybackResult]] = []
         try:
             async with asyncio.timeout(SAY_TIMEOUT_S):
-                while self._busy():
-                    await self._clock.sleep(POLL_S)
-                return self._place.audible and await self._say_all(sentences, synthesizer)
+                return await self._say_all(sentences, synthesizer, sounds)
         except TimeoutError:
             log.warning("sentences_not_spoken", within_s=SAY_TIMEOUT_S)
-            self._playback.stop()
+            for sound in sounds:
+                # Not all sound: a reply may be in progress.
+                self._playback.stop_one(sound)
             return False
 
-    async def _say_all(self, sentences: Iterable[str], synthesizer: Synthesizer) -> bool:
+    async def _say_all(
+        self, sentences: Iterable[str], synthesizer: Synthesizer, sounds: list[asyncio.Future[PlaybackResult]]
+    ) -> bool:
+        """`sounds`: gets what was queued."""
         for sentence in sentences:
+            await self._until_no_reply()
+            if not self._place.audible:
+                return False
             try:
                 speech = await synthesize_all(synthesizer, sentence)
             except SynthesisError as error:
                 log.warning("sentence_not_spoken", problem=error)
                 return False
-            if not len(speech.pcm) or not (await self._playback.say(speech)).complete:
+            if not len(speech.pcm) or not await self._play(speech, sounds):
                 return False
         return True
+
+    async def _play(self, speech: Speech, sounds: list[asyncio.Future[PlaybackResult]]) -> bool:
+        for _ in range(MOST_TRIES):
+            await self._until_no_reply()
+            sound = await self._playback.queue(speech)
+            sounds.append(sound)
+            if (await sound).complete:
+                return True
+        return False
+
+    async def _until_no_reply(self) -> None:
+        while self._busy():
+            await self._clock.sleep(POLL_S)

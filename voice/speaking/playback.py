@@ -237,6 +237,15 @@ class Playback:
         for piece in stopped:
             self._resolve(piece)
 
+    def stop_one(self, sound: asyncio.Future[PlaybackResult]) -> None:
+        """Take the piece whose result `queue` has returned out of the queue, if it is still there. The others play."""
+        with self._lock:
+            stopped = [piece for piece in self._pieces if piece.done is sound]
+            for piece in stopped:
+                self._pieces.remove(piece)
+        for piece in stopped:
+            self._resolve(piece)
+
     def end_after_current(self) -> asyncio.Future[PlaybackResult] | None:
         """Let the piece that is being played end, and play nothing after it, whatever is queued.
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
-from bot.room.fixed_sentences import POLL_S, FixedSentences
+from bot.room.fixed_sentences import MOST_TRIES, POLL_S, FixedSentences
 from tests.fakes.brain import FakeVoice, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakeLink, FakePlace
 from voice.speaking.playback import Playback
+from voice.speaking.port import synthesize_all
 
 
 class Bench:
@@ -50,6 +52,61 @@ async def test_a_reply_in_progress_comes_first() -> None:
     bench.busy = False
     bench.clock.advance(POLL_S)
     assert await saying
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("cuts", "heard"), [(1, True), (MOST_TRIES - 1, True), (MOST_TRIES, False)])
+async def test_a_sentence_that_a_reply_has_cut_is_said_again(cuts: int, *, heard: bool) -> None:
+    """A reply that ends stops all sound. The sentence is said again when it is over, three times at most."""
+    bench = Bench()
+    saying = asyncio.create_task(bench.sentences.say(("I listen.", "I take part."), bench.voice), name="notice")
+    link = FakeLink(bench.playback, lambda _: None)
+    for cut in range(cuts):
+        await until(lambda: bench.playback.speaking)
+        link.pull(1)
+        bench.busy = True
+        bench.playback.stop()
+        if cut < MOST_TRIES - 1:
+            await until(lambda: bench.clock.sleeping > 0)
+            assert not bench.playback.speaking
+        bench.busy = False
+        bench.clock.advance(POLL_S)
+    sending = asyncio.create_task(link.pull_frames(), name="frames")
+    assert await saying is heard
+    sending.cancel()
+    assert bench.voice.spoken == ["I listen.", "I take part."][: 1 + heard]
+
+
+@pytest.mark.asyncio
+async def test_each_sentence_waits_for_a_reply() -> None:
+    """A reply that begins during the first sentence is over before the second one is made."""
+    bench = Bench()
+    saying = asyncio.create_task(bench.sentences.say(("I listen.", "I take part."), bench.voice), name="notice")
+    await until(lambda: bench.playback.speaking)
+    bench.busy = True
+    sending = asyncio.create_task(FakeLink(bench.playback, lambda _: None).pull_frames(), name="frames")
+    await until(lambda: bench.clock.sleeping > 0)
+    assert bench.voice.spoken == ["I listen."]
+    bench.busy = False
+    bench.clock.advance(POLL_S)
+    assert await saying
+    sending.cancel()
+
+
+@pytest.mark.asyncio
+async def test_what_takes_too_long_stops_its_own_sound_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reply that waits behind the sentence is played."""
+    bench = Bench()
+    limit = asyncio.timeout(None)
+    monkeypatch.setattr("bot.room.fixed_sentences.asyncio", SimpleNamespace(timeout=lambda _: limit))
+    saying = asyncio.create_task(bench.sentences.say(("I listen.",), bench.voice), name="notice")
+    await until(lambda: bench.playback.speaking)
+    reply = await bench.playback.queue(await synthesize_all(bench.voice, "Yes."))
+    limit.reschedule(0.0)
+    assert not await saying
+    assert bench.playback.pieces.waiting == 1
+    FakeLink(bench.playback, lambda _: None).pull(100)
+    assert (await reply).complete
 
 
 @pytest.mark.asyncio

@@ -49,6 +49,25 @@ async def test_stop_tells_how_far_it_came() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("stopped", [0, 1])
+async def test_one_piece_is_stopped_and_the_other_one_played(stopped: int) -> None:
+    """The piece that plays, or one that waits, counts as far as it came; stopping what is over changes nothing."""
+    playback = Playback()
+    sounds = [await playback.queue(speech(text, 2)) for text in ("one two", "three four")]
+    playback.next_frame()
+    playback.stop_one(sounds[stopped])
+    assert (await sounds[stopped]).heard_text == ("one", "")[stopped]
+    while playback.next_frame() is not None:
+        pass
+    assert (await sounds[1 - stopped]).complete
+    playback.stop_one(sounds[0])
+    assert not playback.speaking
+    for _ in range(QUEUE_PIECES):
+        await playback.queue(speech("x", 1))
+    assert playback.pieces.waiting == QUEUE_PIECES, "its place in the queue is free again"
+
+
+@pytest.mark.asyncio
 async def test_queue_is_bounded() -> None:
     """If the queue is full, a further piece waits until one has been played."""
     playback = Playback()
