@@ -40,6 +40,8 @@ log = structlog.get_logger()
 RANKED = 60
 JUDGED = 32
 DEFAULT_LIMIT = 8
+# Corrections of corrections that are followed. Few people change their mind more often.
+LONGEST_CHAIN = 8
 MOST_RECALLED = 50
 # The most turns that `recall_turns` returns: about an hour of talk.
 MOST_TURNS = 200
@@ -136,14 +138,25 @@ class Recall:
         return rank_hits(asked, SearchTerms((), {}), found, scores, limit=limit)
 
     async def _known_corrections(self, found: Sequence[Passage]) -> Sequence[Passage]:
-        """Return the turns that correct the found ones, as folding recorded, unless they were found too."""
-        named: dict[SessionId, list[Seq]] = {}
-        for each in found:
-            if each.replaced_by is not None:
-                named.setdefault(each.session_id, []).append(each.replaced_by)
-        ids = [each for session_id, seqs in named.items() for each in await self._index.find_turns(session_id, seqs)]
+        """Return the turns that correct the found ones, as folding recorded, and those that correct these, unless they
+        were found too.
+        """
         known = {each.id for each in found}
-        return await self._index.passages([each for each in dict.fromkeys(ids) if each not in known])
+        corrections: list[Passage] = []
+        newest = found
+        for _ in range(LONGEST_CHAIN):
+            named: dict[SessionId, list[Seq]] = {}
+            for each in newest:
+                if each.replaced_by is not None:
+                    named.setdefault(each.session_id, []).append(each.replaced_by)
+            by_session = [await self._index.find_turns(session_id, seqs) for session_id, seqs in named.items()]
+            ids = [each for found_there in by_session for each in found_there if each not in known]
+            if not ids:
+                break
+            newest = await self._index.passages(list(dict.fromkeys(ids)))
+            known.update(ids)
+            corrections += newest
+        return corrections
 
 
 @dataclass(frozen=True, slots=True)

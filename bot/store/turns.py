@@ -11,14 +11,14 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import exists, func, select, text, update
+from sqlalchemy import delete, exists, func, select, text, update
 
 from bot.store import rows
 from bot.store.forgotten import may_hold_forgotten
 from bot.store.history import chapters_of, rerender_summary
 from bot.store.indexing import index_source
 from bot.store.inserts import add_once
-from bot.store.tables import chapters, landings, notes, segment_tiers, segments, sessions, turns
+from bot.store.tables import chapters, corrections, landings, notes, segment_tiers, segments, sessions, turns
 from bot.store.tier_rows import drop_record
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -268,7 +268,10 @@ async def _replace_segment(connection: AsyncConnection, session_id: SessionId, s
     )
     if replaced.rowcount == 0:
         return False
-    # A trigger has removed the old text from the index. The record was made from the old text too.
+    # A trigger has removed the old text from the index. The record was made from the old text too, and so was what it
+    # says of who has corrected whom.
+    here = (corrections.c.new_seq >= segment.start) & (corrections.c.new_seq < segment.end)
+    await connection.execute(delete(corrections).where(corrections.c.session_id == session_id, here))
     await index_source(connection, session_id, segment)
     await drop_record(connection, session_id, segment.id)
     return True

@@ -86,6 +86,22 @@ async def test_in_an_evening_s_talk_the_value_that_holds_comes_first(old: str, n
 
 
 @pytest.mark.asyncio
+async def test_the_end_of_a_chain_of_corrections_is_found_first() -> None:
+    """The query finds the first word only. What corrects it was corrected too, so it is not told as what holds."""
+    said = [turn(seq, CHATTER[seq % 5], "Bob") for seq in range(60)]
+    said[7], said[20], said[48] = (
+        turn(7, "The raid is on Friday."),
+        turn(20, "Saturday then."),
+        turn(48, "Better Sunday."),
+    )
+    index, store = await evening(*said)
+    index.correct(EVENING, 7, 20)
+    index.correct(EVENING, 20, 48)
+    found = await Recall(index, store).search("When is the raid?")
+    assert found[0].seq == 48
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("embedder", [None, Dawdling(), Broken()])
 async def test_full_text_serves_without_an_embedder(embedder: LetterEmbedder | None) -> None:
     """If the embedder is missing, never answers or fails, full-text search still finds the turn."""

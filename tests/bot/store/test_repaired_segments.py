@@ -1,4 +1,4 @@
-"""A repaired segment loses the compressed record of its old words."""
+"""A repaired segment loses what was made of its old words."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text
 
+from bot.store.tables import corrections
 from compaction.model import Seq
 from compaction.ports import Landing
 from tests.bot.evening import Evening
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(place: Place) -> None:
-    """A repaired segment loses its compressed record and keeps its count of retrievals."""
+    """It loses its compressed record and what it said of corrections, and keeps its count of retrievals."""
     async with Evening(place) as evening:
         await evening.talk(100)
         done = await evening.upkeep_check()
@@ -26,6 +27,9 @@ async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(place: Pla
         await evening.shelf.count_accesses({evening.session_id: [(0, 0)]}, evening.clock.now())
         async with evening.database.writing() as connection:
             await connection.execute(text("UPDATE segments SET degraded = TRUE WHERE start_seq = 0"))
+            for old, new in ((1, 3), (2, 15)):
+                row = {"session_id": evening.session_id, "old_seq": old, "new_seq": new}
+                await connection.execute(corrections.insert().values(row))
         state = evening.memory.state
         first = evening.memory.segments[0]
         repaired = replace(first, gist="Ada: It was made again.", summariser="llm ledger.v7")
@@ -45,3 +49,7 @@ async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(place: Pla
         assert (standing.kept.record, standing.kept.queued_at_turn) == (None, None)
         assert standing.accesses.count == 1
         assert other.kept.record is not None
+        async with evening.database.reading() as connection:
+            left = (await connection.execute(select(corrections.c.old_seq, corrections.c.new_seq))).all()
+        # What the rules had taken for a correction, the model may not have.
+        assert [tuple(row) for row in left] == [(2, 15)]
