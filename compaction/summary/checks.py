@@ -144,14 +144,15 @@ def checked_facts(
     also_names = frozenset(
         name for each in written for sentence in sentences(each.text) for name in meaning(sentence).names
     )
-    facts: dict[str, Fact] = {}
+    # What two people say in the same words are two facts.
+    facts: dict[tuple[str, str, str], Fact] = {}
     for each in written:
         cited = [by_seq[Seq(seq)] for seq in sorted(set(each.turns)) if Seq(seq) in by_seq]
         if not cited:
             continue
         fact = _fact(each, cited, sources, also_names, labels)
         if fact is not None:
-            facts.setdefault(fact.text, fact)
+            facts.setdefault((fact.speaker, fact.subject, fact.text), fact)
     return tuple(sorted(list(facts.values())[:MAX_FACTS], key=lambda fact: fact.turns))
 
 

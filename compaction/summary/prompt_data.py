@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # What is told of earlier stretches: about a thousand tokens.
 _CHAPTERS_CHARS = 4_000
 _LEAST_CHAPTER_CHARS = 120
+# Gists of what came after a chapter. That is little, unless chapters are made anew after somebody was forgotten.
+_SINCE_CHARS = 4_000
 # Why a note was taken, for a model.
 _WHY = {
     NoteReason.SHARE_START: "sharing began",
@@ -110,8 +112,10 @@ def _stretch(part: ChapterPart) -> str:
 
 
 def format_since(chapter: ChapterRequest) -> str:
-    """Return the gists of the segments after a chapter."""
-    return marked("gists of what came after", "\n".join(map(plain, chapter.since)))
+    """Return the gists of the segments after a chapter: the more, the shorter each, and only the newest."""
+    share = max(_LEAST_CHAPTER_CHARS, _SINCE_CHARS // max(1, len(chapter.since)))
+    shown = chapter.since[-(_SINCE_CHARS // share) :]
+    return marked("gists of what came after", "\n".join(as_sentence(plain(each), share) for each in shown))
 
 
 def _clock(at: float, zone: tzinfo) -> str:

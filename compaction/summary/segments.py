@@ -85,9 +85,11 @@ def make_repaired_segment(old: Segment, fold: Fold, *, later: Sequence[Fact], su
         for number, fact in enumerate(old.facts)
         if fact.note_id is not None or not fact.text or f"{old.id}#{number}" in superseded
     }
-    known_texts = {fact.text for fact in kept.values()}
+    known = {(fact.speaker, fact.text) for fact in kept.values()}
     fresh = [
-        fact for fact in fold.facts if fact.text not in known_texts and not any(_corrects(each, fact) for each in later)
+        fact
+        for fact in fold.facts
+        if (fact.speaker, fact.text) not in known and not any(_corrects(each, fact) for each in later)
     ]
     facts = _numbered(kept, fresh, old)
     return replace(

@@ -140,6 +140,20 @@ def test_turned_sign_is_replaced_by_the_quote(turn_seq: int, text: str, quote: s
     assert (fact.text, fact.quoted, fact.turns) == (quote, True, (turn_seq,))
 
 
+def test_what_two_people_say_in_the_same_words_are_two_facts() -> None:
+    """The model has lost both of their 'not's, so both become the same quote, of different people."""
+    said = (turn(440, "I can't come on Friday.", speaker="Ada"), turn(441, "I can't come on Friday.", speaker="Bob"))
+    written = [
+        ModelFact((440,), FactKind.DECISION, "Ada can come on Friday.", "Ada"),
+        ModelFact((441,), FactKind.DECISION, "Bob can come on Friday.", "Bob"),
+    ]
+    facts = checked_facts(written, said, sources_of([each.parts[0].text for each in said], {"Ada", "Bob"}), {})
+    assert [(fact.speaker, fact.text) for fact in facts] == [
+        ("Ada", "I can't come on Friday."),
+        ("Bob", "I can't come on Friday."),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "said", "turned"),
     [

@@ -23,7 +23,7 @@ from compaction.summary.fold_prompts import (
 )
 from compaction.summary.paragraph_checks import Fault
 from compaction.summary.port import ChapterPart, ChapterRequest, FoldRequest, KnownFact
-from compaction.summary.prompt_data import format_notes, format_turns
+from compaction.summary.prompt_data import format_notes, format_since, format_turns
 from compaction.summary.prompt_texts import PromptTexts
 from tests.compaction.turn_store_contract import EVENING, T0, note, turn
 
@@ -278,6 +278,18 @@ def test_earlier_stretches_share_their_room(count: int) -> None:
     told = fold_sections(fold)["chapters"]
     assert all(f"Stretch {number}." in told for number in range(count))
     assert len(told) <= 7_000
+
+
+def test_what_came_after_a_chapter_has_a_limit_and_keeps_its_newest() -> None:
+    """After somebody was forgotten, early chapters are made anew, with the gists of a long session behind them."""
+    gists = tuple(f"Batch {number}: they talk about the trip to the lake, at some length." for number in range(1_000))
+    told = format_since(replace(CHAPTER, since=gists))
+    assert len(told) < 5_000
+    assert "Batch 999:" in told
+    assert "Batch 0:" not in told
+    assert "Batch 7: they talk about the trip to the lake, at some length." in format_since(
+        replace(CHAPTER, since=gists[:20])
+    )
 
 
 def test_notes_keep_their_limit_and_their_newest() -> None:
