@@ -67,6 +67,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "events",
             "guild",
             "private_files",
+            "retry_pause",
             "runtime_tuning",
             "server_settings",
             "settings",

@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bot.brain.tools.tool import ToolError
 from bot.errors import first_cause
+from bot.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -92,7 +93,7 @@ class McpConnection:
                 self.problem = describe_error(error)
                 if failures == 1:
                     log.warning("mcp_server_lost", server=self.settings.name, problem=error)
-            await self._clock.sleep(min(FIRST_RETRY_S * 2 ** (failures - 1), LONGEST_RETRY_S))
+            await self._clock.sleep(retry_pause_s(failures, first_s=FIRST_RETRY_S, longest_s=LONGEST_RETRY_S))
 
     @asynccontextmanager
     async def open(self, *, errors: TextIO | None = None) -> AsyncIterator[None]:

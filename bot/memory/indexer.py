@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.background_task import background_task
+from bot.retry_pause import retry_pause_s
 from bot.store.indexing import catch_up
 from compaction.errors import EmbeddingError, StoreError
 
@@ -82,7 +83,7 @@ class Indexer:
                 failures = 0
             except (StoreError, EmbeddingError, TimeoutError) as error:
                 failures += 1
-                retry_s = min(FIRST_RETRY_S * 2 ** (failures - 1), LONGEST_RETRY_S)
+                retry_s = retry_pause_s(failures, first_s=FIRST_RETRY_S, longest_s=LONGEST_RETRY_S)
                 if isinstance(error, EmbeddingError) and not error.retryable:
                     retry_s = LONGEST_RETRY_S
                 if failures == 1:

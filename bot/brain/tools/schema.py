@@ -116,11 +116,14 @@ def schema_problem(schema: Mapping[str, object]) -> str | None:
     try:
         if len(json.dumps(schema)) > MOST_SCHEMA_CHARS:
             return "it is too long"
-        Draft202012Validator.check_schema(dict(schema))
+        # Patterns are the server's to check, and need not be Python's.
+        Draft202012Validator.check_schema(dict(schema), format_checker=jsonschema.FormatChecker(()))
     except RecursionError:
         return "it is nested too deeply"
     except jsonschema.SchemaError as error:
         return _describe(error)
+    except Exception:  # noqa: BLE001 - whatever a server describes, the other tools go on
+        return "it cannot be read"
     return None if schema.get("type", "object") == "object" else "it does not describe an object"
 
 

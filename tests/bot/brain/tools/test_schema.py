@@ -82,6 +82,9 @@ def test_schemas_are_looked_at() -> None:
     assert schema_problem(TURNS_SCHEMA) is None
     assert schema_problem({"type": "array"}) == "it does not describe an object"
     assert "is not valid" in str(schema_problem({"type": "object", "properties": {"a": {"type": "thing"}}}))
+    for pattern in ("a{4294967296}", r"^\p{L}+$", r"(?<year>\d+)"):
+        # JavaScript's, which the server checks. The first is more than Python takes.
+        assert schema_problem({"type": "object", "properties": {"a": {"pattern": pattern}}}) is None
     deep: dict[str, object] = {"type": "object"}
     for _ in range(150):
         deep = {"type": "object", "properties": {"a": deep}}
