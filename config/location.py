@@ -10,6 +10,7 @@ The first of these that is there:
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +49,8 @@ def find_location(working: Path, environ: Mapping[str, str], *, checkout: Path |
     named = environ.get(CONFIG_VARIABLE, "").strip()
     if named:
         return named_location(working, named)
-    if any((working / mark).exists() for mark in _MARKS):
+    # A folder that may not be looked into has none: `sudo -u` leaves people in their own private home.
+    if any(os.path.exists(working / mark) for mark in _MARKS):  # noqa: PTH110 - Path.exists raises PermissionError
         return location_in(working)
     if checkout is not None:
         return location_in(checkout)

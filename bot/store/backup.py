@@ -53,8 +53,10 @@ def write_backup(database: Path, file: Path) -> BackupContent:
     part = file.with_name(f"{file.name}.part")
     try:
         try:
-            # SQLite writes into an empty file, and keeps its mode.
-            os.close(open_private(str(part), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC))
+            # SQLite writes into an empty file, and keeps its mode. It is made anew, because one that is there may be
+            # somebody else's.
+            part.unlink(missing_ok=True)
+            os.close(open_private(str(part), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC))
         except OSError as error:
             raise _unwritable(file, error) from error
         try:

@@ -39,6 +39,12 @@ def test_the_working_directory_comes_first_if_it_is_used(folders: Mapping[str, P
     assert (found.folder, found.base) == (folders["working"], folders["working"])
 
 
+def test_a_folder_that_cannot_be_looked_into_has_no_settings(folders: Mapping[str, Path]) -> None:
+    """`sudo -u` leaves people in their own home, which the bot's user may not enter. Nobody can look into this one."""
+    found = find_location(folders["working"] / ("x" * 300), environ_of(folders), checkout=folders["checkout"])
+    assert found.folder == folders["checkout"]
+
+
 def test_then_comes_the_checkout(folders: Mapping[str, Path]) -> None:
     """From a folder without settings, the checkout that the program runs from is used."""
     found = find_location(folders["working"], environ_of(folders), checkout=folders["checkout"])

@@ -20,6 +20,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.asyncio
+async def test_a_backup_is_written_into_nobody_elses_file(tmp_path: Path) -> None:
+    """In a shared folder somebody has made the file that a backup is first written into, and holds it open."""
+    path, file = tmp_path / "roomtone.db", tmp_path / "copy.db"
+    theirs = tmp_path / "copy.db.part"
+    theirs.touch(mode=0o666)
+    async with open_database(path):
+        with theirs.open("rb") as held:
+            write_backup(path, file)
+            assert held.read() == b""
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_backup_is_one_moment_of_a_database_in_use(tmp_path: Path) -> None:
