@@ -66,9 +66,14 @@ class Evening(RuleBasedStateMachine):
         return self.runner.run(main)
 
     def stored(self) -> StoredMemory:
-        """Return what the store holds, read without planned faults."""
+        """Return what the store holds, read without planned faults, and note how many repairs it has by then."""
+
+        async def load() -> tuple[StoredMemory, int]:
+            # Of one moment: until the loop stops, the room goes on with its repairs.
+            return await self.store.load(self.room.session_id), self.store.repairs[self.room.session_id]
+
         faults, self.faults = self.faults, []
-        memory = self.run(self.store.load(self.room.session_id))
+        memory, self.repairs = self.run(load())
         self.faults = faults
         return memory
 
@@ -283,8 +288,7 @@ class Evening(RuleBasedStateMachine):
             self.rendered_revision = stored.state.revision
         assert (
             stored.state == CompactionState()
-            or stored.state.revision
-            == len(stored.segments) + len(stored.chapters) + self.store.repairs[self.room.session_id]
+            or stored.state.revision == len(stored.segments) + len(stored.chapters) + self.repairs
         )
 
     @invariant()
@@ -304,7 +308,7 @@ class Evening(RuleBasedStateMachine):
                 held = [end for start, end in ranges if chapter.start <= start < chapter.end]
                 assert (chapter.start, chapter.end, len(held)) == (reached, held[-1], CHAPTER_PARTS)
                 reached = chapter.end
-        landings = len(stored.segments) + self.store.repairs[self.room.session_id]
+        landings = len(stored.segments) + self.repairs
         assert len(stored.chapters) <= landings
 
     @invariant()

@@ -49,8 +49,8 @@ def recognise(tenths):
     for each in tenths:
         engine.recognize(np.zeros(each * 1600, np.int16), language="en")
     return allocated_mb()
-before = recognise(range(30, 36))
-print(recognise(range(36, 48)) - before)
+before = recognise(range(30, 72))
+print(recognise(range(72, 90)) - before)
 """
 
 
@@ -72,7 +72,9 @@ def _traced_kb() -> float:
 @pytest.mark.slow
 @needs_glibc
 def test_new_lengths_of_speech_take_no_memory(whisper_model_dir: Path) -> None:
-    """Twelve lengths that the recogniser has not met take a third at most of the 15 MB of their compiled code."""
+    """Eighteen lengths that the recogniser has not met take a fifth at most of the 25 MB of their compiled code. Some
+    processors take 30 MB for the first ones, which is all.
+    """
     ran = subprocess.run(
         [sys.executable, "-c", RECOGNISE, str(whisper_model_dir)],
         cwd=MODELS.parents[1],
