@@ -196,7 +196,7 @@ class TalkRoom:
     def drop_derived(self) -> None:
         """Do nothing: nothing is prepared."""
 
-    def drop_shown(self, person_id: int) -> None:
+    def drop_unrecorded(self, person_id: int) -> None:
         """Drop nothing: nobody shares a screen."""
 
     def speak_unprompted(self, decision: Decision) -> bool:

@@ -83,8 +83,8 @@ class ReplyControl(Protocol):
     def drop_derived(self) -> None:
         """Stop speaking, drop prepared replies and results of tools, and end shares of people who may not be heard."""
 
-    def drop_shown(self, person_id: int) -> None:
-        """Drop what this person's screen has shown and what is not noted yet."""
+    def drop_unrecorded(self, person_id: int) -> None:
+        """Drop what this person has said or their screen has shown, and what is not recorded yet."""
 
     def speak_unprompted(self, decision: Decision) -> bool:
         """Begin a remark that nobody asked for. Return False if the session has no turn yet to remark on."""
@@ -188,10 +188,10 @@ class Participation:
         """Return whether a person may not be heard. Thread-safe."""
         return self._guild.excludes(user_id)
 
-    def drops(self, spoken: SpokenText) -> bool:
+    def drops(self, user_id: int, *, started_at: float) -> bool:
         """Return whether an utterance becomes no turn: its person may not be heard, or has had it forgotten."""
-        until = self._forgotten_until.get(spoken.user_id)
-        return self.excludes(spoken.user_id) or (until is not None and spoken.started_at < until)
+        until = self._forgotten_until.get(user_id)
+        return self.excludes(user_id) or (until is not None and started_at < until)
 
     def without_opted_out(self, people: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Return those of `people` (id, display name) who may be heard."""
@@ -262,14 +262,17 @@ class Participation:
         self._replies.stop_speaking()
 
     def on_opted_out(self, person_id: int) -> None:
-        """Drop what was made with this person's words: the reply in progress, and what tools found."""
+        """Drop what this person has said and is not recorded yet, and what was made with their words: the reply in
+        progress, and what tools found.
+        """
         self._engagement.remove(person_id)
+        self._replies.drop_unrecorded(person_id)
         self._replies.drop_derived()
 
     def on_forgetting(self, person_id: int) -> None:
         """Drop what this person has said or shown until now and that is not recorded yet."""
         self._forgotten_until[person_id] = self._clock.monotonic()
-        self._replies.drop_shown(person_id)
+        self._replies.drop_unrecorded(person_id)
 
     def has_forgotten(self, person_id: int) -> bool:
         """Return whether a person has had themselves forgotten in this session."""

@@ -196,7 +196,7 @@ class RealtimeBridge:
             item_ids = transcript.item_ids
             # After a lost connection the sound was sent again, into the next conversation.
             conversation = max(conversation, self._items.conversation)
-            self._inputs.add(speaker_id, RealtimeInput(pcm, item_ids, conversation))
+            self._delete(self._inputs.add(speaker_id, RealtimeInput(pcm, item_ids, conversation)))
         except RealtimeError as error:
             log.warning("realtime_input_failed", problem=error)
             transcript = None
@@ -230,36 +230,54 @@ class RealtimeBridge:
         if not self._session.usable:
             # The next conversation begins with every turn.
             return
-        self._forget_unrecorded(utterances)
-        if turn.kind is TurnKind.ASSISTANT and self._reply_items:
-            spoken_items, self._reply_items = self._reply_items, []
-            if self._reply_conversation == self._items.conversation:
-                self._items.hold(turn.seq, tuple(spoken_items))
+        held = self._take_sounds(utterances)
+        if turn.kind is TurnKind.ASSISTANT:
+            held = self._take_reply()
+        item_ids = tuple(item for ids in held for item in ids)
+        if not self._items.has(turn.seq):
+            if utterances and self._settings.mode == "mixed":
+                self._send_mixed(turn.seq, utterances)
                 return
-        if utterances and self._settings.mode == "mixed":
-            self._send_mixed(turn.seq, utterances)
-            return
-        held = [
-            each.recognition.item_ids
-            for each in utterances
-            if isinstance(each.recognition, RealtimeRecognition)
-            and each.recognition.conversation == self._items.conversation
-            and each.recognition.item_ids
-        ]
-        if utterances and len(held) == len(utterances):
-            self._items.hold(turn.seq, tuple(item for ids in held for item in ids))
-            return
+            if held and len(held) >= len(utterances):
+                self._items.hold(turn.seq, item_ids)
+                return
+        # The turn's text stands for it: some sound is missing, or a refresh has sent the text while it was stored.
+        self._session.delete_items(item_ids)
         self._items.refresh(self._session)
 
-    def _forget_unrecorded(self, utterances: tuple[SpokenText, ...]) -> None:
-        """Remove these speakers' earlier sounds that became no turn: coughs, echoes, unintelligible speech."""
+    def forget_sounds(self, person_id: int) -> None:
+        """Remove all sounds of a person that are no turn, because they may not be heard or are forgotten.
+
+        A sound that becomes a turn all the same is then sent as text.
+        """
+        dropped = self._inputs.pop_all(person_id)
+        if self._session.usable:
+            self._delete(dropped)
+
+    def _take_sounds(self, utterances: tuple[SpokenText, ...]) -> list[tuple[str, ...]]:
+        """Return the items of each utterance whose sound the conversation has.
+
+        Removes these speakers' earlier sounds that became no turn: coughs, echoes, unintelligible speech.
+        """
+        held: list[tuple[str, ...]] = []
         for each in utterances:
-            if isinstance(each.recognition, RealtimeRecognition):
-                dropped = self._inputs.pop_before(each.user_id, each.recognition.item_ids)
-                here = [
-                    item for sent in dropped if sent.conversation == self._items.conversation for item in sent.item_ids
-                ]
-                self._session.delete_items(here)
+            heard = each.recognition
+            if not isinstance(heard, RealtimeRecognition) or not self._inputs.remembers(each.user_id, heard.item_ids):
+                continue
+            self._delete(self._inputs.pop_before(each.user_id, heard.item_ids))
+            if heard.item_ids and heard.conversation == self._items.conversation:
+                held.append(heard.item_ids)
+        return held
+
+    def _take_reply(self) -> list[tuple[str, ...]]:
+        """Return the items of the current reply, if the conversation has them, as those of its turn."""
+        items, self._reply_items = tuple(self._reply_items), []
+        return [items] if items and self._reply_conversation == self._items.conversation else []
+
+    def _delete(self, inputs: list[RealtimeInput]) -> None:
+        """Delete the items of those inputs that the current conversation has."""
+        here = [item for sent in inputs if sent.conversation == self._items.conversation for item in sent.item_ids]
+        self._session.delete_items(here)
 
     def _send_mixed(self, seq: Seq, utterances: tuple[SpokenText, ...]) -> None:
         """Send a turn with several speakers: their names, then their sound mixed together."""
@@ -276,11 +294,17 @@ class RealtimeBridge:
 
         async def hold() -> None:
             try:
-                self._items.hold(seq, (await transcript).item_ids)
+                item_ids = (await transcript).item_ids
             except RealtimeError as error:
                 log.warning("realtime_input_failed", problem=error)
                 if conversation == self._items.conversation:
                     self._items.release(seq)
+                return
+            if self._items.is_being_heard(seq):
+                self._items.hold(seq, item_ids)
+            else:
+                # Meanwhile the turn was sent as text or removed, perhaps because words of it may not be used any more.
+                self._session.delete_items(item_ids)
 
         task = asyncio.create_task(hold(), name=f"realtime-hearing-{seq}")
         self._tasks.add(task)

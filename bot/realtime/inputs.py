@@ -6,7 +6,7 @@ They are remembered so that no sound is sent twice, and so that a sound that nev
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +16,9 @@ from voice.asr.port import Recognition
 if TYPE_CHECKING:
     from voice.audio import Pcm
 
-# Inputs remembered for each person. Older sounds become no turn any more.
-MOST_INPUTS = 8
+# Inputs remembered for each person: many more than wait to become a turn. Older sounds become no turn any more.
+MOST_INPUTS = 256
+NO_SOUND = np.zeros(0, np.int16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,17 @@ class RealtimeInput:
 
 class Inputs:
     def __init__(self) -> None:
+        # Only the last input of each person has its sound, because only that one is compared.
         self._sent: defaultdict[int | None, deque[RealtimeInput]] = defaultdict(lambda: deque(maxlen=MOST_INPUTS))
 
-    def add(self, speaker_id: int | None, sent: RealtimeInput) -> None:
-        self._sent[speaker_id].append(sent)
+    def add(self, speaker_id: int | None, sent: RealtimeInput) -> list[RealtimeInput]:
+        """Remember an input, and return those of this person that are too old to be remembered any more."""
+        inputs = self._sent[speaker_id]
+        if inputs:
+            inputs[-1] = replace(inputs[-1], pcm=NO_SOUND)
+        too_old = [inputs.popleft()] if len(inputs) == MOST_INPUTS else []
+        inputs.append(sent)
+        return too_old
 
     def find_same(self, speaker_id: int | None, pcm: Pcm) -> RealtimeInput | None:
         """Return the speaker's last input if `pcm` is the same sound or ends with it."""
@@ -69,12 +77,20 @@ class Inputs:
         same = 0 < len(last.pcm) <= len(pcm) and np.array_equal(pcm[-len(last.pcm) :], last.pcm)
         return last if same else None
 
+    def remembers(self, speaker_id: int | None, item_ids: tuple[str, ...]) -> bool:
+        """Return whether the input with these items is no turn yet and was not removed."""
+        return any(sent.item_ids == item_ids for sent in self._sent[speaker_id])
+
     def pop_before(self, speaker_id: int | None, item_ids: tuple[str, ...]) -> list[RealtimeInput]:
         """Remove the speaker's inputs up to the one that became a turn, and return those before it."""
-        inputs = self._sent[speaker_id]
-        if not any(sent.item_ids == item_ids for sent in inputs):
+        if not self.remembers(speaker_id, item_ids):
             return []
+        inputs = self._sent[speaker_id]
         dropped: list[RealtimeInput] = []
         while (sent := inputs.popleft()).item_ids != item_ids:
             dropped.append(sent)
         return dropped
+
+    def pop_all(self, speaker_id: int | None) -> list[RealtimeInput]:
+        """Remove and return all inputs of a person."""
+        return list(self._sent.pop(speaker_id, ()))

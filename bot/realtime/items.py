@@ -75,8 +75,16 @@ class Items:
         return tuple(CallableTool(each.name, each.description, each.parameters) for each in self._tools())
 
     def hold(self, seq: Seq, item_ids: tuple[str, ...]) -> None:
-        """Record that these items of the current conversation hold a turn."""
+        """Record that these items of the current conversation hold a turn; without any, its sound is being sent."""
         self._held[seq] = item_ids
+
+    def has(self, seq: Seq) -> bool:
+        """Return whether items of the current conversation hold a turn."""
+        return seq in self._held
+
+    def is_being_heard(self, seq: Seq) -> bool:
+        """Return whether a turn is held by a sound that is being sent."""
+        return self._held.get(seq) == ()
 
     def release(self, seq: Seq) -> None:
         """Record that no item holds a turn any more; the next refresh adds it as text."""

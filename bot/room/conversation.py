@@ -305,6 +305,11 @@ class Conversation:
         """
         self._observe(event)
         self._barge_in.on_event(event)
+        if isinstance(event, events.UtteranceTranscribed | events.SpeechDropped) and self._participation.drops(
+            event.speaker_id, started_at=event.started_at
+        ):
+            # It was on its way when they opted out or were forgotten, and becomes no turn.
+            self._forget_sounds(event.speaker_id)
         if isinstance(event, events.UtteranceTranscribed):
             self._participation.on_utterance(
                 event.speaker_id, event.text, started_at=event.started_at, ended_at=event.ended_at
@@ -337,9 +342,14 @@ class Conversation:
         if (screens := self._screens()) is not None:
             screens.end_excluded()
 
-    def drop_shown(self, person_id: int) -> None:
+    def drop_unrecorded(self, person_id: int) -> None:
+        self._forget_sounds(person_id)
         if (screens := self._screens()) is not None:
             screens.forget(person_id)
+
+    def _forget_sounds(self, person_id: int) -> None:
+        if self._bridge is not None:
+            self._bridge.forget_sounds(person_id)
 
     def speak_unprompted(self, decision: Decision) -> bool:
         """Begin a remark that nobody asked for, after the last turn. Return False if there is no turn yet."""

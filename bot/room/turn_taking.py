@@ -71,7 +71,7 @@ class TurnTaking:
     async def on_group(self, group: tuple[SpokenText, ...]) -> None:
         """Record a group of utterances as a turn, decide whether to answer it, and write its log line."""
         await self._replier.wait_until_recorded(within_s=RECORD_REPLY_S)
-        group = tuple(spoken for spoken in group if not self._participation.drops(spoken))
+        group = tuple(spoken for spoken in group if not self._drops(spoken))
         if not group:
             return
         released_at = self._clock.monotonic()
@@ -101,7 +101,7 @@ class TurnTaking:
 
     def on_tentative(self, spoken: SpokenText, likely_finished: bool) -> None:
         """Prepare a reply to an utterance that may not be over: search the memory, perhaps begin a preemptive reply."""
-        if not self._prepares() or self._participation.drops(spoken):
+        if not self._prepares() or self._drops(spoken):
             return
         decision = self._participation.preview_decision(spoken)
         if not decision.answer:
@@ -111,6 +111,9 @@ class TurnTaking:
             self._quoting.prefetch(turn, self._memory)
         if self._starts_early and likely_finished and reads_finished(spoken.text) and not self._replier.busy:
             self._preemptive_reply.start(self._question(turn, spoken, decision))
+
+    def _drops(self, spoken: SpokenText) -> bool:
+        return self._participation.drops(spoken.user_id, started_at=spoken.started_at)
 
     def _question(self, turn: Turn, spoken: SpokenText, decision: Decision) -> Question:
         return Question(

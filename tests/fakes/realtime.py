@@ -12,6 +12,7 @@ from voice.queue_figures import QueueFigures
 from voice.realtime.port import Briefing, InputTranscript, RealtimeFailed, RealtimeRestored, ReplyPiece
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 
     from voice.audio import Pcm
@@ -41,6 +42,8 @@ class FakeRealtime:
         # on a new connection.
         self.lost_after: int | None = None
         self.connected = False
+        # By the label of a sound: what its transcript waits for.
+        self.gates: dict[str, asyncio.Event] = {}
         self.instructions = ""
         # The conversation: the text of each item by its id.
         self.items: dict[str, str] = {}
@@ -74,9 +77,11 @@ class FakeRealtime:
         if not isinstance(text, Exception):
             self.items[f"who_{number}"] = speakers
             self.items[f"item_{number}"] = text or "(unclear)"
-        return self._heard(number, text)
+        return self._heard(number, text, self.gates.get(speakers))
 
-    async def _heard(self, number: int, text: str | Exception | None) -> InputTranscript:
+    async def _heard(self, number: int, text: str | Exception | None, gate: asyncio.Event | None) -> InputTranscript:
+        if gate is not None:
+            await gate.wait()
         if isinstance(text, Exception):
             raise text
         return InputTranscript(text, (f"who_{number}", f"item_{number}"))

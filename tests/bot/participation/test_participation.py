@@ -97,8 +97,8 @@ class Table:
         """Count it as a stop."""
         self.stopped += 1
 
-    def drop_shown(self, person_id: int) -> None:
-        """Share no screen."""
+    def drop_unrecorded(self, person_id: int) -> None:
+        """Do nothing: nothing is on its way, and nobody shares a screen."""
 
     def speak_unprompted(self, decision: Decision) -> bool:
         """Accept the reply."""

@@ -223,6 +223,68 @@ async def test_what_became_no_turn_does_not_stay() -> None:
 
 
 @pytest.mark.asyncio
+async def test_sounds_of_somebody_who_is_forgotten_do_not_stay() -> None:
+    """All sounds of one person that are no turn are deleted at once. Turns and sounds of others stay."""
+    async with desk() as room:
+        await room.say(1, "good evening")
+        for number in range(10):
+            room.session.heard.append(f"secret {number}")
+            await room.bridge.recognize(np.full(8_000, number + 1, np.int16), speaker_id=1)
+        room.session.heard.append("(cough)")
+        await room.bridge.recognize(SPEECH, speaker_id=2)
+        assert sum("secret" in text for text in room.session.items.values()) == 10
+        room.bridge.forget_sounds(1)
+        assert list(room.session.items.values()) == ["Ada speaks:", "good evening", "Bo speaks:", "(cough)"]
+
+
+@pytest.mark.asyncio
+async def test_a_turn_whose_sound_was_deleted_is_told_in_writing() -> None:
+    """Somebody who opts out and in again within a moment is heard, but the sound is gone."""
+    async with desk() as room:
+        room.session.heard.append("good evening")
+        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        room.bridge.forget_sounds(1)
+        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        await room.record(TurnKind.SPEECH, "1", "Ada", recognition.text, spoken)
+        (told,) = room.session.items.values()
+        assert told.endswith("Ada: good evening")
+
+
+@pytest.mark.asyncio
+async def test_a_turn_that_was_sent_while_it_was_stored_stands_once() -> None:
+    """If the memory is compared with the conversation before the turn is reported, its text stays and its sound goes:
+    an item that no turn holds could not be deleted later.
+    """
+    async with desk() as room:
+        room.session.heard.append("good evening")
+        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        parts = [TurnPart("1", "Ada", "good evening")]
+        turn = await room.memory.append(TurnKind.SPEECH, parts, started_at=1.0, ended_at=2.0)
+        room.bridge.refresh()
+        room.bridge.on_turn_recorded(turn, (spoken,))
+        (told,) = room.session.items.values()
+        assert told.endswith("Ada: good evening")
+
+
+@pytest.mark.asyncio
+async def test_text_takes_the_place_of_a_turns_sounds() -> None:
+    """If the model did not get one sound of a turn, it gets the turn as text, and the other sounds are deleted: nobody
+    could delete them later.
+    """
+    async with desk() as room:
+        group = []
+        room.session.heard += ["left", RealtimeError("slow")]
+        room.recognizer.texts.append("right")
+        for user_id in (1, 2):
+            recognition = await room.bridge.recognize(SPEECH, speaker_id=user_id)
+            group.append(SpokenText(Utterance("u", user_id, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0))
+        await room.record(TurnKind.SPEECH, "1", "Ada", "left right", *group)
+        (told,) = room.session.items.values()
+        assert told.endswith("left right")
+
+
+@pytest.mark.asyncio
 async def test_unfinished_utterances_are_not_sent() -> None:
     """An unfinished utterance is refused, because sent audio cannot be taken back."""
     async with desk() as room:
@@ -345,6 +407,23 @@ async def test_several_at_once_are_heard_as_one_sound() -> None:
         sound: Pcm = room.session.sounds[0]
         assert len(sound) == 24_000
         assert sound.max() == 100
+
+
+@pytest.mark.asyncio
+async def test_a_mixed_sound_is_not_kept_if_its_words_are_withheld_meanwhile() -> None:
+    """The sound arrives after one of its speakers has opted out: it is deleted, and the model has the others' words."""
+    async with desk("mixed") as room:
+        gate = room.session.gates["Ada speaks:"] = asyncio.Event()
+        room.recognizer.texts.append("secret")
+        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        room.session.heard.append("secret")
+        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        await room.record(TurnKind.SPEECH, "1", "Ada", "secret", spoken)
+        await asyncio.sleep(0)
+        room.memory.withhold(lambda: frozenset({"1"}))
+        room.bridge.refresh()
+        gate.set()
+        await settle(lambda: not [text for text in room.session.items.values() if "secret" in text])
 
 
 @pytest.mark.asyncio

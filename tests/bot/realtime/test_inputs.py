@@ -36,8 +36,25 @@ def test_what_was_said_before_a_turn_and_became_none_is_told_once() -> None:
 
 
 def test_little_is_kept() -> None:
-    """At most `MOST_INPUTS` inputs of a person are kept."""
+    """Only the last of a person's inputs keeps its sound. An input that is too old is returned, so that it can be
+    deleted.
+    """
     inputs = Inputs()
-    for number in range(50):
+    too_old = [each for number in range(MOST_INPUTS + 2) for each in inputs.add(7, said(number))]
+    assert [each.item_ids[1] for each in too_old] == ["item_0", "item_1"]
+    kept = inputs.pop_all(7)
+    assert len(kept) == MOST_INPUTS
+    assert [len(each.pcm) for each in kept[-2:]] == [0, 100]
+
+
+def test_all_inputs_of_one_person_are_removed() -> None:
+    """Those of others stay, and what was removed is not remembered."""
+    inputs = Inputs()
+    for number in (1, 2):
         inputs.add(7, said(number))
-    assert len(inputs.pop_before(7, said(49).item_ids)) == MOST_INPUTS - 1
+    inputs.add(8, said(3))
+    assert inputs.remembers(7, said(1).item_ids)
+    assert [each.item_ids[1] for each in inputs.pop_all(7)] == ["item_1", "item_2"]
+    assert inputs.pop_all(7) == []
+    assert not inputs.remembers(7, said(1).item_ids)
+    assert inputs.remembers(8, said(3).item_ids)

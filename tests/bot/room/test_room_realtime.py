@@ -24,8 +24,10 @@ from bot.store.database import open_database
 from bot.store.guilds import GuildStore
 from compaction.model import Mode
 from compaction.settings import BudgetSettings
-from tests.bot.room.test_room import settle
+from tests.bot.room.test_room import TICK_S, settle
+from tests.bot.room.test_room_participation import silenceable
 from tests.bot.room.test_room_screens import REMARK, Cinema, a_cinema
+from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO
 from tests.fakes.realtime import FakeRealtime
 from voice.errors import RealtimeError
@@ -214,3 +216,50 @@ async def test_a_persona_holds_from_the_next_answer_on(tmp_path: Path) -> None:
                 await house.reply(number)
                 assert f"Speak German. {persona}" in session.instructions
             assert "innkeeper" not in session.instructions
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("wish", "when"),
+    [
+        ("opt-out", "group waits"),
+        ("opt-out", "in flight"),
+        ("opt-out", "no words"),
+        ("forget", "group waits"),
+        ("forget", "in flight"),
+        ("forget", "no words"),
+        ("forget", "speaks"),
+    ],
+)
+async def test_the_model_keeps_no_sound_of_somebody_who_does_not_want_it(tmp_path: Path, wish: str, when: str) -> None:
+    """Sound that is no turn yet leaves the model's conversation with /opt-out and /forget-me, and what others have said
+    stays. The sound may wait for others to finish, be in flight, have no words, or still be spoken.
+    """
+    async with a_studio(tmp_path) as studio, studio.living() as session:
+        house = studio.house
+        await silenceable(house)
+        await studio.say(BO.id, "We leave at nine.")
+        gate = asyncio.Event()
+        if when in {"group waits", "in flight"}:
+            # Her words wait for his, or for their own transcript.
+            session.gates["Bo speaks:" if when == "group waits" else "Ada speaks:"] = gate
+        session.heard += ["..." if when == "no words" else "A walrus sleeps.", "I bring the bread."]
+        started = house.clock.monotonic()
+        await house.pass_time(TICK_S if when == "speaks" else 2.5)
+        house.place.links[-1].hear([*speech(ADA.id, at=started), *speech(BO.id, at=started + 0.5)])
+        if when != "speaks":
+            await house.pass_time(1.5)
+            assert "Ada speaks:" in session.items.values()
+        if when == "no words":
+            await settle(lambda: len(house.turns) == 2)
+        if wish == "opt-out":
+            await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
+        else:
+            await house.participation.on_forgetting(ADA.id)
+        if when in {"group waits", "no words"}:
+            assert "Ada speaks:" not in session.items.values()
+        gate.set()
+        await house.pass_time(4.0)
+        await settle(lambda: len(house.turns) == 2)
+        assert session.heard == []
+        assert list(session.items.values()) == ["Bo speaks:", "We leave at nine.", "Bo speaks:", "I bring the bread."]
