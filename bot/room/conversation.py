@@ -258,11 +258,17 @@ class Conversation:
         """Say a sentence with a voice that somebody wants to hear; return why it was not said, or None."""
         if self._participation.listens_only:
             return Text("I only write down in this session and say nothing.")
-        if self._participation.silenced:
+
+        def may_say() -> bool:
+            return not self._participation.silenced
+
+        # Somebody may silence the bot while the sample waits for a reply to end, and while it is played.
+        played = may_say() and await self._speaking.play_sample(sentence, synthesizer, may_say=may_say)
+        if played:
+            return None
+        if not may_say():
             return Text("I am silent at present. /talk lets me speak again.")
-        if not await self._speaking.play_sample(sentence, synthesizer):
-            return Text("I could not speak in {channel} now.", channel=self._place.name)
-        return None
+        return Text("I could not speak in {channel} now.", channel=self._place.name)
 
     async def speak_notice(self, sentences: Sequence[Text]) -> bool:
         """Say sentences aloud in the server's language. Return whether all of them were played to people."""
@@ -330,7 +336,7 @@ class Conversation:
         return self._services.can_skip or self._uses_realtime()
 
     def stop_speaking(self) -> None:
-        self._replier.cancel_all()
+        self._speaking.silence()
 
     def drop_derived(self) -> None:
         self._speaking.drop_prepared()

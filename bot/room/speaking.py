@@ -91,9 +91,16 @@ class Speaking:
             await asyncio.wait({sentence}, timeout=LAST_SENTENCE_S)
         await self.replier.shut_down(within_s=SHUT_DOWN_S)
 
-    async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> bool:
+    def silence(self) -> None:
+        """Stop the reply in progress at once, discard the waiting question, and stop a sample that may not be said any
+        more.
+        """
+        self.replier.cancel_all()
+        self._fixed_sentences.stop_forbidden()
+
+    async def play_sample(self, sentence: str, synthesizer: Synthesizer, *, may_say: Callable[[], bool]) -> bool:
         """Say a sentence with a voice that somebody wants to hear. Return whether it was played to people."""
-        return await self._fixed_sentences.say((sentence,), synthesizer)
+        return await self._fixed_sentences.say((sentence,), synthesizer, may_say=may_say)
 
     async def speak_notice(self, sentences: Sequence[Text]) -> bool:
         """Say sentences aloud in the server's language. Return whether all of them were played to people."""

@@ -232,19 +232,25 @@ class Playback:
         with self._lock:
             stopped = list(self._pieces)
             self._pieces.clear()
-            self._gain = self._target_gain = 1.0
-            self._paused = False
+            self._reset_gain()
         for piece in stopped:
             self._resolve(piece)
 
     def stop_one(self, sound: asyncio.Future[PlaybackResult]) -> None:
-        """Take the piece whose result `queue` has returned out of the queue, if it is still there. The others play."""
+        """Take the piece with this result out of the queue, if it is still there. The others play."""
         with self._lock:
             stopped = [piece for piece in self._pieces if piece.done is sound]
             for piece in stopped:
                 self._pieces.remove(piece)
+            if stopped and not self._pieces:
+                self._reset_gain()
         for piece in stopped:
             self._resolve(piece)
+
+    def _reset_gain(self) -> None:
+        """Play what comes next at full volume. Called under the lock."""
+        self._gain = self._target_gain = 1.0
+        self._paused = False
 
     def end_after_current(self) -> asyncio.Future[PlaybackResult] | None:
         """Let the piece that is being played end, and play nothing after it, whatever is queued.

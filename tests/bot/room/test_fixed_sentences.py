@@ -11,7 +11,7 @@ from bot.room.fixed_sentences import MOST_TRIES, POLL_S, FixedSentences
 from tests.fakes.brain import FakeVoice, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakeLink, FakePlace
-from voice.speaking.playback import Playback
+from voice.speaking.playback import QUEUE_PIECES, Playback
 from voice.speaking.port import synthesize_all
 
 
@@ -107,6 +107,49 @@ async def test_what_takes_too_long_stops_its_own_sound_alone(monkeypatch: pytest
     assert bench.playback.pieces.waiting == 1
     FakeLink(bench.playback, lambda _: None).pull(100)
     assert (await reply).complete
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("during", ["reply", "synthesis", "full queue"])
+async def test_what_may_not_be_said_any_more_is_not_said(during: str) -> None:
+    """It is asked again after each wait: for a reply, for the voice, and for room in the queue."""
+    bench, allowed, waited = Bench(), [True], asyncio.Event()
+    bench.busy = during == "reply"
+    if during == "synthesis":
+        bench.voice.waits["I am Heart.", 1] = waited
+    others = [await bench.playback.open("A reply.") for _ in range(QUEUE_PIECES if during == "full queue" else 0)]
+    saying = asyncio.create_task(
+        bench.sentences.say(["I am Heart."], bench.voice, may_say=lambda: allowed[0]), name="sample"
+    )
+    await until(lambda: bench.clock.sleeping > 0 if during == "reply" else bool(bench.voice.spoken))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    allowed[0] = bench.busy = False
+    bench.clock.advance(POLL_S)
+    waited.set()
+    for other in others:
+        other.end()
+    assert not await saying
+    assert not bench.playback.speaking
+    assert bench.playback.words_between(0.0, 1e9) == ""
+
+
+@pytest.mark.asyncio
+async def test_only_what_may_not_be_said_any_more_is_stopped() -> None:
+    """A sample stops in the middle, and the notice behind it is played."""
+    bench, allowed = Bench(), [True]
+    sample = asyncio.create_task(
+        bench.sentences.say(["I am Heart."], bench.voice, may_say=lambda: allowed[0]), name="sample"
+    )
+    await until(lambda: bench.playback.next_frame() is not None)
+    notice = asyncio.create_task(bench.say("I listen."), name="notice")
+    bench.sentences.stop_forbidden()
+    await asyncio.sleep(0)
+    assert not sample.done()
+    allowed[0] = False
+    bench.sentences.stop_forbidden()
+    assert not await sample
+    assert await notice
 
 
 @pytest.mark.asyncio

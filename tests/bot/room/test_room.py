@@ -317,6 +317,29 @@ async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: P
     assert len(sample.spoken) == asked
 
 
+@pytest.mark.asyncio
+@pytest.mark.parametrize("during", ["reply", "sample"])
+async def test_a_silenced_bot_says_no_sample_to_its_end(tmp_path: Path, during: str) -> None:
+    """A sample that waits for a reply is not said when somebody asks for silence, and one that is played stops."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        link = house.place.links[-1]
+        link.pulling = False
+        if during == "reply":
+            await house.say(BO.id, "Roomtone, hello.")
+            await settle(lambda: bool(house.voice.spoken))
+        playing = asyncio.create_task(room.play_sample(DEFAULT_VOICE), name="sample")
+        await settle(lambda: during == "reply" or bool(house.sample.spoken))
+        await house.pass_time(TICK_S)
+        link.pull(3)
+        await house.say(ADA.id, "Roomtone, be quiet.")
+        await house.pass_time(1.0)
+        assert "/talk" in str(await playing)
+        assert (house.sample.spoken == []) == (during == "reply")
+        sent = link.frames_sent
+        link.pull(3)
+        assert link.frames_sent == sent
+
+
 class ChosenVoice(FakeVoice):
     """A voice that a server has chosen, with something to say about it in /status."""
 

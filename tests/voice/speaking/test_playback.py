@@ -34,6 +34,16 @@ async def test_speech_is_sent_in_order_and_told_as_heard() -> None:
 
 
 @pytest.mark.asyncio
+async def test_after_the_last_piece_is_stopped_the_next_is_not_paused() -> None:
+    """A pause ends with what was paused."""
+    playback = Playback()
+    piece = await playback.open("one")
+    playback.pause()
+    playback.stop_one(piece.done)
+    assert not playback.paused
+
+
+@pytest.mark.asyncio
 async def test_stop_tells_how_far_it_came() -> None:
     """A piece that is stopped after half of its frames counts as half heard, and waiting pieces count as unheard."""
     playback = Playback()
