@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
+MAY_SPEAK = Text("I may speak again.")
+SILENCED_FOR_GOOD = Text(
+    "A moderator has silenced me on this server. Only a moderator (who may manage the server or its channels, or mute "
+    "members) can let me talk again, with /talk."
+)
 LISTENS_ONLY = Text("In this session I only write down what is said. Send me away with /leave and use /join.")
 
 

@@ -17,6 +17,7 @@ from bot.brain.silence_requests import asks_for_silence, asks_to_talk
 from bot.brain.wakeword import mentions_name, strip_name
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement
+from bot.participation.guild_participation import MAY_SPEAK, SILENCED_FOR_GOOD
 from bot.participation.person_names import PersonNames
 from bot.participation.statistics import ParticipationStatistics
 from bot.texts.text import Text, counted
@@ -40,7 +41,6 @@ CHECK_QUIET_S = 5.0
 # Most notices that wait to be written; a longer queue would come from somebody playing with the commands.
 NOTICES_WAITING = 8
 SILENCED = Text("I am silent now and go on listening. /talk lets me speak again.")
-MAY_SPEAK = Text("I may speak again.")
 
 
 def over_ceiling(minutes: int) -> Text:
@@ -180,6 +180,11 @@ class Participation:
         return self._guild.listens_only or self._guild.silence.applies(self._session_id, now=self._clock.now())
 
     @property
+    def silenced_for_good(self) -> bool:
+        """Return whether a moderator has silenced the bot, so that only a moderator can let it speak again."""
+        return self._guild.silence.always
+
+    @property
     def listens_only(self) -> bool:
         """Return whether the bot only writes down in this session."""
         return self._guild.listens_only
@@ -291,7 +296,7 @@ class Participation:
         """Carry out a request to be silent, or to speak again. Call it as soon as the text is known.
 
         A request for silence counts if it names the bot, if the person is alone with the bot, or if they are engaged
-        with it.
+        with it. A moderator's silence goes on whatever others say, and the sentence in the channel says so.
         """
         self._quiet.reset(ended_at)
         person = self._participants.find(user_id)
@@ -309,10 +314,10 @@ class Participation:
             self._engagement.clear()
             self._replies.stop_speaking()
             if not silenced_for_now:
-                self._notify(SILENCED, silenced_by=user_id)
+                self._notify(SILENCED_FOR_GOOD if silence.always else SILENCED, silenced_by=user_id)
         elif named and silenced_for_now and asks_to_talk(request):
             self._guild.silence = silence.lift(by_moderator=False)
-            self._notify(MAY_SPEAK, silenced_by=user_id)
+            self._notify(SILENCED_FOR_GOOD if silence.always else MAY_SPEAK, silenced_by=user_id)
 
     def choose_utterance(self, group: Sequence[SpokenText]) -> tuple[SpokenText, Decision]:
         """Choose the utterance in `group` to answer, newest first, and return it with the decision.

@@ -14,6 +14,7 @@ from bot.brain.decider import PendingReply
 from bot.brain.reply import Question
 from bot.brain.wakeword import mentions_name
 from bot.channel.participants import Participants
+from bot.participation.guild_participation import SILENCED_FOR_GOOD
 from bot.participation.participation import Participation, ReplyState
 from bot.realtime.bridge import RealtimeBridge
 from bot.room.barge_in import BargeInHandler
@@ -266,6 +267,8 @@ class Conversation:
         played = may_say() and await self._speaking.play_sample(sentence, synthesizer, may_say=may_say)
         if played:
             return None
+        if self._participation.silenced_for_good:
+            return SILENCED_FOR_GOOD
         if not may_say():
             return Text("I am silent at present. /talk lets me speak again.")
         return Text("I could not speak in {channel} now.", channel=self._place.name)

@@ -16,7 +16,7 @@ from bot.brain.name_search import MOST_WORDS
 from bot.discord.answers import answer
 from bot.errors import BotError
 from bot.guild import VoiceMode
-from bot.participation.guild_participation import ParticipationUnreadError
+from bot.participation.guild_participation import MAY_SPEAK, SILENCED_FOR_GOOD, ParticipationUnreadError
 from bot.texts.text import Text, counted, sentence_of
 from compaction.errors import StoreError
 
@@ -42,10 +42,6 @@ MODES = {
     ),
     VoiceMode.FREE: Text("free: I also answer questions to the room, if nobody in particular is asked"),
 }
-SILENCED_FOR_GOOD = Text(
-    "A moderator has silenced me on this server. Only a moderator (who may manage the server or its channels, or mute "
-    "members) can let me talk again, with /talk."
-)
 
 
 def add_participation_commands(tree: CheckedCommandTree, *, participation: GuildParticipations) -> None:
@@ -133,7 +129,7 @@ async def end_silence(
     participation: GuildParticipations, interaction: discord.Interaction, *, by_moderator: bool
 ) -> Text:
     if await participation.lift_silence(_guild_of(interaction), by=interaction.user.id, moderator=by_moderator):
-        return Text("I may speak again.")
+        return MAY_SPEAK
     return SILENCED_FOR_GOOD
 
 

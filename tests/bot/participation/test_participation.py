@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.brain.decider import Decision, PendingReply, Reason
 from bot.channel.participants import Participants
 from bot.guild import VoiceMode
-from bot.participation.guild_participation import GuildParticipations
+from bot.participation.guild_participation import MAY_SPEAK, SILENCED_FOR_GOOD, GuildParticipations
 from bot.participation.participation import NOTICES_WAITING, SILENCED, Participation, QuietTimer, ReplyState
 from bot.participation.settings import ParticipationSettings
 from tests.fakes.brain import until
@@ -186,6 +186,25 @@ async def test_who_plays_with_it_does_not_fill_the_channel() -> None:
     await asyncio.gather(running, return_exceptions=True)
     assert table.place.written[0] == SILENCED
     assert len(table.place.written) == NOTICES_WAITING
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("always", [False, True])
+async def test_a_request_to_talk_does_not_end_a_moderators_silence(always: bool) -> None:
+    """Under a moderator's silence, both spoken requests are answered with who can end it."""
+    table = Table(9)
+    participation, _ = await table.begin()
+    if always:
+        await table.guilds.silence_always(table.place.guild_id, by=BO.id)
+    for text in ("Roomtone, be quiet.", "Roomtone, you can talk again."):
+        participation.on_utterance(ADA.id, text, started_at=0.0, ended_at=0.0)
+    assert participation.silenced == always
+    running = asyncio.create_task(participation.run(), name="participation-under-test")
+    await until(lambda: len(table.place.written) == 2)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    expected = [SILENCED_FOR_GOOD, SILENCED_FOR_GOOD] if always else [SILENCED, MAY_SPEAK]
+    assert table.place.written == expected
 
 
 def test_it_takes_a_long_silence() -> None:

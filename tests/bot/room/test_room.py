@@ -26,7 +26,12 @@ from bot.llm.budget import Budget
 from bot.memory.readable_memory import ReadableMemory
 from bot.memory.session_reader import SessionReader
 from bot.models.voices import DEFAULT_VOICE
-from bot.participation.guild_participation import GuildParticipations, ListensOnlyError, OptedOutError
+from bot.participation.guild_participation import (
+    SILENCED_FOR_GOOD,
+    GuildParticipations,
+    ListensOnlyError,
+    OptedOutError,
+)
 from bot.participation.settings import ParticipationSettings
 from bot.room.announcer import GATHER_S, NotAnnouncedError
 from bot.room.endings import PROCESS_ENDS
@@ -313,7 +318,9 @@ async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: P
         assert "could not speak" in str(await room.play_sample(DEFAULT_VOICE))
         asked = len(sample.spoken)
         await house.participation.silence_for_now(house.place.guild_id, by=BO.id)
-        assert "/talk" in str(await room.play_sample(DEFAULT_VOICE))
+        assert "/talk lets me" in str(await room.play_sample(DEFAULT_VOICE))
+        await house.participation.silence_always(house.place.guild_id, by=BO.id)
+        assert await room.play_sample(DEFAULT_VOICE) == SILENCED_FOR_GOOD
     assert len(sample.spoken) == asked
 
 
@@ -333,7 +340,8 @@ async def test_a_silenced_bot_says_no_sample_to_its_end(tmp_path: Path, during: 
         link.pull(3)
         await house.say(ADA.id, "Roomtone, be quiet.")
         await house.pass_time(1.0)
-        assert "/talk" in str(await playing)
+        await settle(playing.done)
+        assert "/talk" in str(playing.result())
         assert (house.sample.spoken == []) == (during == "reply")
         sent = link.frames_sent
         link.pull(3)

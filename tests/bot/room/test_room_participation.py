@@ -14,7 +14,8 @@ from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import MembershipChange, Person
 from bot.llm.port import ChatModelError
-from bot.participation.participation import CHECK_QUIET_S, MAY_SPEAK, SILENCED
+from bot.participation.guild_participation import MAY_SPEAK
+from bot.participation.participation import CHECK_QUIET_S, SILENCED
 from bot.participation.settings import ParticipationSettings
 from bot.room.joined_channel import CHECK_ROOM_S
 from bot.room.membership import TURN_EVERY_S

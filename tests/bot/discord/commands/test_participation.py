@@ -11,13 +11,12 @@ import pytest
 from bot.discord.access import PEOPLE, Who
 from bot.discord.commands.participation import (
     MODES,
-    SILENCED_FOR_GOOD,
     add_participation_commands,
     parse_names,
 )
 from bot.discord.connection import connected
 from bot.guild import VoiceMode
-from bot.participation.guild_participation import GuildParticipations
+from bot.participation.guild_participation import SILENCED_FOR_GOOD, GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
