@@ -1,8 +1,8 @@
 """Ray's processes on this machine, from `roomtone cluster up` until it ends.
 
 `running_node` owns them: they end with its block. Where its process is killed, they go on, and `ray_process` ends them.
-Every node of a cluster has the same token, in a file that only its
-user can read; without it nobody gets in. Ray's own report to its makers is off.
+Every node of a cluster has the same token, in a file that only its user can read; without it nobody gets in. Ray's own
+report to its makers is off.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from bot.retry_pause import retry_pause_s
 from bot.room.endings import HandedOverError, ProcessLostError
 from compaction.errors import StoreError
 
@@ -54,4 +55,4 @@ class RoomRestarts:
             return None
         if isinstance(error, ProcessLostError) and (self.crashes == 1 or ran_s >= LOST_AFTER_S):
             return 0.0
-        return min(FIRST_PAUSE_S * 2.0 ** (self.crashes - 1), LONGEST_PAUSE_S)
+        return retry_pause_s(self.crashes, first_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S)
