@@ -70,6 +70,10 @@ Write what you want to be different into `roomtone.toml`. Roomtone finds it from
 
 Relative paths in the settings start at that folder (in the last case at the data folder).
 
+The working directory is used only if nobody else can have put settings there: it belongs to you or to root, and not
+every user may write into it or its files. Somebody else's file counts where only you and root can have put it, such as
+one that is mounted into a container. Otherwise the command says why and ends. If you trust such a folder, name it.
+
 An environment variable overrides the file: `asr.language` is `ROOMTONE_ASR__LANGUAGE`, with lists separated by commas.
 Variables may stand in a file `.env` beside `roomtone.toml`. Four have common names too: `DISCORD_TOKEN`,
 `DISCORD_CLIENT_SECRET`, `OPENAI_API_KEY` and `PUBLIC_URL`. A name that is nearly right (`DISCORD_BOT_TOKEN`,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from config import location
+from config.errors import ConfigError
 from config.load import load
 from config.location import find_location
 
@@ -37,6 +38,47 @@ def test_the_working_directory_comes_first_if_it_is_used(folders: Mapping[str, P
     file.touch()
     found = find_location(folders["working"], environ_of(folders), checkout=folders["checkout"])
     assert (found.folder, found.base) == (folders["working"], folders["working"])
+
+
+@pytest.mark.parametrize("mark", ["roomtone.toml", ".env", "data/roomtone.db"])
+def test_a_working_directory_that_everybody_may_write_into_is_refused(folders: Mapping[str, Path], mark: str) -> None:
+    """As in /tmp. The command ends with a sentence instead of using other settings than people may mean; with its name
+    the folder is used.
+    """
+    working = folders["working"]
+    working.chmod(0o1777)
+    assert find_location(working, environ_of(folders), checkout=folders["checkout"]).folder == folders["checkout"]
+    (working / mark).parent.mkdir(exist_ok=True)
+    (working / mark).touch()
+    with pytest.raises(ConfigError, match=f"The settings in {working} are not used: every user may write into"):
+        find_location(working, environ_of(folders), checkout=folders["checkout"])
+    named = find_location(working, environ_of(folders, ROOMTONE_CONFIG=str(working)), checkout=folders["checkout"])
+    assert (named.folder, named.base) == (working, working)
+    assert named.named is (mark == "roomtone.toml")
+
+
+def test_another_users_working_directory_is_refused(
+    folders: Mapping[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither its settings nor those that would come next are read."""
+    (folders["working"] / ".env").touch()
+    # As if somebody else had typed the command.
+    monkeypatch.setattr("config.location.trusted_users", lambda: frozenset({2**31 - 1}))
+    monkeypatch.chdir(folders["working"])
+    monkeypatch.setattr("config.load.running_checkout", lambda: folders["checkout"])
+    with pytest.raises(ConfigError, match="belongs to another user"):
+        load(environ=environ_of(folders))
+    # Systems without owners of files.
+    monkeypatch.setattr("config.location.trusted_users", lambda: None)
+    assert find_location(folders["working"], {}, checkout=None).folder == folders["working"]
+
+
+def test_the_checkouts_own_folder_needs_no_owner(folders: Mapping[str, Path]) -> None:
+    """Whoever can write there decides what the program does anyway."""
+    folders["checkout"].chmod(0o777)
+    (folders["checkout"] / ".env").touch()
+    found = find_location(folders["checkout"], environ_of(folders), checkout=folders["checkout"].resolve())
+    assert found.folder == folders["checkout"]
 
 
 def test_a_folder_that_cannot_be_looked_into_has_no_settings(folders: Mapping[str, Path]) -> None:
