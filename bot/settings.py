@@ -34,7 +34,7 @@ class DiscordSettings(BaseModel):
         Field(
             description="The application's client secret from the OAuth2 page of the developer portal. "
             "DISCORD_CLIENT_SECRET sets it too. With it people log in to the dashboard with Discord and see the rooms "
-            "that their roles allow (docs/dashboard.md). Default: only the login link that the bot prints works."
+            "that their roles allow (docs/dashboard.md). Default: only the bot's login link works."
         ),
     ] = None
     api_base: Annotated[

@@ -145,6 +145,7 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None,
     import structlog
 
     from bot.app import running_bot
+    from bot.cli.dashboard_link import dashboard_line
     from bot.cli.environment import cluster_folder, local_zone, logging_from_settings
     from bot.cli.signals import stop_on_signals
     from bot.cluster.address import TOKEN_FILE
@@ -176,6 +177,6 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None,
                 say(f"Another machine runs rooms with `roomtone cluster rooms --gateway {rooms.listen}`, after")
                 say(f"{cluster_folder(settings) / TOKEN_FILE} was copied there.")
             if running.dashboard_link is not None:
-                say(f"Dashboard: {running.dashboard_link}")
+                say(dashboard_line(running.dashboard_link, settings.storage.data_dir))
             await running.run_until(stop)
             say("Stopping: storing the last turns and ending all sessions …")

@@ -102,7 +102,7 @@ class DashboardService:
         client_id = None if self.directory is None else self.directory.client_id
         if self._discord_login is None or client_id is None:
             raise LoginRefusedError(
-                Text("Logging in with Discord is not set up here. Use the login link that I printed.")
+                Text("Logging in with Discord is not set up here. Only whoever runs me can log in, by the login link.")
             )
         return self._discord_login, client_id
 

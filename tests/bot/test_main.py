@@ -75,7 +75,11 @@ async def test_the_steps_of_the_readme_end_in_a_spoken_answer(tmp_path: Path) ->
         await bot.says("is on Discord, in ")
         await bot.says("My speech model runs on the ")
         await bot.says("Go into a voice channel and type /join.")
-        await bot.says("Dashboard: http://127.0.0.1:")
+        # Its output is no terminal.
+        link = checkout / "data" / "dashboard-link"
+        await bot.says(f"Dashboard: the login link is in {link}, which only")
+        assert link.read_text("utf-8").startswith("http://127.0.0.1:")
+        assert "/login#" not in bot.out
         joined = await local.invoke(ADA, "join")
         assert joined.content == "I am coming to Evening."
         async with asyncio.timeout(PATIENCE_S):

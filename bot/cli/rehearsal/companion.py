@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 from bot import events
 from bot.app import RunningBot, running_bot
+from bot.cli.dashboard_link import dashboard_line
 from bot.cli.environment import local_zone
 from bot.clock import SystemClock
 from bot.errors import first_cause
@@ -40,9 +41,8 @@ WORDS_A_SECOND = 3.0
 class InProcessCompanion:
     """`rehearsal.runner.ports.BotUnderTest` around the running bot.
 
-    `overrides`: settings by dotted name that override the scenario's. `say`: gets the login link of the dashboard at
-    each start. *Ownership*: an async context manager that owns
-    the bot's task, its data folder and its log handler.
+    `overrides`: settings by dotted name that override the scenario's. `say`: gets where the dashboard is at each start.
+    *Ownership*: an async context manager that owns the bot's task, its data folder and its log handler.
     """
 
     def __init__(self, overrides: Mapping[str, object], *, say: Callable[[str], None] = lambda _: None) -> None:
@@ -78,7 +78,7 @@ class InProcessCompanion:
         try:
             self._running = await asyncio.shield(ready)
             if self._running.dashboard_link is not None:
-                self._say(f"Dashboard: {self._running.dashboard_link}")
+                self._say(dashboard_line(self._running.dashboard_link, settings.storage.data_dir))
         except BaseException:
             await self.kill()
             raise

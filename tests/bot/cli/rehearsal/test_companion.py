@@ -194,6 +194,7 @@ async def test_the_login_link_of_the_dashboard_is_told_at_each_start(
     """Whoever watches a rehearsal gets the address at which the bot shows it. A bot without pages tells none."""
     bot = _Bot()
     monkeypatch.setattr("bot.cli.rehearsal.companion.running_bot", bot.running)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     said: list[str] = []
     async with InProcessCompanion({}, say=said.append) as companion:
         await companion.start(environment_of(tmp_path), lambda observation: None)
