@@ -6,6 +6,7 @@ import typer
 
 from bot.cli.memory import files as memory_files
 from bot.cli.memory import forget as memory_forget
+from bot.cli.memory import prune as memory_prune
 from bot.cli.memory import search as memory_search
 from bot.cli.memory import tiers as memory_tiers
 
@@ -20,7 +21,7 @@ app.command(name="list")(memory_tiers.list_segments)
 app.command(name="queue")(memory_tiers.queue)
 app.command(name="compress")(memory_tiers.compress)
 app.command(name="archive")(memory_tiers.archive)
-app.command(name="prune")(memory_tiers.prune)
+app.command(name="prune")(memory_prune.command)
 app.command(name="export")(memory_files.export)
 app.command(name="import")(memory_files.import_files)
 app.command(name="forget")(memory_forget.command)

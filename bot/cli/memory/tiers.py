@@ -1,4 +1,4 @@
-"""`roomtone memory list`, `queue`, `compress`, `archive`, `prune`, `freeze` and `unfreeze`: shows and changes tiers."""
+"""`roomtone memory list`, `queue`, `compress`, `archive`, `freeze` and `unfreeze`: shows and changes tiers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.memory.admin import SegmentOverview
-    from bot.memory.retention import RetentionResult
     from bot.store.tier_rows import StoredTier
     from compaction.memory.tiers import TierChanges
     from compaction.model import SegmentId
@@ -120,28 +119,6 @@ def archive(
     say(f"Archived {count(len(chosen), 'segment')}: {_turns(chosen)}.")
 
 
-def prune() -> None:
-    """Prune old archived segments, and delete old sessions and log lines.
-
-    Segments archived for tiers.prune_after_days keep only their short content. Sessions that ended tiers.retention_days
-    ago are deleted with everything in them, and so are log lines of that age. The bot does the same once a day.
-    """
-    from config.load import load
-
-    settings = load()
-    done = asyncio.run(_prune(settings))
-    days = settings.tiers.retention_days
-    parts = (
-        (done.pruned, "Pruned", "archived segment", f"older than {_days(settings.tiers.prune_after_days)}"),
-        (len(done.sessions), "Deleted", "session", f"ended {_days(days)} ago"),
-        (done.log_lines, "Deleted", "log line", f"written {_days(days)} ago"),
-    )
-    told = [f"{verb} {count(number, noun)} ({when})." for number, verb, noun, when in parts if number]
-    say("\n".join(told) or "Nothing was old enough.")
-    if not done.wiped:
-        say("Another program is reading the database. Close it and run this again to wipe the deleted text.")
-
-
 Guild = Annotated[int | None, typer.Option("--guild", help="A server's id.", metavar="ID")]
 OfSession = Annotated[
     str | None, typer.Option("--session", help="A session's id or the beginning of it.", metavar="ID")
@@ -234,17 +211,6 @@ async def _clear(settings: Settings, session: str | None) -> int:
         return await admin.clear_archive(None if session is None else await admin.find_session(session))
 
 
-async def _prune(settings: Settings) -> RetentionResult:
-    from bot.cli.environment import open_existing_database
-    from bot.clock import SystemClock
-    from bot.logs import log_path
-    from bot.memory.retention import Retention
-
-    async with open_existing_database(settings) as database:
-        logs = log_path(settings.storage.data_dir).parent
-        return await Retention(database, settings.tiers, clock=SystemClock(), log_folder=logs).enforce()
-
-
 def segment_state(tier: StoredTier) -> str:
     """Return the state of a segment in one word."""
     kept = tier.kept
@@ -302,10 +268,6 @@ def _format_changes(done: TierChanges) -> str:
     if done.archive:
         lines.append(f"Archived {count(len(done.archive), 'segment')}: {_turns(done.archive)}.")
     return "\n".join(lines)
-
-
-def _days(number: float) -> str:
-    return f"{number:g} day{'' if number == 1 else 's'}"
 
 
 def _turns(segments: Sequence[SegmentId]) -> str:

@@ -38,7 +38,7 @@ def test_every_command_reads_and_changes_it(data_dir: Path, capsys: pytest.Captu
     assert "4411" not in told(capsys, "memory", "search", "gate code")
     assert "Lisbon" in told(capsys, "memory", "search", "Lisbon")
     # The evening is older than what is kept.
-    told(capsys, "memory", "prune")
+    assert "Memory: postgresql://" in told(capsys, "memory", "prune", "--yes")
     assert "No session is stored yet" in told(capsys, "memory", "list", status=1)
     assert not list(data_dir.parent.rglob("*.db"))
 

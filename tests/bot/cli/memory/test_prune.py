@@ -1,0 +1,56 @@
+"""`roomtone memory prune`: what it says before, its question, and what it deletes."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.cli.failures import INTERRUPTED
+from tests.bot.cli.memory.stored_evening import at_evening, data_dir, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.bot.evening import Evening
+
+__all__ = ["data_dir"]
+
+
+def test_it_says_what_it_goes_by_and_asks_first(
+    data_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With settings that the bot does not have it would delete what the bot keeps, so memory and time are said before.
+    Without a yes nothing is deleted.
+    """
+
+    async def end(evening: Evening) -> None:
+        await evening.memory.end()
+
+    at_evening(data_dir, end)
+    for answer in ("n\n", ""):
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        out = told(capsys, "memory", "prune", status=INTERRUPTED)
+        assert out.startswith(f"Memory: {data_dir / 'roomtone.db'}\n")
+        assert f"the log lines in {data_dir / 'logs'}, are kept for 30 days (the default)." in out
+        assert "Archived segments keep their details for 30 days." in out
+        assert "Go on?" in out
+    assert "evening" in told(capsys, "memory", "list")
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    monkeypatch.setenv("ROOMTONE_TIERS__RETENTION_DAYS", "1")
+    out = told(capsys, "memory", "prune")
+    assert "are kept for 1 day (tiers.retention_days)." in out
+    assert "Deleted 1 session." in out
+    assert "No session is stored yet" in told(capsys, "memory", "list", status=1)
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_with_yes_it_does_not_ask(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a timer, which has no stdin. What is kept for ever stays."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    monkeypatch.setenv("ROOMTONE_TIERS__RETENTION_DAYS", "0")
+    out = told(capsys, "memory", "prune", "--yes")
+    assert "are kept for ever (tiers.retention_days)." in out
+    assert out.endswith("\nNothing was old enough.\n")
+    assert "Go on?" not in out
