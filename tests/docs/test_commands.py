@@ -161,6 +161,7 @@ SERVICE = {
     "sudo install -D -m 0600 /opt/roomtone/.env.example /etc/roomtone/env",
     "sudo install -m 0644 /opt/roomtone/deploy/roomtone.service /etc/systemd/system/",
     "sudo systemctl enable --now roomtone",
+    *(f"sudo /opt/roomtone/deploy/service-command {words}" for words in ("tail", "doctor", "memory prune")),
     "journalctl -u roomtone -f",
 }
 
