@@ -33,7 +33,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "discord": ("bot.discord", "voice.transport", "benchmarks.receive"),
     "opentelemetry": ("bot.monitoring",),
     "prometheus_client": ("bot.monitoring",),
-    "nacl": ("voice.transport", "rehearsal"),
+    "nacl": ("bot.dashboard", "voice.transport", "rehearsal"),
     "ray": ("bot.cluster",),
     "starlette": ("bot.cluster",),
     "cryptography": ("bot.remote", "rehearsal"),

@@ -11,13 +11,13 @@ import base64
 import hashlib
 import json
 import secrets
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 import aiohttp
 import structlog
 
+from bot.dashboard.pending_login import PendingLoginSeal
 from bot.texts.text import Text
 from bot.web.dashboard_port import LoginRefusedError, LoginStart
 from bot.web.viewer import Viewer
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How long somebody may stay at Discord's page, and how many may be there at once; the oldest gives way.
-VALID_S: Final = 600.0
-MAX_PENDING: Final = 512
 # One request to Discord, and how much it may answer.
 REQUEST_TIMEOUT_S: Final = 10.0
 _MAX_ANSWER_BYTES: Final = 64_000
@@ -41,18 +38,8 @@ _SCOPE: Final = "identify"
 _AGAIN: Final = Text("This login is not valid any more. Begin again, in this browser.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    """A login that is at Discord. `verifier`: the secret of PKCE."""
-
-    state: str
-    verifier: str
-    redirect_uri: str
-    since: float
-
-
 class DiscordLogin:
-    """Logins in progress. `secret`: the application's client secret.
+    """Logins with Discord. `secret`: the application's client secret.
 
     `api_base`: of Discord's REST API; empty: Discord's own.
     *Cancellation* of `finish`: the login has to begin again.
@@ -63,32 +50,27 @@ class DiscordLogin:
         self._api_base = api_base.rstrip("/") or _API_BASE
         # A local Discord has the page for people beside its API.
         self._authorize_url = f"{self._api_base}/oauth2/authorize" if api_base else _AUTHORIZE_URL
-        self._monotonic = monotonic
-        # By the secret in the browser's cookie, oldest first.
-        self._pending: dict[str, _Pending] = {}
+        self._seal = PendingLoginSeal(monotonic)
 
     def start(self, client_id: int, redirect_uri: str) -> LoginStart:
         """Begin a login. Returns the URL of Discord's page."""
-        while len(self._pending) >= MAX_PENDING:
-            del self._pending[next(iter(self._pending))]
-        proof, state, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-        self._pending[proof] = _Pending(state, verifier, redirect_uri, self._monotonic())
+        pending, cookie = self._seal.begin(redirect_uri)
         query = {
             "client_id": str(client_id),
             "response_type": "code",
             "redirect_uri": redirect_uri,
             "scope": _SCOPE,
-            "state": state,
-            "code_challenge": _challenge(verifier),
+            "state": pending.state,
+            "code_challenge": _challenge(pending.verifier),
             "code_challenge_method": "S256",
             "prompt": "none",
         }
-        return LoginStart(f"{self._authorize_url}?{urlencode(query)}", proof)
+        return LoginStart(f"{self._authorize_url}?{urlencode(query)}", cookie)
 
     async def finish(self, client_id: int, proof: str, state: str, code: str) -> Viewer:
-        """Return who came back with `code`. Raises `LoginRefusedError`. A login can be finished once."""
-        pending = self._pending.pop(proof, None)
-        if pending is None or self._monotonic() - pending.since > VALID_S:
+        """Return who came back with `code`. Raises `LoginRefusedError`. Discord takes a code once."""
+        pending = self._seal.open(proof)
+        if pending is None:
             raise LoginRefusedError(_AGAIN)
         if not code or not secrets.compare_digest(pending.state.encode(), state.encode("utf-8", "replace")):
             raise LoginRefusedError(_AGAIN)
