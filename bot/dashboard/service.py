@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bot.dashboard.access import EVERYTHING, NOTHING, Access, Directory
@@ -41,6 +43,15 @@ NO_ROOM: Final = Text("There is no such room, or it is over, or you may not see 
 NO_SESSION: Final = Text("There is no such session, or you may not see it.")
 
 
+@dataclass(slots=True)
+class _KnownAccess:
+    """What somebody may see, as Discord said at `asked_at`. `lock`: held while Discord is asked."""
+
+    access: Access = NOTHING
+    asked_at: float = float("-inf")
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
 class DashboardService:
     """The dashboard of one process. `history` and `directory` come later: before, only open rooms are shown.
 
@@ -65,7 +76,7 @@ class DashboardService:
         self._clock = clock
         self._discord_login = discord_login
         self._shards = shards
-        self._known: dict[int, tuple[float, Access]] = {}
+        self._known: dict[int, _KnownAccess] = {}
 
     @property
     def shards(self) -> str:
@@ -107,20 +118,21 @@ class DashboardService:
         return self._discord_login, client_id
 
     async def _access(self, viewer: Viewer) -> Access:
-        """Return what a viewer may see now, at most `ACCESS_S` old."""
+        """Return what a viewer may see now, at most `ACCESS_S` old. All pages of one person ask Discord once."""
         if viewer.user_id is None:
             return EVERYTHING
         if self.directory is None:
             return NOTHING
-        now = self._clock.monotonic()
-        known = self._known.get(viewer.user_id)
-        if known is None or now - known[0] >= ACCESS_S:
-            known = now, await self.directory.access_of(viewer.user_id)
-            self._known.pop(viewer.user_id, None)
-            self._known[viewer.user_id] = known
-            while len(self._known) > MAX_KNOWN:
-                del self._known[next(iter(self._known))]
-        return known[1]
+        known = self._known.pop(viewer.user_id, None) or _KnownAccess()
+        self._known[viewer.user_id] = known
+        while len(self._known) > MAX_KNOWN:
+            del self._known[next(iter(self._known))]
+        async with known.lock:
+            now = self._clock.monotonic()
+            if now - known.asked_at >= ACCESS_S:
+                known.access = await self.directory.access_of(viewer.user_id)
+                known.asked_at = now
+            return known.access
 
     # -- open rooms -------------------------------------------------------------------------------------------------
 

@@ -79,6 +79,9 @@ class FakeDirectory:
         self.client_id: int | None = 4242
         self.access: dict[int, Access] = {}
         self.asked: list[int] = []
+        # Whether Discord answers.
+        self.answers = asyncio.Event()
+        self.answers.set()
 
     def names(self, guild_id: int, channel_id: int) -> tuple[str, str] | None:
         """Return the names of the lounge."""
@@ -87,6 +90,7 @@ class FakeDirectory:
     async def access_of(self, user_id: int) -> Access:
         """Return what the test says."""
         self.asked.append(user_id)
+        await self.answers.wait()
         return self.access.get(user_id, Access())
 
 

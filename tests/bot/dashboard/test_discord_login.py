@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
@@ -270,3 +271,18 @@ async def test_without_a_client_secret_only_the_link_works(tmp_path: Path) -> No
         async with http.post(f"{house.base}/api/login/discord", json={}, headers=headers) as answer:
             assert answer.status == 403
             assert "is not set up here" in (await answer.json())["error"]
+
+
+@pytest.mark.asyncio
+async def test_all_pages_of_one_person_ask_discord_once(tmp_path: Path) -> None:
+    """What somebody may see is asked of every server, so many open pages would keep the bot from everything else."""
+    async with open_house(tmp_path) as house:
+        directory, viewer = house.directory, Viewer("Ada L.", 2001)
+        directory.access[2001] = LOUNGE
+        directory.answers.clear()
+        reading = [asyncio.create_task(house.service.rooms(viewer)) for _ in range(8)]
+        await asyncio.sleep(0)
+        assert not any(task.done() for task in reading)
+        directory.answers.set()
+        assert [len(each["rooms"]) for each in await asyncio.gather(*reading)] == [1] * 8  # type: ignore[arg-type]
+        assert directory.asked == [2001]
