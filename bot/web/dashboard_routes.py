@@ -17,6 +17,9 @@ from aiohttp import web
 from bot.texts.text import Text, all_in_language, sentence_of
 from bot.web.connection import WebConnection
 from bot.web.dashboard_port import LoginRefusedError, NotShownError
+from bot.web.fair_reads import FairReads, TooManyReadsError
+from bot.web.login_cookies import LOGIN, PENDING_LOGIN, PENDING_LOGIN_S, LoginCookies
+from bot.web.login_tries import LoginTries
 from bot.web.page_language import page_language
 from bot.web.refusals import WebRefusal
 from compaction.errors import StoreError
@@ -44,10 +47,6 @@ FILES: Final = {
 }
 
 LINK_USED: Final = Text("This login link has been used already, or the bot was started again since.")
-_COOKIE: Final = "roomtone-dashboard"
-# Only while a browser is at Discord.
-_PROOF_COOKIE: Final = "roomtone-login"
-_PROOF_S: Final = 600
 # A login request is one short JSON object.
 MAX_BODY_BYTES: Final = 4_096
 BODY_TIMEOUT_S: Final = 10.0
@@ -55,17 +54,21 @@ BODY_TIMEOUT_S: Final = 10.0
 ANSWER_TIMEOUT_S: Final = 45.0
 # Reads at the same time, of everybody together: a search uses the same threads as the rooms.
 MAX_READS: Final = 2
+# Reads of one person that are under way or wait: several pages that are read anew at once.
+MAX_READS_OF_ONE_PERSON: Final = 16
 # A silent connection is closed by some proxies after half a minute.
 HEARTBEAT_S: Final = 15.0
 # A page that takes no event for so long is dropped; it connects again.
 WRITE_TIMEOUT_S: Final = 10.0
-# Open pages with live events. Browsers have six connections to one address anyway.
+# Open pages with live events. A browser has six connections to one address anyway.
 MAX_FEEDS: Final = 64
-MAX_FEEDS_OF_ONE_LOGIN: Final = 6
+MAX_FEEDS_OF_ONE_PERSON: Final = 8
 
 
 class DashboardRoutes:
-    """The dashboard's handlers on one web server. `site`: returns its address. `count`: counts a refusal."""
+    """The dashboard's handlers on one web server. `site`: returns its address. `count`: counts a refusal. `monotonic`:
+    returns seconds.
+    """
 
     def __init__(
         self,
@@ -76,6 +79,7 @@ class DashboardRoutes:
         pages: OpenPages[WebConnection],
         client: Callable[[web.Request], ClientAddress],
         count: Callable[[str], None],
+        monotonic: Callable[[], float],
     ) -> None:
         self._dashboard = dashboard
         self._logins = logins
@@ -83,8 +87,12 @@ class DashboardRoutes:
         self._pages = pages
         self._client = client
         self._count = count
-        self._reading = asyncio.Semaphore(MAX_READS)
-        self._feeds: dict[asyncio.Task[Any], str] = {}
+        self._monotonic = monotonic
+        self._cookies = LoginCookies(site)
+        self._tries = LoginTries()
+        self._reads = FairReads(MAX_READS, most=MAX_READS_OF_ONE_PERSON)
+        # The handlers of open pages, and the person of each.
+        self._feeds: dict[asyncio.Task[Any], int | None] = {}
 
     def add_to(self, app: web.Application) -> None:
         """Add the routes."""
@@ -120,7 +128,7 @@ class DashboardRoutes:
 
     async def _log_in(self, request: web.Request) -> web.Response:
         body = await self._body(request)
-        cookie = self._logins.redeem(str(body.get("token", "")))
+        cookie = self._logins.redeem(str(body.get("token", "")), instead_of=self._cookies.read(request, LOGIN))
         if cookie is None:
             self._count("login_link")
             return _json(request, {"error": LINK_USED}, 403)
@@ -135,7 +143,7 @@ class DashboardRoutes:
         except LoginRefusedError as error:
             return _json(request, {"error": sentence_of(error)}, 403)
         response = _json(request, {"url": begun.url})
-        self._set_cookie(response, _PROOF_COOKIE, begun.proof, max_age=_PROOF_S)
+        self._cookies.write(response, PENDING_LOGIN, begun.proof, max_age=PENDING_LOGIN_S)
         return response
 
     async def _back_from_discord(self, request: web.Request) -> web.Response:
@@ -144,39 +152,41 @@ class DashboardRoutes:
         The page asks for this by itself: browsers send no strict cookie with the way back from another site.
         """
         body = await self._body(request)
-        proof = request.cookies.get(_PROOF_COOKIE, "")
+        if not self._tries.allows(self._client(request).group, self._monotonic()):
+            self._count(WebRefusal.CROWDED)
+            return _json(request, {"error": Text("Too many people log in now. Try again in a minute.")}, 429)
+        proof = self._cookies.read(request, PENDING_LOGIN)
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT_S):
                 state, code = str(body.get("state", "")), str(body.get("code", ""))
                 viewer = await self._dashboard.finish_login(proof, state, code)
         except LoginRefusedError as error:
             self._count("discord_login")
-            return _json(request, {"error": sentence_of(error)}, 403)
+            response = _json(request, {"error": sentence_of(error)}, 403)
+            self._cookies.drop(response, PENDING_LOGIN)
+            return response
         except TimeoutError:
             return _json(request, {"error": Text("Discord did not answer in time. Try again.")}, 503)
         log.info("dashboard_login", how="discord", user_id=viewer.user_id)
-        response = self._logged_in(request, self._logins.log_in(viewer))
-        response.del_cookie(_PROOF_COOKIE, path="/")
+        cookie = self._logins.log_in(viewer, instead_of=self._cookies.read(request, LOGIN))
+        response = self._logged_in(request, cookie)
+        self._cookies.drop(response, PENDING_LOGIN)
         return response
 
     async def _log_out(self, request: web.Request) -> web.Response:
         await self._body(request)
-        self._logins.log_out(request.cookies.get(_COOKIE))
+        self._logins.log_out(self._cookies.read(request, LOGIN))
         response = _json(request, {})
-        response.del_cookie(_COOKIE, path="/")
+        self._cookies.drop(response, LOGIN)
         return response
 
     def _logged_in(self, request: web.Request, cookie: str) -> web.Response:
         response = _json(request, {})
-        self._set_cookie(response, _COOKIE, cookie, max_age=None)
+        self._cookies.write(response, LOGIN, cookie)
         return response
 
-    def _set_cookie(self, response: web.Response, name: str, value: str, *, max_age: int | None) -> None:
-        secure = self._site().origin.startswith("https:")
-        response.set_cookie(name, value, max_age=max_age, path="/", secure=secure, httponly=True, samesite="Strict")
-
     def _viewer(self, request: web.Request) -> Viewer | None:
-        return self._logins.viewer(request.cookies.get(_COOKIE))
+        return self._logins.viewer(self._cookies.read(request, LOGIN))
 
     async def _body(self, request: web.Request) -> Json:
         """Return the JSON object of a request of our own page. Raises HTTP errors."""
@@ -204,12 +214,16 @@ class DashboardRoutes:
             if viewer is None:
                 return _json(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
             try:
-                async with asyncio.timeout(ANSWER_TIMEOUT_S), self._reading:
+                async with asyncio.timeout(ANSWER_TIMEOUT_S), self._reads.read(viewer.user_id):
                     return _json(request, await read(viewer, request))
             except NotShownError as error:
                 return _json(request, {"error": sentence_of(error)}, HTTPStatus.NOT_FOUND)
             except StoreError as error:
                 return _json(request, {"error": sentence_of(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
+            except TooManyReadsError:
+                self._count(WebRefusal.CROWDED)
+                busy = Text("You are reading too much at once. Try again in a moment.")
+                return _json(request, {"error": busy}, HTTPStatus.TOO_MANY_REQUESTS)
             except TimeoutError:
                 return _json(
                     request, {"error": Text("Reading this took too long. Try again.")}, HTTPStatus.SERVICE_UNAVAILABLE
@@ -245,20 +259,19 @@ class DashboardRoutes:
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Send server-sent events until the page leaves, is too slow, or is logged out."""
-        cookie = request.cookies.get(_COOKIE, "")
         viewer = self._viewer(request)
         if viewer is None:
             return _json(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
         client = self._client(request)
-        of_login = sum(other == cookie for other in self._feeds.values())
-        full = len(self._feeds) >= MAX_FEEDS or of_login >= MAX_FEEDS_OF_ONE_LOGIN or not self._pages.has_room(client)
-        if full:
+        theirs = sum(person == viewer.user_id for person in self._feeds.values())
+        full = len(self._feeds) >= MAX_FEEDS or theirs >= MAX_FEEDS_OF_ONE_PERSON
+        if full or not self._pages.has_room(client):
             self._count(WebRefusal.CROWDED)
             return _json(request, {"error": Text("Too many pages are open. Close one and load this page again.")}, 429)
         connection, task = request.protocol, asyncio.current_task()
         assert isinstance(connection, WebConnection), "made by the server"
         assert task is not None, "in a request's task"
-        self._feeds[task] = cookie
+        self._feeds[task] = viewer.user_id
         self._pages.opened(connection, client)
         try:
             response = web.StreamResponse()
@@ -272,20 +285,23 @@ class DashboardRoutes:
                 viewer, request.headers.get("Last-Event-ID", ""), language=page_language(request)
             ) as feed:
                 connection.when_lost(feed.end)
-                await self._send_events(response, feed, viewer, cookie)
+                await self._send_events(response, feed, lambda: self._viewer(request) == viewer)
             return response
         finally:
             self._pages.closed(connection)
             del self._feeds[task]
 
-    async def _send_events(self, response: web.StreamResponse, feed: LiveFeed, viewer: Viewer, cookie: str) -> None:
-        while self._logins.viewer(cookie) == viewer:
+    async def _send_events(
+        self, response: web.StreamResponse, feed: LiveFeed, is_logged_in: Callable[[], bool]
+    ) -> None:
+        while True:
             try:
                 async with asyncio.timeout(HEARTBEAT_S):
                     event = await feed.next()
             except TimeoutError:
                 event = ": still here\n\n"
-            if event is None:
+            # Asked after the wait, so that nothing is sent that happened since.
+            if event is None or not is_logged_in():
                 return
             try:
                 async with asyncio.timeout(WRITE_TIMEOUT_S):

@@ -16,7 +16,7 @@ class WebRefusal(StrEnum):
     MALFORMED = "malformed"
     # The web socket was asked for by a page of another origin.
     FOREIGN_PAGE = "foreign_page"
-    # Too many web sockets of one address.
+    # Too many pages, reads or logins at once.
     CROWDED = "crowded"
 
 

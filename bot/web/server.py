@@ -108,6 +108,7 @@ class WebServer:
                 pages=self._pages,
                 client=self._client,
                 count=self._count,
+                monotonic=monotonic,
             )
 
     async def __aenter__(self) -> Self:

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# More browsers than the people who run one bot have. Beyond it the browser that was silent for longest is logged out.
+# More browsers than the people who run one bot have, and more than one person uses. Beyond it the browser that was
+# silent for longest is logged out: of everybody, or of that person.
 MAX_LOGINS: Final = 64
+MAX_LOGINS_OF_ONE_PERSON: Final = 8
 # A browser stays logged in overnight, and never longer than a week.
 IDLE_S: Final = 24 * 3_600.0
 LONGEST_S: Final = 7 * 24 * 3_600.0
@@ -23,7 +25,9 @@ LONGEST_S: Final = 7 * 24 * 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Somebody who looks at the dashboard. `user_id`: theirs on Discord; None: the operator, who used a login link."""
+    """Somebody who looks at the dashboard. `user_id`: theirs on Discord, by which people are told apart; None: the
+    operator, who used a login link.
+    """
 
     name: str
     user_id: int | None = None
@@ -61,19 +65,26 @@ class Logins:
         """Return the secret of the login link that works now."""
         return self._token
 
-    def redeem(self, token: str) -> str | None:
-        """Use the login link up. Returns the cookie of an operator's browser, or None if the link does not work."""
+    def redeem(self, token: str, *, instead_of: str = "") -> str | None:
+        """Use the login link up. Returns the cookie of an operator's browser, or None if the link does not work.
+
+        `instead_of`: the browser's former cookie, which is good for nothing then.
+        """
         if not secrets.compare_digest(_digest(token), _digest(self._token)):
             return None
         self._token = _new_secret()
-        cookie = self.log_in(OPERATOR)
+        cookie = self.log_in(OPERATOR, instead_of=instead_of)
         self._on_new_link()
         return cookie
 
-    def log_in(self, viewer: Viewer) -> str:
-        """Log a browser in and return its cookie."""
+    def log_in(self, viewer: Viewer, *, instead_of: str = "") -> str:
+        """Log a browser in and return its cookie. `instead_of`: see `redeem`."""
         now = self._monotonic()
+        self.log_out(instead_of)
         self._drop_old(now)
+        own = [key for key, login in self._logins.items() if login.viewer.user_id == viewer.user_id]
+        for key in own[: max(0, len(own) + 1 - MAX_LOGINS_OF_ONE_PERSON)]:
+            del self._logins[key]
         while len(self._logins) >= MAX_LOGINS:
             del self._logins[next(iter(self._logins))]
         cookie = _new_secret()

@@ -22,7 +22,7 @@ from bot.texts import text
 from bot.texts.catalogue import Catalogue
 from bot.texts.text import Text
 from bot.web import page_texts
-from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_LOGIN
+from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON
 from bot.web.page_texts import page_file, texts_module, texts_of_script
 from tests.bot.dashboard.discord_oauth import SECRET, discord_oauth
 from tests.bot.dashboard.house import ADA, BEN, CHLOE, House, open_house
@@ -278,7 +278,7 @@ async def test_views_that_are_left_quickly_leave_nothing_behind(chromium: Browse
     async with dashboard(chromium, tmp_path) as tab:
         await tab.house.play(10)
         hurry = "(addresses) => { for (const each of addresses) location.hash = each }"
-        for _ in range(MAX_FEEDS_OF_ONE_LOGIN + 2):
+        for _ in range(MAX_FEEDS_OF_ONE_PERSON + 2):
             await tab.page.evaluate(hurry, ["#/live", "#/history/evening", "#/live", "#/history"])
             await tab.page.wait_for_selector(".sessions")
             await tab.go("#/live")

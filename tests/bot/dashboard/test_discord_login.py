@@ -274,6 +274,35 @@ async def test_without_a_client_secret_only_the_link_works(tmp_path: Path) -> No
 
 
 @pytest.mark.asyncio
+async def test_the_cookie_of_a_login_under_way_is_strict_and_goes_when_it_is_over(public: Public) -> None:
+    """No script and no other site uses it, it ends by itself, and a browser that came back has it no more."""
+    headers = {"Origin": public.house.base}
+    async with public.http.post(f"{public.house.base}/api/login/discord", json={}, headers=headers) as answer:
+        cookie = answer.headers["Set-Cookie"]
+    assert all(each in cookie for each in ("HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=600"))
+    public.house.directory.access[2001] = LOUNGE
+    for refused in (True, False):
+        public.discord.scope = "guilds" if refused else "identify"
+        assert (await public.log_in())[0] == (403 if refused else 200)
+        assert "roomtone-login" not in {each.key for each in public.http.cookie_jar}
+
+
+@pytest.mark.asyncio
+async def test_strangers_do_not_use_up_discords_patience(public: Public, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit a login is refused before Discord is asked; a minute later it works again."""
+    monkeypatch.setattr("bot.web.login_tries.MAX_TRIES", 3)
+    public.house.directory.access[2001] = LOUNGE
+    for _ in range(3):
+        assert (await public.post("/api/login/discord/back", {"code": "x", "state": "x"}))[0] == 403
+    status, refused = await public.log_in()
+    assert status == 429
+    assert "Too many people" in refused["error"]
+    assert public.discord.tokens == set()
+    public.house.clock.advance(60)
+    assert (await public.log_in())[0] == 200
+
+
+@pytest.mark.asyncio
 async def test_all_pages_of_one_person_ask_discord_once(tmp_path: Path) -> None:
     """What somebody may see is asked of every server, so many open pages would keep the bot from everything else."""
     async with open_house(tmp_path) as house:

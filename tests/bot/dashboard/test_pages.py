@@ -11,15 +11,21 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from bot.dashboard.access import Access
 from bot.settings import WebSettings
 from bot.shards import Shards
 from bot.store.forgetting import SpeechForgetter
-from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_LOGIN
+from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS_OF_ONE_PERSON
+from bot.web.login_cookies import LOGIN
+from bot.web.viewer import Viewer
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
+from tests.bot.evening import CHANNEL, GUILD
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from bot.web.dashboard_port import Json
 
 SECRET = "My password is tangerine."
 READ = ("rooms", "rooms/evening", "sessions", "sessions/evening", "sessions/evening/replies", "search?q=password")
@@ -60,6 +66,11 @@ async def browsing(house: House) -> AsyncIterator[Browser]:
     """Open a browser with cookies of its own."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
         yield Browser(house, http)
+
+
+def with_cookie(name: str, value: str) -> aiohttp.ClientSession:
+    """Return a browser that sends this cookie alone."""
+    return aiohttp.ClientSession(headers={"Cookie": f"{name}={value}"}, cookie_jar=aiohttp.DummyCookieJar())
 
 
 @pytest_asyncio.fixture
@@ -273,27 +284,51 @@ async def test_events_are_sent_as_they_happen_and_missed_ones_again(browser: Bro
 
 @pytest.mark.asyncio
 async def test_a_browser_that_logs_out_gets_no_more_events(browser: Browser) -> None:
-    """The stream ends with the next event after the login."""
+    """What happens after the login ends the stream, and is not sent."""
     await browser.log_in()
     async with browser.http.get(f"{browser.house.base}/api/events") as answer:
         await answer.content.readline()
         await browser.post("/api/logout")
-        await browser.house.say("One.")
-        await browser.house.say("Two.")
+        await browser.house.say(SECRET)
         async with asyncio.timeout(10):
             rest = (await answer.content.read()).decode()
-    assert "Two." not in rest
+    assert "tangerine" not in rest
 
 
 @pytest.mark.asyncio
-async def test_streams_of_one_browser_are_bounded(browser: Browser) -> None:
-    """Too many open pages of one login are refused with a sentence, and a closed one makes room."""
+async def test_a_browser_that_logs_in_again_has_no_other_login(browser: Browser) -> None:
+    """Its former cookie is worth nothing, also to somebody who has copied it."""
+    await browser.log_in()
+    (cookie,) = browser.http.cookie_jar
+    async with with_cookie(cookie.key, cookie.value) as thief, with_cookie(cookie.key, cookie.value) as later:
+        url = f"{browser.house.base}/api/rooms"
+        async with thief.get(url) as answer:
+            assert answer.status == 200
+        await browser.log_in()
+        async with later.get(url) as answer:
+            assert answer.status == 401
+    assert (await browser.get("rooms"))[0] == 200
+
+
+@pytest.mark.asyncio
+async def test_streams_of_one_person_are_bounded(browser: Browser) -> None:
+    """Too many open pages of one person are refused with a sentence, however many browsers they use, and others have
+    their own. A closed one makes room.
+    """
     await browser.log_in()
     url = f"{browser.house.base}/api/events"
-    opened = [await browser.http.get(url) for _ in range(MAX_FEEDS_OF_ONE_LOGIN)]
-    async with browser.http.get(url) as refused:
-        assert refused.status == 429
-        assert "Too many pages" in (await refused.json())["error"]
+    opened = [await browser.http.get(url) for _ in range(MAX_FEEDS_OF_ONE_PERSON - 1)]
+    async with browsing(browser.house) as second:
+        await second.log_in()
+        async with second.http.get(url) as last:
+            assert last.status == 200
+            for page in (browser, second):
+                async with page.http.get(url) as refused:
+                    assert refused.status == 429
+                    assert "Too many pages" in (await refused.json())["error"]
+            ben = browser.house.web._logins.log_in(Viewer("Ben", BEN.id))
+            async with with_cookie(LOGIN, ben) as http, http.get(url) as other:
+                assert other.status == 200
     opened.pop().close()
     async with asyncio.timeout(10):
         while True:
@@ -303,6 +338,35 @@ async def test_streams_of_one_browser_are_bounded(browser: Browser) -> None:
             await asyncio.sleep(0)
     for each in opened:
         each.close()
+
+
+@pytest.mark.asyncio
+async def test_reads_of_one_person_are_bounded(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many reads at once are refused with a sentence. Meanwhile somebody else reads."""
+    house, asked, answer = browser.house, 0, asyncio.Event()
+    rooms = house.service.rooms
+
+    async def slow(viewer: Viewer) -> Json:
+        nonlocal asked
+        asked += 1
+        await answer.wait()
+        return await rooms(viewer)
+
+    await browser.log_in()
+    monkeypatch.setattr(house.service, "rooms", slow)
+    reading = {asyncio.create_task(browser.get("rooms")) for _ in range(MAX_READS_OF_ONE_PERSON + 1)}
+    async with asyncio.timeout(10):
+        (done,), waiting = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED)
+    status, refused = await done
+    assert status == 429
+    assert "too much at once" in refused["error"]
+    assert asked == 1
+    house.directory.access[BEN.id] = Access({GUILD: frozenset({CHANNEL})})
+    ben = house.web._logins.log_in(Viewer("Ben", BEN.id))
+    async with with_cookie(LOGIN, ben) as http, http.get(f"{house.base}/api/sessions") as other:
+        assert other.status == 200
+    answer.set()
+    assert {status for status, _ in await asyncio.gather(*waiting)} == {200}
 
 
 @pytest.mark.asyncio
@@ -316,4 +380,20 @@ async def test_a_public_address_has_secure_cookies_and_its_own_link(tmp_path: Pa
         headers = {"Origin": "https://watch.example.org"}
         async with browser.http.post(f"{house.base}/api/login", json={"token": token}, headers=headers) as answer:
             assert answer.status == 200
-            assert "Secure" in answer.headers["Set-Cookie"]
+            cookie = answer.headers["Set-Cookie"]
+        # A browser takes a cookie with this prefix from this host alone, for every path and over https.
+        assert cookie.startswith("__Host-roomtone-dashboard=")
+        assert "Secure" in cookie
+        assert "Path=/;" in f"{cookie};"
+        assert "Domain" not in cookie
+        name, _, value = cookie.partition(";")[0].partition("=")
+        for sent, status in ((name, 200), ("roomtone-dashboard", 401)):
+            async with with_cookie(sent, value) as http, http.get(f"{house.base}/api/rooms") as read:
+                assert read.status == status
+        async with (
+            with_cookie(name, value) as http,
+            http.post(f"{house.base}/api/logout", json={}, headers=headers) as answer,
+        ):
+            dropped = answer.headers["Set-Cookie"]
+        assert dropped.startswith("__Host-roomtone-dashboard=")
+        assert all(each in dropped for each in ("Max-Age=0", "Secure", "Path=/"))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.web.viewer import IDLE_S, LONGEST_S, MAX_LOGINS, OPERATOR, Logins, Viewer
+from bot.web.viewer import IDLE_S, LONGEST_S, MAX_LOGINS, MAX_LOGINS_OF_ONE_PERSON, OPERATOR, Logins, Viewer
 
 ADA = Viewer("Ada", 2001)
 
@@ -64,9 +66,41 @@ def test_the_browser_that_was_silent_for_longest_makes_room() -> None:
     """There are never more logins than the limit, and those in use stay."""
     logins = Logins(Time())
     first, second = logins.log_in(ADA), logins.log_in(ADA)
-    for _ in range(MAX_LOGINS - 1):
+    for number in range(MAX_LOGINS - 1):
         assert logins.viewer(first) == ADA
-        last = logins.log_in(OPERATOR)
+        last = logins.log_in(Viewer("Somebody", number))
     assert logins.viewer(first) == ADA
     assert logins.viewer(second) is None
-    assert logins.viewer(last) == OPERATOR
+    assert logins.viewer(last) == Viewer("Somebody", MAX_LOGINS - 2)
+
+
+def test_one_person_logs_out_nobody_else() -> None:
+    """Beyond their own limit people log out the browser of theirs that was silent for longest. The operator is a person
+    too, whoever uses the links.
+    """
+    logins = Logins(Time())
+    ben, operator = logins.log_in(Viewer("Ben", 2002)), logins.log_in(OPERATOR)
+    ada = [logins.log_in(replace(ADA, name=f"Ada {number}")) for number in range(3 * MAX_LOGINS)]
+    assert [logins.viewer(cookie) is not None for cookie in ada[-MAX_LOGINS_OF_ONE_PERSON - 1 :]] == [
+        False,
+        *[True] * MAX_LOGINS_OF_ONE_PERSON,
+    ]
+    for _ in range(MAX_LOGINS):
+        logins.redeem(logins.link_token)
+    assert logins.viewer(operator) is None
+    assert logins.viewer(ben) == Viewer("Ben", 2002)
+    assert logins.viewer(ada[-1]) is not None
+
+
+def test_a_browser_that_logs_in_again_has_one_login() -> None:
+    """Its former cookie is overwritten, so nobody could log it out any more."""
+    logins = Logins(Time())
+    first = logins.log_in(ADA)
+    second = logins.log_in(ADA, instead_of=first)
+    assert logins.viewer(first) is None
+    third = logins.redeem(logins.link_token, instead_of=second)
+    assert logins.viewer(second) is None
+    assert logins.viewer(third) == OPERATOR
+    assert third is not None
+    assert logins.redeem("wrong", instead_of=third) is None
+    assert logins.viewer(third) == OPERATOR
