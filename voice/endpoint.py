@@ -7,6 +7,7 @@ deadline and checks the response.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import httpx
 import openai
@@ -14,10 +15,15 @@ import openai
 from voice.cancellable_http import CancellableHttpClient
 from voice.errors import EndpointFailureError
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
 OPENAI_URL = "https://api.openai.com/v1"
 # If a TCP connection takes longer than this, the address is wrong or the host is down. A slow model cannot be the
 # cause.
 CONNECT_TIMEOUT_S = 5.0
+# What is read of a redirect or an error, which the libraries read whole. OpenAI's errors have a few hundred bytes.
+MAX_REFUSAL_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +74,34 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
             timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
             limits=openai.DEFAULT_CONNECTION_LIMITS,
             follow_redirects=True,
+            event_hooks={"response": [_shorten_refusal]},
         ),
         max_retries=0,
     )
+
+
+async def _shorten_refusal(response: httpx.Response) -> None:
+    """Let no more than `MAX_REFUSAL_BYTES` of a redirect or an error be read, however much the server sends."""
+    if not response.is_success and isinstance(response.stream, httpx.AsyncByteStream):
+        response.stream = _Beginning(response.stream)
+
+
+class _Beginning(httpx.AsyncByteStream):
+    """The first `MAX_REFUSAL_BYTES` of another stream, or a piece more."""
+
+    def __init__(self, whole: httpx.AsyncByteStream) -> None:
+        self._whole = whole
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        read = 0
+        async for piece in self._whole:
+            yield piece
+            read += len(piece)
+            if read >= MAX_REFUSAL_BYTES:
+                return
+
+    async def aclose(self) -> None:
+        await self._whole.aclose()
 
 
 def describe_failure(error: Exception, remedies: Remedies) -> EndpointFailureError:

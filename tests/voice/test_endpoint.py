@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import httpx
 import openai
 import pytest
 
-from voice.endpoint import OPENAI_URL, Endpoint, Remedies, describe_failure, is_retryable
+from voice.endpoint import MAX_REFUSAL_BYTES, OPENAI_URL, Endpoint, Remedies, describe_failure, is_retryable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 KEY = "sk-secret"
 REMEDIES = Remedies(section="asr", refused="asr.model", timeout="asr.timeout_s")
@@ -57,3 +62,39 @@ async def test_without_an_address_it_is_openai_itself() -> None:
         assert client.api_key
     async with Endpoint("http://127.0.0.1:9/v1", "m", KEY).open() as client:
         assert (str(client.base_url).rstrip("/"), client.api_key) == ("http://127.0.0.1:9/v1", KEY)
+
+
+class _Flood(httpx.AsyncByteStream):
+    """An answer that is a hundred times as long as what is read of a refusal."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self.closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while self.sent < 100 * MAX_REFUSAL_BYTES:
+            self.sent += 4_096
+            yield b" " * 4_096
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("status", "answers"), [(400, 1), (503, 1), (307, 21)])
+async def test_a_refusal_without_end_is_not_read_to_its_end(
+    status: int, answers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of errors and redirects only the beginning is read, and then the connection is closed."""
+    floods: list[_Flood] = []
+
+    async def answer(transport: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
+        floods.append(_Flood())
+        return httpx.Response(status, headers={"location": str(request.url)}, stream=floods[-1])
+
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", answer)
+    async with Endpoint("http://127.0.0.1:9/v1", "m", KEY).open() as client:
+        with pytest.raises(openai.APIError):
+            await client.models.retrieve("m")
+    assert [flood.sent for flood in floods] == [MAX_REFUSAL_BYTES] * answers
+    assert all(flood.closed for flood in floods)
