@@ -140,7 +140,8 @@ class RemoteRecognizer:
             compute_s = time.perf_counter() - started
         try:
             return _recognition(json.loads(body), heard, language, compute_s=compute_s)
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        # OverflowError: figures whose sum is beyond what a float holds.
+        except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise self._unreadable() from error
 
     def confirm(self, speaker_id: int) -> None:
@@ -199,7 +200,7 @@ class RemoteRecognizer:
 
 
 def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float) -> Recognition:
-    """Parse a response. Raises ValueError, TypeError or AttributeError if it is malformed."""
+    """Parse a response. Raises ValueError, TypeError, AttributeError or OverflowError if it is malformed."""
     text = body["text"] if isinstance(body, dict) and isinstance(body.get("text"), str) else None
     if text is None or len(text) > MAX_TEXT_CHARS:
         raise ValueError("no text")
@@ -239,9 +240,13 @@ def _mean(values: Sequence[object]) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # JSON's whole numbers may have hundreds of digits
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _wav(pcm: Pcm) -> bytes:

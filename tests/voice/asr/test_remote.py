@@ -167,6 +167,7 @@ async def test_a_guess_goes_when_all_places_are_taken() -> None:
         {"text": WORDS, "segments": [{"avg_logprob": None, "no_speech_prob": None, "text": WORDS}], "duration": "3.0"},
         {"text": WORDS, "segments": None, "language": None},
         {"text": WORDS, "segments": [{"avg_logprob": float("nan")}], "logprobs": [{"logprob": True}, None]},
+        {"text": WORDS, "segments": [{"avg_logprob": -(10**400), "no_speech_prob": 10**400}]},
     ],
 )
 async def test_figures_that_are_none_count_as_not_told(body: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +184,17 @@ async def test_figures_that_are_none_count_as_not_told(body: dict[str, Any], mon
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    "body", [b"[]", b"{}", b'{"text": 3}', b'{"text": "' + b"a" * 5_000 + b'"}', b"\xff", b"", b"[" * 5_000]
+    "body",
+    [
+        b"[]",
+        b"{}",
+        b'{"text": 3}',
+        b'{"text": "' + b"a" * 5_000 + b'"}',
+        b'{"text": "a", "logprobs": [{"logprob": -1e308}, {"logprob": -1e308}]}',
+        b"\xff",
+        b"",
+        b"[" * 5_000,
+    ],
 )
 async def test_what_is_no_answer_is_said(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every answer that is no transcription raises the same error."""
