@@ -41,6 +41,8 @@ LANGUAGE_CODES = {
     "kannada": "kn",
     "kazakh": "kk",
     "korean": "ko",
+    # Whisper's name for it has three letters, and would be taken for a code.
+    "lao": "lo",
     "latvian": "lv",
     "lithuanian": "lt",
     "macedonian": "mk",

@@ -79,6 +79,14 @@ class WhisperEngine:
             raise RecogniserError(_unreadable(settings.model_dir, str(exc))) from exc
         self._fallback_language = settings.fallback_language
         self._is_multilingual = bool(self._model.model.is_multilingual)
+        # A larger model may know more languages than this one: Cantonese is known to large-v3 alone.
+        self._language_codes = frozenset(
+            code
+            for code in self._model.supported_languages
+            if self._model.hf_tokenizer.token_to_id(f"<|{code}|>") is not None
+        )
+        if self._is_multilingual and settings.engine == "local":
+            self._check_language(settings)
         self._tokenizers: dict[str, tuple[Tokenizer, tuple[int, ...]]] = {}
         self._sentence_ends = SentenceEnds(self._model.hf_tokenizer)
 
@@ -87,8 +95,9 @@ class WhisperEngine:
     ) -> Recognition:
         """Return the text of `pcm`: mono int16, 16 kHz; only the first 30 s are used. Blocks.
 
-        `language` None: detect it from the same encoding, for one decoder step. `careful`: encode the whole window and
-        keep several hypotheses, for two to six times the work. Raises `RecogniserError`.
+        `language` None or unknown to the model: detect it from the same encoding, for one decoder step. `careful`:
+        encode the whole window and keep several hypotheses, for two to six times the work. Raises
+        `RecogniserError`.
         """
         return self.recognize_together([RecognitionRequest(pcm, language, glossary, careful)])[0]
 
@@ -96,7 +105,7 @@ class WhisperEngine:
         """Return the texts of requests that fit together (`voice.asr.batching`). Blocks. Raises `RecogniserError`."""
         started = time.perf_counter()
         heard = [
-            replace(request, pcm=request.pcm[: int(FULL_WINDOW_S * LISTEN_RATE_HZ)], language=self._known(request))
+            replace(request, pcm=request.pcm[: int(FULL_WINDOW_S * LISTEN_RATE_HZ)], language=self._expected(request))
             for request in requests
         ]
         try:
@@ -109,8 +118,22 @@ class WhisperEngine:
         each_s = (time.perf_counter() - started) / len(heard)
         return [replace(recognition, compute_s=each_s) for recognition in spoken]
 
-    def _known(self, request: RecognitionRequest) -> str | None:
-        return request.language if self._is_multilingual else "en"
+    def _check_language(self, settings: AsrSettings) -> None:
+        """Raise `RecogniserError` if everybody speaks a language that the model does not know."""
+        if settings.language not in {"auto", *self._language_codes}:
+            raise RecogniserError(
+                f"The speech model in {settings.model_dir} does not know the language '{settings.language}'; "
+                'set asr.language to another code, such as en, or to "auto".'
+            )
+
+    def _expected(self, request: RecognitionRequest) -> str | None:
+        """Return the language to hear a request in; None: detect it.
+
+        What another recogniser has detected may be unknown to this one, and the words still count.
+        """
+        if not self._is_multilingual:
+            return "en"
+        return request.language if request.language in self._language_codes else None
 
     def _recognize(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
         careful = requests[0].careful
@@ -209,12 +232,7 @@ class WhisperEngine:
     def _tokenizer(self, language: str) -> tuple[Tokenizer, tuple[int, ...]]:
         known = self._tokenizers.get(language)
         if known is None:
-            try:
-                tokenizer = Tokenizer(
-                    self._model.hf_tokenizer, self._is_multilingual, task="transcribe", language=language
-                )
-            except ValueError as exc:
-                raise RecogniserError(f"Whisper does not know the language '{language}'; an example is 'en'.") from exc
+            tokenizer = Tokenizer(self._model.hf_tokenizer, self._is_multilingual, task="transcribe", language=language)
             known = (tokenizer, tuple(get_suppressed_tokens(tokenizer, [-1]) or ()))
             self._tokenizers[language] = known
         return known

@@ -105,10 +105,20 @@ def test_only_thirty_seconds_are_heard(engine: WhisperEngine) -> None:
     assert "bicycle" in heard.text
 
 
-def test_an_unknown_language_is_a_plain_sentence(engine: WhisperEngine) -> None:
-    """The error for an unknown language names the code and an example."""
-    with pytest.raises(RecogniserError, match="does not know the language 'xx'; an example is 'en'"):
-        engine.recognize(bicycle(), language="xx")
+@pytest.mark.parametrize("language", ["xx", "yue"])
+def test_a_language_that_the_model_does_not_know_is_detected(engine: WhisperEngine, language: str) -> None:
+    """An endpoint with a larger model may have detected a language that this model lacks; the words are heard."""
+    heard = engine.recognize(bicycle(), language=language)
+    assert (heard.text, heard.language) == (BICYCLE_TEXT, "en")
+    together = [RecognitionRequest(bicycle(), each, ()) for each in (language, "en")]
+    assert [heard.text for heard in engine.recognize_together(together)] == [BICYCLE_TEXT] * 2
+
+
+def test_a_language_that_nobody_can_be_heard_in_is_refused_at_the_start(whisper_model_dir: Path) -> None:
+    """If everybody speaks what the model does not know, it says so when it is loaded. Behind an endpoint it hears."""
+    with pytest.raises(RecogniserError, match=r"does not know the language 'xx'; set asr\.language to"):
+        WhisperEngine(_settings(whisper_model_dir, language="xx"))
+    assert WhisperEngine(_settings(whisper_model_dir, language="xx", engine="endpoint"))
 
 
 def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
