@@ -80,7 +80,12 @@ class ModelThread:
 
     async def start(self, *, timeout_s: float) -> None:
         """Start the thread and wait until the model is loaded. Raises `RecogniserError`."""
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as exc:
+            raise RecogniserError(
+                "The system allows no further thread for the speech model; raise its limit on processes and threads."
+            ) from exc
         try:
             async with asyncio.timeout(timeout_s):
                 await self._loaded

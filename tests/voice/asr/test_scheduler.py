@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -199,6 +200,22 @@ async def test_a_dead_thread_is_replaced() -> None:
             await recognizer.recognize(_sound(-3))
         assert (await recognizer.recognize(_sound(5))).text == "5"
         assert recognizer.figures.reloads == 1
+
+
+async def test_a_system_without_threads_costs_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the system allows no new thread for the model, one request fails, and the next one tries again."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async with QueuedRecognizer(FakeEngine) as recognizer:
+        with pytest.raises(RecogniserError, match="thread died"):
+            await recognizer.recognize(_sound(-3))
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(RecogniserError, match="no further thread"):
+                await recognizer.recognize(_sound(4))
+        assert (await recognizer.recognize(_sound(5))).text == "5"
 
 
 async def test_a_hanging_model_is_left_behind() -> None:
