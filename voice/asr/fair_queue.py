@@ -46,6 +46,11 @@ class FairQueue(Generic[JobT]):
         """Whether finished speech waits."""
         return bool(self._finals)
 
+    @property
+    def interims(self) -> tuple[Entry[JobT], ...]:
+        """The interims that wait."""
+        return tuple(self._interims.values())
+
     def add(self, job: JobT, *, speaker: Speaker, interim: bool) -> tuple[Entry[JobT], Entry[JobT] | None]:
         """Add `job`. Returns its entry, and the replaced interim of the same speaker."""
         entry = Entry(job, speaker, interim, self._arrivals)

@@ -145,7 +145,9 @@ class RemoteRecognizer:
             raise self._unreadable() from error
 
     def confirm(self, speaker_id: int) -> None:
-        """See `Recognizer.confirm`. Does nothing, because interims never wait here."""
+        """See `Recognizer.confirm`. Does nothing: nothing waits here, and the cluster's recognisers confirm by time
+        (`voice.asr.scheduler.CERTAIN_AFTER_S`).
+        """
 
     def _headers(self, speaker_id: int | None, *, interim: bool, careful: bool) -> dict[str, str]:
         if not self._is_own:

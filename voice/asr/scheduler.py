@@ -43,9 +43,17 @@ QUEUE_SIZE = 32
 COMPUTE_TIMEOUT_S = 30.0
 # Seconds that loading the model may take; loading a large one from a slow disk takes a minute.
 LOAD_TIMEOUT_S = 120.0
+# An interim that still waits after so many seconds is of speech that has ended: whoever goes on does so within 1.1 s,
+# and takes the interim back. The confirmation does not reach a cluster's recognisers, nor speech that was with an
+# endpoint then.
+CERTAIN_AFTER_S = 1.5
+# Seconds that a careful hearing waits where finished speech comes first. All that is said in its room waits for it, so
+# its caller goes on with the text that it has.
+CAREFUL_WAIT_S = 2.0
 
 CLOSED = "The speech recogniser was closed."
 BUSY = "Finished speech waits, so nothing is heard a second time."
+REPLACED = "A newer request replaced this interim one."
 
 _log: Any = structlog.get_logger()
 
@@ -213,11 +221,11 @@ class QueuedRecognizer:
         finally:
             self._waiting -= 1
 
-    def _shed(self, entry: Entry[_Job]) -> None:
+    def _shed(self, entry: Entry[_Job], why: str = REPLACED) -> None:
         """Fail the caller of an interim that was removed from the queue, and free its place."""
         self._count(shed=1)
         self._places.release()
-        _fail(entry.job, RecogniserOverloadedError("A newer request replaced this interim one."))
+        _fail(entry.job, RecogniserOverloadedError(why))
 
     def _count(self, **more: float) -> None:
         self._figures = replace(self._figures, **{name: getattr(self._figures, name) + by for name, by in more.items()})
@@ -226,6 +234,8 @@ class QueuedRecognizer:
         try:
             while True:
                 await self._work.wait()
+                if self._queue.holds_finals:
+                    self._settle_interims()
                 entry = self._queue.next()
                 if entry is None:
                     self._work.clear()
@@ -245,6 +255,16 @@ class QueuedRecognizer:
             while (left := self._queue.next()) is not None:
                 self._places.release()
                 _fail(left.job, RecogniserError(CLOSED))
+
+    def _settle_interims(self) -> None:
+        """Take old interims for finished speech, and give up careful hearings that have waited for too long."""
+        now = self._monotonic()
+        for entry in self._queue.interims:
+            waited_s = now - entry.job.asked_at
+            if not entry.job.request.careful and waited_s >= CERTAIN_AFTER_S:
+                self._queue.confirm(entry.speaker)
+            elif entry.job.request.careful and waited_s >= CAREFUL_WAIT_S and self._queue.remove(entry):
+                self._shed(entry, BUSY)
 
     def _taken_with(self, first: _Job) -> list[_Job]:
         """Take from the queue what is to be computed together with a recognition."""

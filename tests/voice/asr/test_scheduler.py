@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.fakes.recognizer import FakeEngine
-from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.scheduler import CAREFUL_WAIT_S, CERTAIN_AFTER_S, QueuedRecognizer
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
@@ -296,6 +296,43 @@ async def test_a_careful_second_pass_never_delays_finished_speech() -> None:
     assert engine.order == [99, 2, 1]
     assert engine.careful == [False, False, True]
     assert recognizer.figures.shed == 1
+
+
+async def test_a_careful_second_pass_is_given_up_where_others_keep_the_model_busy() -> None:
+    """While finished speech comes first, a careful request waits for two seconds at most, so that its caller, and
+    those who wait for the caller, go on.
+    """
+    engine, now = FakeEngine(held=True), [0.0]
+    async with QueuedRecognizer(lambda: engine, monotonic=lambda: now[0]) as recognizer:
+        busy = await _busy(engine, recognizer)
+        late = asyncio.create_task(recognizer.recognize(_sound(1), speaker_id=1, careful=True))
+        await _settle()
+        now[0] = 0.1
+        later = asyncio.create_task(recognizer.recognize(_sound(2), speaker_id=2, careful=True))
+        await _settle()
+        final = _ask(recognizer, 3, speaker=3)
+        await _settle()
+        now[0] = CAREFUL_WAIT_S
+        engine.release()
+        with pytest.raises(RecogniserOverloadedError, match="Finished speech waits"):
+            await late
+        await asyncio.gather(busy, final, later)
+    assert engine.order == [99, 3, 2]
+
+
+@pytest.mark.parametrize(("waited_s", "order"), [(CERTAIN_AFTER_S, [99, 2, 1, 3]), (1.0, [99, 2, 3, 1])])
+async def test_a_guess_that_nobody_takes_back_is_finished_speech(waited_s: float, order: list[int]) -> None:
+    """An interim whose confirmation never came has its turn all the same, while finished speech goes on to come."""
+    engine, now = FakeEngine(held=True), [0.0]
+    async with QueuedRecognizer(lambda: engine, monotonic=lambda: now[0]) as recognizer:
+        tasks = [await _busy(engine, recognizer), _ask(recognizer, 1, speaker=1, interim=True)]
+        await _settle()
+        tasks += [_ask(recognizer, label, speaker=2) for label in (2, 3)]
+        await _settle()
+        now[0] = waited_s
+        engine.release()
+        await asyncio.gather(*tasks)
+    assert engine.order == order
 
 
 async def test_a_confirmed_careful_hearing_still_yields_to_finished_speech() -> None:
