@@ -219,10 +219,11 @@ class Hearing:
 
     async def _finish_text(self, utterance: Utterance) -> SpokenText | None:
         """Return a finished utterance's text; None if the utterance was dropped, after reporting that."""
-        transcription = await self._eager_recognition.take(utterance.id)
-        early = transcription is not None and transcription.recognition is not None
-        if transcription is None or transcription.recognition is None:
-            # A failed eager recognition was not reported.
+        ahead = await self._eager_recognition.take(utterance.id)
+        if ahead is not None and ahead.recognition is not None and not ahead.gave_way:
+            transcription = ahead
+        else:
+            # The failure of an eager recognition was not reported. A text that gave way is better than none.
             transcription = await self._transcribe(utterance)
         if self._excludes(utterance.user_id):
             self._drop_utterance(utterance, OPTED_OUT)
@@ -245,6 +246,7 @@ class Hearing:
         )
         spoken = SpokenText(utterance, recognition, max(transcription.asked_at, utterance.closed_at), text_at, early)
         log.info(
+        early = transcription is ahead
             "utterance_transcribed",
             utterance_id=utterance.id,
             speaker_id=utterance.user_id,

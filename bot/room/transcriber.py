@@ -40,13 +40,15 @@ log = structlog.get_logger()
 @dataclass(frozen=True, slots=True)
 class TranscribedUtterance:
     """What came of one utterance. `recognition`: None if there is no text; `failure` says why. `expected`: the language
-    that the recogniser was told. `asked_at`: when it was asked, monotonic seconds.
+    that the recogniser was told. `asked_at`: when it was asked, monotonic seconds. `gave_way`: a hearing failed or was
+    refused (the second one, if there is a text) because the utterance was not finished; finished, it is heard again.
     """
 
     recognition: Recognition | None
     expected: str | None
     asked_at: float
     failure: str = ""
+    gave_way: bool = False
 
     @property
     def sentence_end(self) -> float | None:
@@ -100,17 +102,18 @@ class Transcriber:
         doubt = doubt_about(first.recognition, fault, speech_s=speech_s)
         if doubt is None or (fault is None and is_sound_effect(first.recognition.text)):
             return first
-        kept, outcome = first, events.HeardAgain.REFUSED
+        kept, outcome, gave_way = first, events.HeardAgain.REFUSED, first.gave_way
         for way in SECOND_PASSES[doubt]:
             second = await self._recognise(utterance, is_finished, way)
             if second.recognition is None:
+                gave_way |= second.gave_way
                 continue
             outcome = events.HeardAgain.KEPT
             if is_mended(first.recognition, second.recognition, doubt, self.guard(utterance, second)):
-                kept, outcome = second, events.HeardAgain.MENDED
+                kept, outcome, gave_way = second, events.HeardAgain.MENDED, second.gave_way
                 break
         self._observe(events.SpeechHeardAgain(utterance.user_id, doubt, outcome, self._clock.monotonic()))
-        return kept
+        return replace(kept, gave_way=gave_way)
 
     def guard(self, utterance: Utterance, transcription: TranscribedUtterance) -> GuardReason | None:
         """Return the reason why the text cannot match the speech, or None if it can."""
@@ -179,11 +182,11 @@ class Transcriber:
         assumed = self._languages.of(utterance.user_id) or self._assumed_language()
         if assumed in {"", heard.language}:
             return transcription
-        second = (await self._ask(utterance, assumed, is_finished, again)).recognition
-        if second is None:
-            return transcription
+        second = await self._ask(utterance, assumed, is_finished, again)
+        if second.recognition is None:
+            return replace(transcription, gave_way=second.gave_way)
         # Nothing was detected, so nothing is learnt about the person's language.
-        return replace(transcription, recognition=replace(second, language_probability=0.0))
+        return replace(transcription, recognition=replace(second.recognition, language_probability=0.0))
 
     async def _ask(
         self,
@@ -195,7 +198,9 @@ class Transcriber:
         asked_at = self._clock.monotonic()
         if self._excludes(utterance.user_id):
             return TranscribedUtterance(None, None, asked_at, OPTED_OUT)
-        interim = not is_finished()
+        interim, careful = not is_finished(), again is not None and again.careful
+        # A careful hearing is for quiet moments, also when the utterance is finished.
+        gave_way = interim and not careful
         try:
             recognition = await self._recognizer.recognize(
                 again.sound(utterance.pcm) if again else utterance.pcm,
@@ -203,15 +208,15 @@ class Transcriber:
                 glossary=self._glossary() if again is None or again.glossary else (),
                 speaker_id=utterance.user_id,
                 interim=interim,
-                careful=again is not None and again.careful,
+                careful=careful,
             )
         except RecogniserOverloadedError:
-            return TranscribedUtterance(None, expected, asked_at, OVERLOADED)
+            return TranscribedUtterance(None, expected, asked_at, OVERLOADED, gave_way)
         except RecogniserError as error:
             if not interim:  # an interim one is repeated as finished speech
                 log.error(RECOGNISER_FAILED, utterance_id=utterance.id, error=error)  # noqa: TRY400 - a plain sentence says it all
                 self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
-            return TranscribedUtterance(None, expected, asked_at, RECOGNISER_FAILED)
+            return TranscribedUtterance(None, expected, asked_at, RECOGNISER_FAILED, gave_way)
         return TranscribedUtterance(recognition, expected, asked_at)
 
 

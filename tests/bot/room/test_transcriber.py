@@ -8,10 +8,12 @@ from bot import events
 from tests.bot.room.test_hearing import ADA, BO, Bench
 from tests.fakes.brain import until
 from voice.asr.second_pass import LEADING_SILENCE, Doubt
-from voice.errors import RecogniserOverloadedError
+from voice.errors import RecogniserError, RecogniserOverloadedError
 
 ENGLISH = "We leave tomorrow at nine, says Ben."
 GERMAN = "Wir gehen morgen um neun Uhr los, sagt Ben."
+WHOLE = "Roomtone, what do we take to the mountains on Saturday?"
+BUSY = RecogniserOverloadedError("Finished speech waits.")
 
 
 @pytest.mark.asyncio
@@ -102,7 +104,7 @@ async def test_whose_language_is_known_keeps_it_where_a_confirmation_is_unsure()
 @pytest.mark.asyncio
 async def test_a_text_of_an_unsure_language_stays_when_the_recogniser_is_busy() -> None:
     """If the recogniser refuses to hear it again, the first text is judged."""
-    bench = Bench(ENGLISH, RecogniserOverloadedError("Finished speech waits."))
+    bench = Bench(ENGLISH, BUSY, eager_recognition=False)
     bench.recognizer.unsure, bench.assumed_language = {ADA}, "de"
     async with bench.running():
         await _heard(bench, ADA)
@@ -221,7 +223,7 @@ async def test_a_broken_text_stays_when_the_recogniser_refuses_another() -> None
     """If the recogniser refuses the second pass because others wait, the first text is used, and the sound does not
     count as heard again.
     """
-    bench = Bench("Roomtone, what", RecogniserOverloadedError("Finished speech waits."))
+    bench = Bench("Roomtone, what", BUSY, eager_recognition=False)
     async with bench.running():
         await bench.say(ADA, seconds=3.0)
         await until(lambda: bool(bench.texts))
@@ -248,11 +250,47 @@ async def test_gibberish_that_stays_gibberish_is_dropped() -> None:
 @pytest.mark.parametrize("refused", [1, 2])
 async def test_one_refused_way_of_two_is_a_second_hearing_still(refused: int) -> None:
     """Gibberish is heard again in two ways. It counts as refused only if the recogniser takes neither."""
-    busy = RecogniserOverloadedError("Finished speech waits.")
-    bench = Bench("MNNNNNNNNNNNN", *(["MNNNNNNNNNNN", busy] if refused == 1 else [busy, busy]))
+    answers = ["MNNNNNNNNNNN", BUSY] if refused == 1 else [BUSY, BUSY]
+    bench = Bench("MNNNNNNNNNNNN", *answers, eager_recognition=False)
     async with bench.running():
         await bench.say(ADA)
         await until(lambda: bool(bench.dropped))
     again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
     outcome = events.HeardAgain.KEPT if refused == 1 else events.HeardAgain.REFUSED
     assert [event.outcome for event in again] == [outcome]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("failure", [BUSY, RecogniserError("It broke.")])
+@pytest.mark.parametrize(
+    ("ahead", "finished", "text"),
+    [
+        (["Roomtone, what"], ["Roomtone, what", WHOLE], WHOLE),
+        (["Roomtone, what"], [BUSY], "Roomtone, what"),
+        (["MNNNNNNNNNNNN", "MNNNNNNNNNNN"], [], None),
+    ],
+    ids=["heard again", "fails again", "refused carefully alone"],
+)
+async def test_what_gave_way_in_the_pause_is_heard_again_at_the_end(
+    failure: RecogniserError, ahead: list[str], finished: list[str | RecogniserError], text: str | None
+) -> None:
+    """In a pause the recogniser may refuse a second hearing that finished speech gets. So the sound is heard anew when
+    its end is certain; without success the first text stays. A careful hearing is refused to finished speech too.
+    """
+    bench = Bench(*ahead, failure, *finished)
+    async with bench.running():
+        await bench.say(ADA, seconds=3.0)
+        await until(lambda: bool(bench.texts or bench.dropped))
+    assert [spoken.text for spoken in bench.texts] == ([] if text is None else [text])
+    assert bench.recognizer.interims == [True] * (len(ahead) + 1) + [False] * len(finished)
+    assert [spoken.early for spoken in bench.texts] == [text != WHOLE] * len(bench.texts)
+
+
+@pytest.mark.asyncio
+async def test_a_language_that_gave_way_in_the_pause_is_heard_at_the_end() -> None:
+    """If the hearing in the server's language was refused in the pause, finished speech gets it."""
+    bench = Bench("It comes the Iceland.", BUSY, "It comes the Iceland.", GERMAN)
+    bench.recognizer.unsure, bench.assumed_language = {ADA}, "de"
+    async with bench.running():
+        await _heard(bench, ADA)
+    assert [(spoken.text, spoken.recognition.language) for spoken in bench.texts] == [(GERMAN, "de")]
