@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 OVERLOADED: Final = "overloaded"
 RECOGNISER_FAILED: Final = "recogniser_failed"
+# Their person opted out, or had them forgotten, before they had a text.
 OPTED_OUT: Final = "opted_out"
 
 # The reasons of `voice.listening.utterance`, of `voice.asr.guards`, and of the room's own.

@@ -188,7 +188,7 @@ class Conversation:
             is_urgent=self._is_addressed,
             on_tentative=self._turn_taking.on_tentative,
             on_resumed=self._preemptive_reply.discard_for,
-            excludes=self._participation.excludes,
+            is_withheld=lambda said: self._participation.drops(said.user_id, started_at=said.started_at),
         )
         self.membership = MembershipRecorder(
             place,

@@ -58,8 +58,8 @@ class Hearing:
     """The hearing of one room.
 
     `turn_end_detector` judges in pauses whether the speaker has finished; `listener` must be made accordingly.
-    `is_urgent`: whether a text must not wait for others to finish. `excludes`: returns whether a person may not be
-    heard any more.
+    `is_urgent`: whether a text must not wait for others to finish. `is_withheld`: returns whether an utterance may not
+    be heard any more: its person opted out, or had themselves forgotten after they began to say it.
 
     Callbacks: `on_group` gets the utterance groups one after the other. `on_tentative` gets the text so far in a pause
     that may be the end, and whether the speaker sounds finished. `on_resumed` gets the id of an utterance that goes on
@@ -79,9 +79,9 @@ class Hearing:
         is_urgent: Callable[[str], bool] = lambda text: False,
         on_tentative: Callable[[SpokenText, bool], None] = lambda *_: None,
         on_resumed: Callable[[str], None] = lambda _: None,
-        excludes: Callable[[int], bool] = lambda _: False,
+        is_withheld: Callable[[Utterance], bool] = lambda _: False,
     ) -> None:
-        self._excludes = excludes
+        self._is_withheld = is_withheld
         self._listener = listener
         self._transcriber = transcriber
         self._clock = clock
@@ -186,7 +186,7 @@ class Hearing:
         if recognition is None or self._transcriber.guard(utterance, transcription) is not None:
             return
         now = self._clock.monotonic()
-        if utterance.id not in self._pending and not self._excludes(utterance.user_id):
+        if utterance.id not in self._pending and not self._is_withheld(utterance):
             self._observe(events.InterimTranscribed(utterance.user_id, recognition.text, now))
         self._on_tentative(SpokenText(utterance, recognition, transcription.asked_at, now, early=True), likely_finished)
 
@@ -225,7 +225,9 @@ class Hearing:
         else:
             # The failure of an eager recognition was not reported. A text that gave way is better than none.
             transcription = await self._transcribe(utterance)
-        if self._excludes(utterance.user_id):
+            if transcription.recognition is None and ahead is not None and ahead.recognition is not None:
+                transcription = ahead
+        if self._is_withheld(utterance):
             self._drop_utterance(utterance, OPTED_OUT)
             return None
         recognition = transcription.recognition
@@ -244,9 +246,9 @@ class Hearing:
                 utterance.id, utterance.user_id, recognition.text, utterance.started_at, utterance.ended_at, text_at
             )
         )
+        early = transcription is ahead
         spoken = SpokenText(utterance, recognition, max(transcription.asked_at, utterance.closed_at), text_at, early)
         log.info(
-        early = transcription is ahead
             "utterance_transcribed",
             utterance_id=utterance.id,
             speaker_id=utterance.user_id,

@@ -62,8 +62,8 @@ class Transcriber:
     `glossary`: returns the names and words to expect now. `language`: the language code that everybody speaks; None:
     detect it for each person. `assumed_language`: returns the code of the language to assume while detection is unsure
     and nothing is known of the person; empty: the recogniser's own fallback. `own_words`: returns the words that the
-    bot spoke between two times. `excludes`: returns whether a person may not be heard any more; `is_present`: whether a
-    person is in the channel. Not thread-safe.
+    bot spoke between two times. `is_withheld`: returns whether an utterance may not be heard any more; `is_present`:
+    whether a person is in the channel. Not thread-safe.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Transcriber:
         clock: Clock,
         observe: events.Observer,
         own_words: Callable[[float, float], str] = lambda since, until: "",
-        excludes: Callable[[int], bool] = lambda _: False,
+        is_withheld: Callable[[Utterance], bool] = lambda _: False,
         is_present: Callable[[int], bool] = lambda _: True,
         assumed_language: Callable[[], str] = lambda: "",
     ) -> None:
@@ -87,7 +87,7 @@ class Transcriber:
         self._clock = clock
         self._observe = observe
         self._own_words = own_words
-        self._excludes = excludes
+        self._is_withheld = is_withheld
         self._is_present = is_present
         self._assumed_language = assumed_language
 
@@ -196,7 +196,7 @@ class Transcriber:
         again: SecondPass | None,
     ) -> TranscribedUtterance:
         asked_at = self._clock.monotonic()
-        if self._excludes(utterance.user_id):
+        if self._is_withheld(utterance):
             return TranscribedUtterance(None, None, asked_at, OPTED_OUT)
         interim, careful = not is_finished(), again is not None and again.careful
         # A careful hearing is for quiet moments, also when the utterance is finished.
@@ -249,7 +249,7 @@ def room_transcriber(
         clock=services.clock,
         observe=observe,
         own_words=own_words,
-        excludes=participation.excludes,
+        is_withheld=lambda said: participation.drops(said.user_id, started_at=said.started_at),
         is_present=lambda user_id: participants.find(user_id) is not None,
         assumed_language=lambda: language_to_assume(services.servers.of(place.guild_id), place.language),
     )

@@ -93,7 +93,7 @@ class Bench:
             clock=self.clock,
             observe=self.seen.append,
             own_words=lambda since, until: self.own_words,
-            excludes=lambda user_id: user_id in self.opted_out,
+            is_withheld=lambda utterance: utterance.user_id in self.opted_out,
             is_present=lambda user_id: user_id not in self.left,
             assumed_language=lambda: self.assumed_language,
         )
@@ -108,7 +108,7 @@ class Bench:
             is_urgent=lambda text: "Roomtone" in text,
             on_tentative=lambda spoken, likely: self.tentative.append(spoken),
             on_resumed=self.resumed.append,
-            excludes=lambda user_id: user_id in self.opted_out,
+            is_withheld=lambda utterance: utterance.user_id in self.opted_out,
         )
 
     async def _keep(self, group: tuple[SpokenText, ...]) -> None:

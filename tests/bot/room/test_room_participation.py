@@ -446,8 +446,25 @@ async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
         await house.participation.on_forgotten([guild.room.session_id])
         assert (await house.reply(1)).interrupted
         await house.pass_time(3.0)
-        assert house.recognizer.texts == []
+        assert house.recognizer.texts.pop() == "The walrus sleeps in the shed.", "nobody recognises it any more"
         link.pulling = True
         assert not [line for line in house.said if "walrus" in line]
         await house.say(ADA.id, "Good morning to all of you.")
         await settle(lambda: house.said[-1] == "Ada: Good morning to all of you.")
+
+
+@pytest.mark.asyncio
+async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(tmp_path: Path) -> None:
+    """Words from before /forget-me whose text comes later reach no observer, and so neither dashboard nor tail."""
+    async with a_house(tmp_path) as house, living(house):
+        house.recognizer.texts.append("The walrus sleeps in the shed.")
+        house.recognizer.gate.clear()
+        started = house.clock.monotonic()
+        await house.pass_time(TICK_S)
+        house.place.links[-1].hear(speech(ADA.id, at=started))
+        await house.pass_time(3.0)
+        assert len(house.recognizer.asked) == 1
+        await house.participation.on_forgetting(ADA.id)
+        house.recognizer.gate.set()
+        await settle(lambda: bool(house.of(events.SpeechDropped)))
+        assert house.of(events.UtteranceTranscribed) + house.of(events.InterimTranscribed) == []
