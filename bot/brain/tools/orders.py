@@ -9,10 +9,10 @@ tool. Where the structure or the tool is doubtful, the answer is `PERHAPS`, and 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from bot.brain.lexicon import UNSPACED
 from bot.brain.tools import order_words
@@ -31,6 +31,10 @@ class Demand(Enum):
     NOT = auto()
 
 
+# How well an order fits a tool: whether by its very verb, and by how many of its nouns.
+_Fit: TypeAlias = tuple[bool, int]
+
+
 class _Kind(Enum):
     """What a clause does. A telling clause asks for words ('read the file')."""
 
@@ -43,7 +47,7 @@ class _Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class _Clause:
     """`verb`: its verb of doing. `rest`: the other words. `mentions`: all its words. `requested`: an order in the form
-    of a question.
+    of a question. `fits`, `mentioned`: what was found about tools, by their words, since each is compared with all.
     """
 
     kind: _Kind
@@ -52,6 +56,8 @@ class _Clause:
     rest: tuple[str, ...] = ()
     mentions: tuple[str, ...] = ()
     requested: bool = False
+    fits: dict[tuple[str, ...], _Fit | None] = field(default_factory=dict, init=False, compare=False, repr=False)
+    mentioned: dict[tuple[str, ...], bool] = field(default_factory=dict, init=False, compare=False, repr=False)
 
 
 _SENTENCE = re.compile(r"(?<=[.!?;…。！？])\s+|\n")
@@ -148,11 +154,15 @@ def says_yes(said: str, tool: RoomTool) -> bool:
     )
 
 
-def _fit(tool: RoomTool, clause: _Clause) -> tuple[bool, int] | None:
-    """Return how well the order fits `tool`: whether by its very verb, and by how many of its nouns. None: it may not
-    be meant.
-    """
-    own = {word.casefold() for word in tool.words}
+def _fit(tool: RoomTool, clause: _Clause) -> _Fit | None:
+    """Return how well the order fits `tool`, or None if it may not be meant."""
+    if tool.words not in clause.fits:
+        clause.fits[tool.words] = _fit_words(tool.words, clause)
+    return clause.fits[tool.words]
+
+
+def _fit_words(words: Iterable[str], clause: _Clause) -> _Fit | None:
+    own = {word.casefold() for word in words}
     exact = _names(clause.verb, own)
     if not (exact or clause.groups & _groups(own)):
         return None
@@ -167,9 +177,12 @@ def _fit(tool: RoomTool, clause: _Clause) -> tuple[bool, int] | None:
 
 
 def _mentions(tool: RoomTool, clause: _Clause) -> bool:
-    own = {word.casefold() for word in tool.words}
-    groups = _groups(own)
-    return any(_names(word, own) or bool(_doing(word) & groups) for word in clause.mentions)
+    if tool.words not in clause.mentioned:
+        own = {word.casefold() for word in tool.words}
+        groups = _groups(own)
+        found = any(_names(word, own) or bool(_doing(word) & groups) for word in clause.mentions)
+        clause.mentioned[tool.words] = found
+    return clause.mentioned[tool.words]
 
 
 def _groups(words: Iterable[str]) -> frozenset[str]:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.brain.tools import orders as rules
 from bot.brain.tools.links import link_tool
 from bot.brain.tools.orders import Demand, demand_for, says_yes
 from bot.brain.tools.tool import RoomTool
@@ -23,7 +24,7 @@ from tests.bot.mcp.test_tools import connection
 from tests.fakes.chat import FakeChat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 TABLE = tomllib.loads((Path(__file__).parent / "orders.toml").read_text(encoding="utf-8"))
 HALVES = ("tuning", "apart")
@@ -230,3 +231,28 @@ def test_any_text_is_judged(said: str) -> None:
 def test_a_noun_alone_orders_nothing(noun: str, rest: str) -> None:
     """Whatever a tool acts on may be spoken of."""
     assert demand_for(POST, f"The {noun} {rest}.", TOOLS) is Demand.NOT
+
+
+@pytest.mark.parametrize("said", ["Play something nice.", "Write a long poem about cats, and post it."])
+def test_each_tool_is_compared_with_the_words_once(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred tools with effects, as large MCP servers have, cost ten times as much as ten: the question waits."""
+    looked_at = 0
+    names = rules._names
+
+    def counted(word: str, nouns: Iterable[str]) -> bool:
+        nonlocal looked_at
+        looked_at += 1
+        return names(word, nouns)
+
+    monkeypatch.setattr(rules, "_names", counted)
+    costs = []
+    for count in (10, 100):
+        tools = [
+            RoomTool(f"hub_{number}", "Does it.", {}, POST.call, side_effects=True, words=("create", f"thing{number}"))
+            for number in range(count)
+        ]
+        looked_at = 0
+        rules._clauses.cache_clear()
+        assert Demand.ORDERED not in {demand_for(tool, said, tools) for tool in tools}
+        costs.append(looked_at)
+    assert costs[1] == 10 * costs[0]
