@@ -49,12 +49,15 @@ class _Attempt:
         self.first_sentence = ""
 
     def fits(self, question: Question) -> bool:
-        """Return whether the attempt replies to `question`: the same words of the same people, as the same turn."""
+        """Return whether the attempt replies to `question`: the same words of the same people, as the same turn, and
+        in the same language, which the end of what somebody says may show.
+        """
         own, turn = self.question, question.turn
         return (
             own.utterance_id == question.utterance_id
             and (own.turn.seq, own.turn.kind, own.turn.parts) == (turn.seq, turn.kind, turn.parts)
             and (own.asker_id, own.reason, own.may_skip) == (question.asker_id, question.reason, question.may_skip)
+            and own.language == question.language
         )
 
 

@@ -121,10 +121,13 @@ async def test_the_rest_of_the_answer_comes_as_it_is_made() -> None:
         replace(ASKED, turn=replace(TURN, parts=(PART, replace(PART, speaker_id="2", speaker="Bo", text="I do.")))),
         replace(ASKED, asker_id="2"),
         replace(ASKED, may_skip=True),
+        replace(ASKED, language="de"),
     ],
 )
 async def test_another_question_is_thought_anew(asked: Question) -> None:
-    """If the words, the turn or the person differ, the question is answered anew and the first attempt is not used."""
+    """If the words, the turn, the person or the language to answer in differ, the question is answered anew and the
+    first attempt is not used.
+    """
     never = asyncio.Event()
     desk = Desk(never)
     async with desk.running():
