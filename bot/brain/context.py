@@ -7,11 +7,9 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import structlog
-
 from bot.brain.tools.exchanges import insert_exchanges, newest_within
 from bot.brain.tools.permission import NOBODY
-from bot.llm.budget import MEMORY_SEARCH, offers_tokens
+from bot.llm.budget import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within
 from bot.llm.port import ChatMessage, ChatRole
 from compaction.budget.messages import Message
 from compaction.budget.summarize import SummarizeOptions, summarize_context
@@ -29,21 +27,16 @@ if TYPE_CHECKING:
     from bot.brain.tools.permission import Asker
     from bot.brain.tools.toolbox import QuestionTools, Toolbox
     from bot.guild import PromptPolicy
-    from bot.llm.port import ToolOffer
     from compaction.context.build import SessionContext
     from compaction.memory.quotes import Quote
     from compaction.model import Seq, Turn
     from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
 
-log = structlog.get_logger()
-
 # Length of the excerpt that replaces turns that do not fit. Most of them are folded soon.
 EXCERPT_CHARS = 600
 # Earlier tool results take at most a quarter of a prompt.
 EXCHANGES_SHARE = 4
-# Tool descriptions take at most a quarter of a prompt too, because MCP servers write long ones.
-OFFERS_SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +90,7 @@ def build_context_messages(
     count = estimate_text_tokens if policy is None else policy.count_tokens
     tools = None if toolbox is None else toolbox.for_asker(asker)
     if tools is not None:
-        tools.offers = _offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
+        tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
     offers = () if tools is None else tools.offers
     exchanged: dict[int, list[ChatMessage]] = {}
     cost = partial(message_tokens, count=count)
@@ -173,19 +166,6 @@ def _exchange_part(messages: Sequence[ChatMessage], count: Callable[[str], int])
     lines += [f"{message.name}: {message.content}" for message in messages if message.role is ChatRole.TOOL]
     part = keep_as_sent(make_part("tool", PartKind.TOOL, "\n".join(lines)))
     return replace(part, tokens=sum(message_tokens(message, count) for message in messages))
-
-
-def _offers_within(offers: Sequence[ToolOffer], room: int, count: Callable[[str], int]) -> tuple[ToolOffer, ...]:
-    """Return the first offers that fit into `room` tokens. Logs the others."""
-    kept: list[ToolOffer] = []
-    for offer in offers:
-        cost = offers_tokens([offer], count)
-        if cost <= room:
-            kept.append(offer)
-            room -= cost
-    if len(kept) < len(offers):
-        log.warning("tools_left_out", left_out=[offer.name for offer in offers if offer not in kept])
-    return tuple(kept)
 
 
 def _message(part: PayloadPart) -> ChatMessage:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import structlog
 
 from compaction.budget.estimator import Estimator
 from compaction.budget.prompt import ContextConfig, build_final_prompt
@@ -18,10 +21,14 @@ if TYPE_CHECKING:
     from compaction.budget.prompt import FinalPrompt
     from compaction.settings import BudgetSettings
 
+log = structlog.get_logger()
+
 # Name of the tool that finds what was left out of a prompt.
 MEMORY_SEARCH = "memory_search"
 # Tokens that a chat template adds around one tool.
 OFFER_OVERHEAD_TOKENS = 12
+# Tool descriptions take at most a quarter of a prompt, because MCP servers write long ones.
+OFFERS_SHARE = 4
 
 
 class Budget:
@@ -57,6 +64,13 @@ class Budget:
         """Return the raw number of tokens that the tools of a call cost."""
         return offers_tokens(tools.offers, self.count)
 
+    def affordable(self, tools: OfferedTools, *, max_output_tokens: int) -> OfferedTools:
+        """Return the tools that a call may offer this model. Prompts are built for the first model, and a model that
+        stands in for it may take much less.
+        """
+        room = self.room(max_output_tokens=max_output_tokens) // OFFERS_SHARE
+        return replace(tools, offers=offers_within(tools.offers, room, self.count))
+
     def final_prompt(
         self,
         messages: Sequence[Message],
@@ -87,6 +101,19 @@ class Budget:
             tool_outputs=self.tool_outputs,
         )
         return build_final_prompt(messages, config)
+
+
+def offers_within(offers: Sequence[ToolOffer], room: int, count: Callable[[str], int]) -> tuple[ToolOffer, ...]:
+    """Return the first offers that fit into `room` tokens. Logs the others."""
+    kept: list[ToolOffer] = []
+    for offer in offers:
+        cost = offers_tokens([offer], count)
+        if cost <= room:
+            kept.append(offer)
+            room -= cost
+    if len(kept) < len(offers):
+        log.warning("tools_left_out", left_out=[offer.name for offer in offers if offer not in kept])
+    return tuple(kept)
 
 
 def offers_tokens(offers: Iterable[ToolOffer], count: Callable[[str], int]) -> int:

@@ -97,6 +97,8 @@ class BudgetedModel:
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer piece by piece. Raises `ContextOverflowError`, `ChatModelError`. See `ChatModel.stream`."""
         enforce = self._budget.settings.enabled if enforce_budget is None else enforce_budget
+        if enforce:
+            tools = self._budget.affordable(tools, max_output_tokens=max_output_tokens)
         tool_tokens = self._budget.cost_of(tools)
         prompt = self._prompt(
             [_to_budget_message(message) for message in messages],

@@ -51,6 +51,7 @@ class Recorder:
 
     def __init__(self, *, bill: Callable[[int], int] = lambda cost: cost, error: Exception | None = None) -> None:
         self.sent: list[Sequence[ChatMessage]] = []
+        self.offered: list[OfferedTools] = []
         self.requests: list[CompletionRequest] = []
         self._bill = bill
         self._error = error
@@ -65,6 +66,7 @@ class Recorder:
     ) -> AsyncGenerator[StreamItem, None]:
         """Stream an answer of two words."""
         self.sent.append(messages)
+        self.offered.append(tools)
         yield "Two "
         if self._error is not None:
             raise self._error
@@ -267,6 +269,22 @@ async def test_tools_take_of_the_prompts_room() -> None:
     assert "memory_search" in endpoint.sent[0][1].content
     assert logs[-1]["estimated_prompt_tokens"] == estimate_tokens(endpoint.sent[0]) + budget.cost_of(tools)
     assert (logs[-1]["finish_reason"], logs[-1]["tool_call_count"]) == ("stop", 0)
+
+
+@pytest.mark.asyncio
+async def test_a_small_model_is_offered_what_it_can_take() -> None:
+    """Tools are chosen for the first model's prompt. A model that stands in for it, and takes less, gets those that
+    need a quarter of its room at most; beside all of them no prompt might fit.
+    """
+    look = ToolOffer("look", "Looks.", {"type": "object"})
+    tools = OfferedTools((look, ToolOffer("hub_all", "Does everything. " * 300, {"type": "object"})))
+    endpoint = Recorder()
+    model = BudgetedModel(endpoint, Budget(SMALL))
+    assert Budget(SMALL).cost_of(tools) > ROOM
+    for enforce in (True, False):
+        stream = model.stream(said(2), max_output_tokens=100, tools=tools, enforce_budget=enforce)
+        assert [piece async for piece in stream]
+    assert [each.offers for each in endpoint.offered] == [(look,), tools.offers]
 
 
 @pytest.mark.asyncio
