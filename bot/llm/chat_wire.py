@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.llm.tool_calls import CallPiece
+from bot.llm.tool_calls import CallPiece, is_json_object
 
 if TYPE_CHECKING:
     from bot.llm.port import ChatMessage, OfferedTools
+    from compaction.budget.messages import MessageToolCall
 
 # Words of JSON schema that Gemini does not know. Arguments are checked against the whole schema when they come.
 _UNCOMMON_WORDS = frozenset({"additionalProperties", "const", "$schema", "$defs", "pattern", "exclusiveMinimum"})
 _LENGTHS = frozenset({"maxLength", "minLength"})
+# Endpoints refuse other names of tools.
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_MOST_NAME_CHARS = 64
 
 
 def to_api_message(message: ChatMessage, signatures: Mapping[str, object]) -> dict[str, object]:
-    """Return one message of a call. `signatures`: what the endpoint wants back with a tool call, by the call's id."""
+    """Return one message of a call. `signatures`: what the endpoint wants back with a tool call, by the call's id.
+
+    A tool call with a name or arguments that endpoints refuse is sent with such as they take. Otherwise one slip of a
+    model would fail all replies for as long as the call is in the prompt.
+    """
     sent: dict[str, object] = {"role": message.role.value, "content": message.content}
     if message.tool_calls:
         sent["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {"id": call.id, "type": "function", "function": _function(call)}
             | ({"extra_content": signatures[call.id]} if call.id in signatures else {})
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
         sent["tool_call_id"] = message.tool_call_id
     return sent
+
+
+def _function(call: MessageToolCall) -> dict[str, str]:
+    """Return the name and the arguments of a call; an empty object if the arguments are none. Its result says why."""
+    name = _NOT_IN_NAMES.sub("_", call.name)[:_MOST_NAME_CHARS]
+    return {"name": name, "arguments": call.arguments if is_json_object(call.arguments) else "{}"}
 
 
 def to_api_tools(tools: OfferedTools, *, plain: bool = False) -> dict[str, object]:

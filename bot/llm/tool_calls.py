@@ -77,7 +77,7 @@ class StreamedCalls:
         if not self._partial:
             return 0
         last = self._partial[-1]
-        return last.index + 1 if piece.name and _is_complete(last.arguments) else last.index
+        return last.index + 1 if piece.name and is_json_object(last.arguments) else last.index
 
     @property
     def calls(self) -> tuple[MessageToolCall, ...]:
@@ -93,10 +93,11 @@ class StreamedCalls:
         return tuple(found)
 
 
-def _is_complete(arguments: str) -> bool:
+def is_json_object(arguments: str) -> bool:
+    """Return whether the arguments of a call are complete, as far as their syntax tells."""
     try:
         return isinstance(json.loads(arguments), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

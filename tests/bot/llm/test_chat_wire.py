@@ -37,6 +37,27 @@ def test_a_call_is_sent_back_with_its_signature() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "sent_name", "sent_arguments"),
+    [
+        ("look", '{"at": "map"}', "look", '{"at": "map"}'),
+        ("look", '{"at": "ma', "look", "{}"),
+        ("look", '"map"', "look", "{}"),
+        ("look", "", "look", "{}"),
+        ("look", "[" * 100_000, "look", "{}"),
+        ("multi_tool_use.parallel", "{}", "multi_tool_use_parallel", "{}"),
+        ("x" * 90, "{}", "x" * 64, "{}"),
+    ],
+)
+def test_a_slip_of_the_model_is_not_sent_back(name: str, arguments: str, sent_name: str, sent_arguments: str) -> None:
+    """vLLM and llama.cpp parse the arguments of all calls in a prompt, and OpenAI checks the names. A call that they
+    refuse would fail each reply for as long as it is in the prompt.
+    """
+    message = ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(MessageToolCall("1", name, arguments),))
+    sent: Any = to_api_message(message, {})
+    assert sent["tool_calls"][0]["function"] == {"name": sent_name, "arguments": sent_arguments}
+
+
 def parameters_sent(*, plain: bool) -> object:
     """Return the schema that an endpoint gets for the arguments of a tool with `SCHEMA`."""
     tools: Any = to_api_tools(OfferedTools((ToolOffer("look", "Looks.", SCHEMA),)), plain=plain)
