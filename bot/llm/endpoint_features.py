@@ -6,20 +6,32 @@ in its error; the call is then repeated without it, and later calls leave it out
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bot.llm.thoughts import Thoughts
+
 # Statuses of servers that refuse a parameter.
 REFUSED_STATUSES = frozenset({400, 415, 422, 500, 501})
+# Stands for the status of a refusal that comes within a stream, which has none.
+REFUSED_IN_STREAM = 400
 # A model that misused or refused tools this often gets none any more.
 _MOST_TOOL_FAILURES = 3
+# How chat templates and Mistral's service refuse an order of messages.
+_WRONG_ORDER = re.compile(r"must alternate|system message must be|unexpected role|expected last role", re.IGNORECASE)
+# Models whose chat template may open the thoughts, so that their answers begin with them (`thoughts`).
+_THINKING = re.compile(r"thinking|qwq|\br1\b", re.IGNORECASE)
 
 
 class EndpointFeatures:
     """What one endpoint is known to take. Assumes everything until it is refused.
 
-    The methods get an error's status and message. They return whether the call is to be repeated, because the error was
-    about that parameter.
+    `model`: the model's name. The methods get an error's status and message. They return whether the call is to be
+    repeated, because the error was about that parameter.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, model: str = "") -> None:
         # The name of the output limit; later models of OpenAI know only `max_completion_tokens`.
         self.limit_name = "max_tokens"
         self.reports_usage = True
@@ -27,6 +39,10 @@ class EndpointFeatures:
         self.supports_tools = True
         # Whether schemas are to be sent in the common words only.
         self.plain_schemas = False
+        # Whether messages are to be sent in strict order (`message_order`).
+        self.strict_order = False
+        # Whether answers are known, or here guessed, to begin with thoughts that no tag opens.
+        self.thinks_unopened = _THINKING.search(model) is not None
         # Which of `chat_wire.response_formats` worked last.
         self.format_index = 0
         self._tool_failures = 0
@@ -52,6 +68,13 @@ class EndpointFeatures:
             return True
         return False
 
+    def refuses_order(self, status: int, message: str) -> bool:
+        """Learn that the model's chat template does not take messages of any role anywhere."""
+        if status in REFUSED_STATUSES and not self.strict_order and _WRONG_ORDER.search(message):
+            self.strict_order = True
+            return True
+        return False
+
     def refuses_temperature(self, status: int, message: str) -> bool:
         """Learn that the model has no temperature, as later ones of OpenAI and Anthropic."""
         if status in REFUSED_STATUSES and self.takes_temperature and "temperature" in message:
@@ -70,9 +93,17 @@ class EndpointFeatures:
             self._count_tool_failures(_MOST_TOOL_FAILURES if "support" in message.lower() else 1)
         return True
 
+    def learn_thoughts(self, thoughts: Thoughts) -> None:
+        """Learn from an answer whether answers begin with thoughts that no tag opens."""
+        self.thinks_unopened = (self.thinks_unopened or thoughts.closed_unopened) and not thoughts.was_answer
+
     def misused_tools(self) -> None:
         """Count an answer with tools that was none."""
         self._count_tool_failures(1)
+
+    def used_tools(self) -> None:
+        """Forget the failures before a proper call: the model knows tools, so they were accidents."""
+        self._tool_failures = 0
 
     def _count_tool_failures(self, count: int) -> None:
         self._tool_failures += count

@@ -14,11 +14,13 @@ import httpx
 import openai
 import structlog
 
+from bot.llm.answer_text import AnswerText
 from bot.llm.chat_wire import read_chunk, response_formats, to_api_message, to_api_tools
 from bot.llm.endpoint_errors import translate_error
-from bot.llm.endpoint_features import REFUSED_STATUSES, EndpointFeatures
-from bot.llm.port import NO_TOOLS, ChatModelError, ChatRole, FinishReason, StreamEnd, Usage
-from bot.llm.tool_calls import StreamedCalls, WrittenCalls
+from bot.llm.endpoint_features import REFUSED_IN_STREAM, REFUSED_STATUSES, EndpointFeatures
+from bot.llm.message_order import in_strict_order
+from bot.llm.port import NO_TOOLS, NO_WORDS, ChatModelError, ChatRole, FinishReason, StreamEnd, Usage
+from bot.llm.tool_calls import StreamedCalls
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
@@ -39,12 +41,25 @@ log = structlog.get_logger()
 
 _REPORTED_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, FinishReason.FILTERED))
 
+# Why an answer ended without a word, where that is no fault of the tools: without them the same would happen.
+_WORDLESS = {
+    # It thought for as long as it may, in or beside its answer.
+    FinishReason.LENGTH.value: NO_WORDS,
+    FinishReason.FILTERED.value: Text(
+        "The filter of the language model's provider stopped the answer. Ask in other words."
+    ),
+}
+
 # Signatures of tool calls that are kept. A call is sent back within the same reply.
 MOST_SIGNATURES = 64
 
 
 class _NoAnswerError(ChatModelError):
     """The endpoint's response contains no answer."""
+
+
+class _WrongOrderError(ChatModelError):
+    """The endpoint refused the order of the messages within its stream, as LM Studio."""
 
 
 class OpenAIChat:
@@ -60,7 +75,7 @@ class OpenAIChat:
         self._key = settings.api_key.get_secret_value() if settings.api_key else ""
         # No retries: a reply must not wait for them, and the compactor has its own.
         self._client = open_client(settings.base_url, self._key, timeout_s=settings.total_timeout_s)
-        self._features = EndpointFeatures()
+        self._features = EndpointFeatures(settings.model)
         # What the endpoint sent with a tool call and wants back with it, by the call's id. Gemini 3 refuses a call
         # without its signature: https://ai.google.dev/gemini-api/docs/thought-signatures
         self._signatures: dict[str, object] = {}
@@ -89,23 +104,27 @@ class OpenAIChat:
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer piece by piece. Raises `ChatModelError`. See `ModelEndpoint.stream`.
 
-        A model that gives no usable answer with tools is asked again without them.
+        A model that gives no usable answer with tools is asked again without them, and one that does not take the
+        order of the messages is asked again in a stricter order.
         """
         body = [to_api_message(message, self._signatures) for message in messages]
         offered = tools if self._features.supports_tools else NO_TOOLS
-        try:
-            async with aclosing(self._stream(body, max_output_tokens, offered, on_usage)) as stream:
-                async for piece in stream:
-                    yield piece
-                return
-        except _NoAnswerError as error:
-            if not offered.offers:
-                raise
-            self._features.misused_tools()
-            log.warning("tools_misused", model=self.model, disabled=not self._features.supports_tools, problem=error)
-        async with aclosing(self._stream(body, max_output_tokens, NO_TOOLS, on_usage)) as stream:
-            async for piece in stream:
-                yield piece
+        while True:
+            try:
+                async with aclosing(self._stream(body, max_output_tokens, offered, on_usage)) as stream:
+                    async for piece in stream:
+                        yield piece
+                    return
+            except _WrongOrderError as error:
+                log.info("message_order_refused", model=self.model, problem=error)
+            except _NoAnswerError as error:
+                if not offered.offers:
+                    raise
+                if offered.callable_now:
+                    self._features.misused_tools()
+                disabled = not self._features.supports_tools
+                log.warning("tools_misused", model=self.model, disabled=disabled, problem=error)
+                offered = NO_TOOLS
 
     async def _stream(
         self,
@@ -123,10 +142,11 @@ class OpenAIChat:
                 response = await self._open_stream(body, max_output_tokens, tools)
         except Exception as error:
             raise self._translated(error) from error
-        event_received = answer_begun = called = passed_on = False
+        event_received = answer_begun = called = False
         # The same limit holds for pauses within the stream.
         deadline, pause_limit_s = first_deadline, self._settings.first_token_timeout_s
-        calls, written, reason = StreamedCalls(), WrittenCalls() if tools.offers else None, ""
+        calls, reason = StreamedCalls(), ""
+        words = AnswerText(has_tools=bool(tools.offers), unopened=self._features.thinks_unopened)
         signatures: list[object] = []
         try:
             chunks = response.__aiter__()
@@ -145,14 +165,18 @@ class OpenAIChat:
                         calls.feed(call)
                         signatures.append(signature)
                 except Exception as error:
-                    raise self._translated(error) from error
+                    translated = self._translated(error)
+                    if not answer_begun and self._features.refuses_order(REFUSED_IN_STREAM, str(error)):
+                        raise _WrongOrderError(sentence_of(translated), retryable=True) from error
+                    raise translated from error
                 reason = piece.finish_reason or reason
                 answer_begun = answer_begun or bool(piece.text or piece.calls)
                 if answer_begun:
                     deadline = min(last_deadline, loop.time() + pause_limit_s)
-                text = piece.text if written is None else written.feed(piece.text)
+                text = words.feed(piece.text)
+                # At once: whoever hears thoughts interrupts them.
+                self._features.learn_thoughts(words.thoughts)
                 if text:
-                    passed_on = passed_on or not text.isspace()
                     handed_on_at = loop.time()
                     yield text
                     # The deadlines count only time spent waiting for the server, not for the voice to take a piece.
@@ -163,10 +187,13 @@ class OpenAIChat:
         if not event_received:
             # For example a web page, in which the client finds no event.
             raise _NoAnswerError(sentence_of(self._translated(ValueError("no event in the stream"))), retryable=True)
-        rest, asked = ("", ()) if written is None else written.end()
+        rest, asked = words.end(cut_off=reason == FinishReason.LENGTH)
+        self._features.learn_thoughts(words.thoughts)
+        wordless = not (called or asked or words.spoke)
+        if wordless and reason in _WORDLESS:
+            raise ChatModelError(_WORDLESS[reason], retryable=True)
         # Some models write the tags of a tool call with nothing between them. Such a response is not an answer either.
-        empty_marks = written is not None and not (called or asked or passed_on or rest.strip())
-        if not answer_begun or empty_marks:
+        if not answer_begun or (wordless and tools.offers):
             raise _NoAnswerError(
                 Text(
                     "The language model {model} gave an empty answer. Try again, or choose another llm.model.",
@@ -178,6 +205,8 @@ class OpenAIChat:
             yield rest
         end = self._ended(calls, asked, reason)
         self._keep_signatures(end, signatures)
+        if end.calls:
+            self._features.used_tools()
         yield end
 
     def _ended(self, calls: StreamedCalls, written: tuple[MessageToolCall, ...], reason: str) -> StreamEnd:
@@ -208,10 +237,11 @@ class OpenAIChat:
         while True:
             usage = {"stream_options": {"include_usage": True}} if features.reports_usage else {}
             offered = to_api_tools(tools, plain=features.plain_schemas) if features.supports_tools else {}
+            ordered = in_strict_order(body) if features.strict_order else body
             try:
                 return await self._client.chat.completions.create(
                     model=self.model,
-                    messages=cast("list[ChatCompletionMessageParam]", body),
+                    messages=cast("list[ChatCompletionMessageParam]", ordered),
                     stream=True,
                     extra_body={features.limit_name: max_output_tokens} | usage | offered,
                 )
@@ -221,6 +251,7 @@ class OpenAIChat:
                     features.renames_limit(*refusal)
                     or features.refuses_usage(*refusal)
                     or features.refuses_schema_words(*refusal)
+                    or features.refuses_order(*refusal)
                 ):
                     continue
                 if not offered or not features.refuses_tools(*refusal, callable_now=tools.callable_now):

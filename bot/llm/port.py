@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from bot.errors import BotError
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -113,6 +114,13 @@ class ChatModelError(BotError):
         super().__init__(message)
         self.retryable = retryable
         self.timeout = timeout
+
+
+# The failure of an answer that ends without a word, though the endpoint sent something.
+NO_WORDS = Text(
+    "The language model's answer had no words to say aloud, only thoughts, code or a tool call. Ask again. If it "
+    "thinks before it answers, switch that off or raise llm.max_output_tokens."
+)
 
 
 class ChatModel(Protocol):

@@ -1,5 +1,5 @@
-"""Local servers that behave as two providers' OpenAI-compatible endpoints are documented to, where they differ from
-OpenAI's.
+"""Local servers that behave as providers' OpenAI-compatible endpoints, and as servers with a model's own chat template,
+where they differ from OpenAI's.
 
 Anthropic: https://platform.claude.com/docs/en/api/openai-sdk. Gemini: https://ai.google.dev/gemini-api/docs/openai and
 https://ai.google.dev/gemini-api/docs/thought-signatures.
@@ -7,6 +7,7 @@ https://ai.google.dev/gemini-api/docs/thought-signatures.
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Any, Self
 
@@ -137,6 +138,49 @@ class AnthropicServer(ProviderServer):
         for part in ('{"query": ', '"lantern"}'):
             yield _chunk({"tool_calls": [{"index": 0, "function": {"arguments": part}}]})
         yield _chunk({}, "tool_calls")
+
+
+class TemplateServer(ProviderServer):
+    """Renders messages with a chat template. `complaint`: the words of its refusal; `status`: that of the
+    refusal, or None if it comes within the stream, as LM Studio's.
+
+    Qwen 3.5 takes a system message only at the beginning, Gemma besides only user and assistant in turn (its template
+    is in llama.cpp, vLLM and LM Studio), and Mistral's service refuses a user after a tool's result.
+    """
+
+    def __init__(self, complaint: str, *, status: int | None = 400) -> None:
+        super().__init__()
+        self.complaint = complaint
+        self.status = status
+        self.refused = 0
+
+    @property
+    def _error(self) -> dict[str, Any]:
+        self.refused += 1
+        return {"error": {"code": self.status, "message": self.complaint}}
+
+    def _takes(self, body: dict[str, Any]) -> bool:
+        roles = [message["role"] for message in body["messages"]]
+        talk = [each["role"] for each in body["messages"] if each["role"] != "tool" and "tool_calls" not in each]
+        talk.remove("system")
+        return (
+            "system" not in roles[1:]
+            and talk == ["user", "assistant"] * (len(talk) // 2) + ["user"] * (len(talk) % 2)
+            and ("tool", "user") not in itertools.pairwise(roles)
+            and roles[-1] in {"user", "tool"}
+        )
+
+    def refusal(self, body: dict[str, Any]) -> web.Response | None:
+        if self.status is None or self._takes(body):
+            return None
+        return web.json_response(self._error, status=self.status)
+
+    def chunks(self, body: dict[str, Any]) -> Iterable[dict[str, Any]]:
+        if not self._takes(body):
+            yield self._error
+            return
+        yield _chunk({"role": "assistant", "content": "Bo brings the lantern."})
+        yield _chunk({}, "stop")
 
 
 class GeminiServer(ProviderServer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.llm.endpoint_features import EndpointFeatures
+from bot.llm.thoughts import Thoughts
 
 LIMIT = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
 
@@ -18,11 +19,14 @@ def test_each_refusal_is_learnt_once() -> None:
     assert not features.reports_usage
     assert features.refuses_schema_words(400, 'Unknown name "const"')
     assert features.plain_schemas
+    assert features.refuses_order(500, "Jinja Exception: System message must be at the beginning.")
+    assert features.strict_order
     assert features.refuses_temperature(400, "temperature does not support 0")
     assert not features.takes_temperature
     assert not features.renames_limit(400, LIMIT)
     assert not features.refuses_usage(422, "stream_options")
     assert not features.refuses_schema_words(400, "Unknown name")
+    assert not features.refuses_order(400, "Conversation roles must alternate")
     assert not features.refuses_temperature(400, "temperature")
 
 
@@ -34,6 +38,7 @@ def test_other_errors_teach_nothing(status: int, message: str) -> None:
     features = EndpointFeatures()
     assert not features.renames_limit(status, message)
     assert not features.refuses_usage(status, message)
+    assert not features.refuses_order(status, message)
     assert not features.refuses_temperature(status, message)
     assert not features.refuses_tools(status, message, callable_now=True)
     assert features.supports_tools
@@ -53,6 +58,38 @@ def test_other_refusals_of_tools_count_with_misuse() -> None:
     assert features.supports_tools
     features.misused_tools()
     assert not features.supports_tools
+
+
+def test_a_model_that_calls_tools_keeps_them() -> None:
+    """Accidents of an evening are no reason to take the tools away: a proper call in between forgives those before."""
+    features = EndpointFeatures()
+    for _ in range(5):
+        features.misused_tools()
+        features.misused_tools()
+        features.used_tools()
+    assert features.supports_tools
+
+
+@pytest.mark.parametrize(
+    ("model", "guessed"),
+    [
+        ("Qwen/Qwen3-30B-A3B-Thinking-2507", True),
+        ("deepseek-r1:8b", True),
+        ("QwQ-32B", True),
+        ("gpt-4.1-mini", False),
+        ("gemma3r1x", False),
+    ],
+)
+def test_what_thinks_unopened_is_guessed_and_learnt(model: str, guessed: bool) -> None:
+    """The model's name is a first guess. An answer shows what is so, and the next one may show otherwise."""
+    features = EndpointFeatures(model)
+    assert features.thinks_unopened == guessed
+    for text, unopened in (("I think. </think> Yes.", True), ("No thoughts.", False)):
+        thoughts = Thoughts(unopened=features.thinks_unopened)
+        thoughts.feed(text)
+        thoughts.end(cut_off=False)
+        features.learn_thoughts(thoughts)
+        assert features.thinks_unopened == unopened
 
 
 def test_tools_that_were_only_shown_teach_nothing() -> None:

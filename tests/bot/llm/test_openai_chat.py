@@ -320,6 +320,49 @@ async def test_a_call_that_was_cut_off_is_none() -> None:
 
 
 @pytest.mark.asyncio
+async def test_accidents_of_an_evening_leave_the_tools() -> None:
+    """A model that calls tools properly is offered them still after any number of empty answers, and an answer in which
+    tools could not be called says nothing about them.
+    """
+    shown = OfferedTools(LOOK.offers, callable_now=False)
+    async with endpoint() as (chat, server):
+        for _ in range(4):
+            server.behaviour.answer = lambda call: ASKING
+            await streamed(chat, LOOK)
+            server.behaviour.answer = lambda call: "" if "tools" in call.body else WORDS
+            await streamed(chat, LOOK)
+            await streamed(chat, shown)
+        await streamed(chat, LOOK)
+        assert server.calls[-2].offered == ("memory_search",)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("text", ["<think>Who brings the lantern? Perhaps", ""])
+async def test_an_answer_of_thoughts_alone_is_a_failure(text: str) -> None:
+    """A model that has thought until its limit has no words. It is not asked again, and keeps its tools."""
+    async with endpoint(ChatMode.LENGTH) as (chat, server):
+        server.behaviour.answer = lambda call: text
+        for _ in range(4):
+            with pytest.raises(ChatModelError, match="no words to say aloud"):
+                await streamed(chat, LOOK)
+        assert [call.offered for call in server.calls] == [("memory_search",)] * 4
+
+
+@pytest.mark.asyncio
+async def test_thoughts_are_no_words() -> None:
+    """Thoughts in tags are left out. Those that nothing opens are heard once; later ones are known by the first."""
+    async with endpoint() as (chat, server):
+        server.behaviour.answer = lambda call: "<think>Who? Bo.</think>" + WORDS
+        assert "".join(await heard(chat)) == WORDS
+        server.behaviour.answer = lambda call: "Who? Bo.</think>" + WORDS
+        assert "".join(await heard(chat)) == "Who? Bo.</think>" + WORDS
+        assert "".join(await heard(chat)) == WORDS
+        server.behaviour.answer = lambda call: WORDS
+        assert "".join(await heard(chat)) == WORDS
+        assert len(await heard(chat)) > 2, "it is not waited for to its end any more"
+
+
+@pytest.mark.asyncio
 async def test_a_model_that_takes_no_tools_answers_without() -> None:
     """If the endpoint does not support tools, the call is repeated without them, and later calls contain none."""
     async with endpoint() as (chat, server):

@@ -1,4 +1,6 @@
-"""Anthropic's and Gemini's OpenAI-compatible endpoints, as far as they differ from OpenAI's."""
+"""Anthropic's and Gemini's OpenAI-compatible endpoints, and servers with strict chat templates, as far as they differ
+from OpenAI's.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ from bot.llm.port import (
     ToolOffer,
 )
 from bot.llm.settings import LlmSettings
+from compaction.budget.messages import MessageToolCall
 from compaction.ports import CompletionRequest
-from tests.bot.llm.provider_servers import KEY, AnthropicServer, GeminiServer, ProviderServer
+from tests.bot.llm.provider_servers import KEY, AnthropicServer, GeminiServer, ProviderServer, TemplateServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -113,6 +116,38 @@ async def test_a_summary_is_written(server: ProviderServer) -> None:
     assert '{"gist": "Bo brings the lantern."}' in answer.text
     assert answer.prompt_tokens is None
     assert len(server.bodies) == 2
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "server",
+    [
+        TemplateServer("Jinja Exception: System message must be at the beginning.", status=500),
+        TemplateServer("Conversation roles must alternate user/assistant/user/assistant/..."),
+        TemplateServer("Error rendering prompt with jinja template: Conversation roles must alternate", status=None),
+        TemplateServer("Unexpected role 'user' after role 'tool'"),
+        TemplateServer("Expected last role User or Tool (or Assistant with prefix True) for serving but got system"),
+    ],
+    ids=["qwen", "gemma", "gemma-in-stream", "mistral", "mistral-last"],
+)
+async def test_a_strict_template_gets_the_order_that_it_takes(server: TemplateServer) -> None:
+    """The order is learnt from the first refusal. It says nothing about tools, though it may name them."""
+    call = MessageToolCall("c1", "memory_search", '{"query": "lantern"}')
+    asked = (
+        *QUESTION,
+        ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(call,)),
+        ChatMessage(ChatRole.TOOL, "Bo: I bring it.", tool_call_id="c1"),
+        ChatMessage(ChatRole.USER, "And the rope?"),
+        ChatMessage(ChatRole.SYSTEM, "Now answer in plain words."),
+    )
+    async with adapter(server) as chat:
+        for _ in range(2):
+            text, _ = await answered(chat, asked, TOOLS)
+            assert text == "Bo brings the lantern."
+    assert server.refused == 1
+    assert all(body["tools"] for body in server.bodies[-2:])
+    roles = [message["role"] for message in server.bodies[-1]["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
 
 
 @pytest.mark.asyncio

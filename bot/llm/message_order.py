@@ -1,0 +1,58 @@
+"""Puts the messages of a call into the order that strict chat templates demand. Pure.
+
+OpenAI takes messages of all roles in any order. Other servers render them with the model's own chat template, and many
+templates refuse what they were not made for: Qwen 3.5 a system message that is not the first, Gemma and Mistral two
+messages of one person in a row, Mistral's own service a person after a tool's result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.llm.port import ChatRole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_BETWEEN = "\n\n"
+# Stands where the order demands a message and nobody said anything. The voice leaves it out if a model copies it.
+_NOTHING_SAID = "(silence)"
+
+
+def in_strict_order(messages: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Return a call's messages with one system message, which is the first, and then user and assistant in turn.
+
+    No word is left out: what stands in several messages of one role in a row stands in one, with blank lines between.
+    Tool results follow their calls. The last message is a user's or a tool's result.
+    """
+    ordered: list[Mapping[str, object]] = []
+    for message in messages:
+        if message["role"] == ChatRole.SYSTEM:
+            continue
+        before = ordered[-1] if ordered else None
+        if before is not None and _is_joined(before, message):
+            ordered[-1] = {**before, **message, "content": f"{before['content']}{_BETWEEN}{message['content']}"}
+            continue
+        if message["role"] == ChatRole.USER and before is not None and before["role"] == ChatRole.TOOL:
+            ordered.append(_silence(ChatRole.ASSISTANT))
+        if message["role"] == ChatRole.ASSISTANT and before is None:
+            ordered.append(_silence(ChatRole.USER))
+        ordered.append(message)
+    if ordered and ordered[-1]["role"] == ChatRole.ASSISTANT:
+        ordered.append(_silence(ChatRole.USER))
+    system = [str(message["content"]) for message in messages if message["role"] == ChatRole.SYSTEM]
+    first: list[Mapping[str, object]] = [{"role": ChatRole.SYSTEM.value, "content": _BETWEEN.join(system)}]
+    return (first if system else []) + ordered
+
+
+def _is_joined(before: Mapping[str, object], message: Mapping[str, object]) -> bool:
+    """Return whether two messages in a row become one: not across tool calls, whose results follow them."""
+    return (
+        before["role"] == message["role"]
+        and message["role"] in {ChatRole.USER, ChatRole.ASSISTANT}
+        and "tool_calls" not in before
+    )
+
+
+def _silence(role: ChatRole) -> dict[str, object]:
+    return {"role": role.value, "content": _NOTHING_SAID}

@@ -1,0 +1,91 @@
+"""Any order of messages becomes one that strict chat templates take, and no word of it is lost."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.llm.message_order import in_strict_order
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SILENCE = "(silence)"
+
+
+def said(role: str, content: str, **more: object) -> dict[str, Any]:
+    return {"role": role, "content": content, **more}
+
+
+def called(number: int, content: str = "") -> list[dict[str, Any]]:
+    """Return a call of a tool and its result."""
+    calls = [{"id": f"c{number}", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+    return [
+        said("assistant", content, tool_calls=calls),
+        said("tool", f"found {number}", tool_call_id=f"c{number}"),
+    ]
+
+
+PLAIN = st.tuples(st.sampled_from(["system", "user", "assistant"]), st.integers(0, 999)).map(
+    lambda each: [said(each[0], f"words {each[1]}")]
+)
+STEPS = st.lists(st.one_of(PLAIN, st.integers(0, 999).map(called)), max_size=12)
+
+
+def test_a_prompt_of_a_room_is_put_in_order() -> None:
+    """The notes of ours go to the beginning, turns in a row become one message, and tool results stay with calls."""
+    messages = [
+        said("system", "You are in a room."),
+        said("system", "Answer in German."),
+        said("user", "Ada: hello."),
+        said("user", "Bo: hello."),
+        said("assistant", "Hi."),
+        said("user", "Ada: find it."),
+        *called(1, "Hm."),
+        said("system", "Now answer."),
+    ]
+    assert in_strict_order(messages) == [
+        said("system", "You are in a room.\n\nAnswer in German.\n\nNow answer."),
+        said("user", "Ada: hello.\n\nBo: hello."),
+        said("assistant", "Hi."),
+        said("user", "Ada: find it."),
+        *called(1, "Hm."),
+    ]
+
+
+def test_what_the_order_lacks_is_a_silence() -> None:
+    """A window that begins or ends with the bot, or in which a tool's result was never spoken of, has no such turns."""
+    messages = [said("assistant", "I am here."), said("user", "Find it."), *called(1), said("user", "And?")]
+    assert in_strict_order([*messages, said("assistant", "It is gone.")]) == [
+        said("user", SILENCE),
+        messages[0],
+        messages[1],
+        *called(1),
+        said("assistant", SILENCE),
+        said("user", "And?"),
+        said("assistant", "It is gone."),
+        said("user", SILENCE),
+    ]
+
+
+@given(STEPS)
+def test_every_order_becomes_a_strict_one(steps: Sequence[list[dict[str, Any]]]) -> None:
+    """The invariants that templates check hold, and what was in order stays as it is."""
+    messages = [message for step in steps for message in step]
+    ordered = in_strict_order(messages)
+    roles = [str(message["role"]) for message in ordered]
+    assert "system" not in roles[1:]
+    talk = [each for each in ordered if each["role"] in {"user", "assistant"} and "tool_calls" not in each]
+    assert all(one["role"] != other["role"] for one, other in itertools.pairwise(talk))
+    assert ("tool", "user") not in itertools.pairwise(roles)
+    rest = [role for role in roles if role != "system"]
+    assert not rest or (rest[0] == "user" and rest[-1] in {"user", "tool"})
+    for number, message in enumerate(ordered):
+        if message["role"] == "tool":
+            assert "tool_calls" in ordered[number - 1]
+    words = "\n".join(str(message["content"]) for message in ordered)
+    assert all(message["content"] in words for message in messages)
+    assert in_strict_order(ordered) == ordered

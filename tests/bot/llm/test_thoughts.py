@@ -1,0 +1,59 @@
+"""A model's thoughts are told from its words, whether or not their tag is opened, and however the answer is cut."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.llm.thoughts import Thoughts
+
+BYTEWISE, WHOLE = 1, 999
+
+
+def separated(text: str, *, unopened: bool, size: int, cut_off: bool = False) -> tuple[str, Thoughts]:
+    """Return the words of an answer that comes in pieces of `size` characters."""
+    thoughts = Thoughts(unopened=unopened)
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    words = "".join(map(thoughts.feed, pieces))
+    return words + thoughts.end(cut_off=cut_off), thoughts
+
+
+@pytest.mark.parametrize("size", [BYTEWISE, 3, WHOLE])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Bo brings it.", "Bo brings it."),
+        ("  <b>Bo</b> brings it.", "  <b>Bo</b> brings it."),
+        ("<think>Who? Bo.</think>\n\nBo brings it.", "\n\nBo brings it."),
+        ("\n<think></think>Bo.", "Bo."),
+        ("<think>Who brings", ""),
+        ("<th", "<th"),
+        ("", ""),
+        ("I <think> so.", "I <think> so."),
+    ],
+)
+def test_opened_thoughts_are_left_out(text: str, words: str, size: int) -> None:
+    """Thoughts at the beginning are left out, also those that never end. Nothing is learnt from them."""
+    for cut_off in (False, True):
+        found, thoughts = separated(text, unopened=False, size=size, cut_off=cut_off)
+        assert found == words
+        assert not thoughts.closed_unopened
+        assert not thoughts.was_answer
+
+
+@pytest.mark.parametrize("size", [BYTEWISE, 3, WHOLE])
+def test_thoughts_that_nothing_opens_are_noticed(size: int) -> None:
+    """They are passed on the first time, and from then on left out."""
+    text = "They ask who. Bo.</think>Bo brings it."
+    found, thoughts = separated(text, unopened=False, size=size)
+    assert (found, thoughts.closed_unopened) == (text, True)
+    found, thoughts = separated(text, unopened=True, size=size)
+    assert (found, thoughts.closed_unopened, thoughts.was_answer) == ("Bo brings it.", False, False)
+
+
+@pytest.mark.parametrize("size", [BYTEWISE, 3, WHOLE])
+def test_an_answer_without_the_expected_thoughts_is_an_answer(size: int) -> None:
+    """It is passed on whole at its end. If it is cut off there, it may be thoughts, and is left out."""
+    found, thoughts = separated("Bo brings it.", unopened=True, size=size)
+    assert (found, thoughts.was_answer) == ("Bo brings it.", True)
+    found, thoughts = separated("They ask who brings", unopened=True, size=size, cut_off=True)
+    assert (found, thoughts.was_answer) == ("", False)
