@@ -11,7 +11,7 @@ import structlog
 from bot.brain.reply_progress import elapsed_ms
 from bot.brain.responder import CutOffError
 from bot.brain.skip import drop_skipped
-from bot.llm.port import ChatModelError
+from bot.llm.port import NO_WORDS, ChatModelError
 from compaction.errors import ContextOverflowError
 from voice.speaking.sentences import SentenceSplitter
 
@@ -55,7 +55,7 @@ class ReplyGenerator:
 
         `may_skip`: the responder may say nothing, and failures are not reported, because nobody waits for the reply.
         """
-        splitter = SentenceSplitter()
+        splitter, failed = SentenceSplitter(), False
         try:
             async with (
                 aclosing(self._responder.respond(context)) as stream,
@@ -79,4 +79,8 @@ class ReplyGenerator:
                 progress.skip(error)
             else:
                 await sentences.put(error)
+            failed = True
+        if not (splitter.spoke or may_skip or failed):
+            # Thoughts, code and tool calls are never spoken. Silence would look like a question that was not heard.
+            await sentences.put(ChatModelError(NO_WORDS, retryable=True))
         await sentences.put(None)

@@ -83,6 +83,8 @@ class SpeechOutput:
                 if progress.pieces:
                     return
                 item = in_language(TOO_MUCH if overflow else MODEL_FAILED, self._language())
+                # The model may have failed in its thoughts; our sentence is none of them.
+                normalizer = self._new_normalizer()
             sentence = normalizer.normalize(item)
             if sentence is None or not await self._may_say(sentence.text, progress):
                 continue

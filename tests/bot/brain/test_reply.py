@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +13,7 @@ from bot.brain.context import ModelContext
 from bot.brain.reply import BROKEN_OFF, TOO_SLOW, Question, Replier, Reply
 from bot.brain.responder import CutOffError
 from bot.brain.speech_output import BLOCKED, MODEL_FAILED, NOT_PLAYED, TOO_MUCH
-from bot.llm.port import ChatModelError
+from bot.llm.port import NO_WORDS, ChatModelError
 from bot.texts.text import Text, in_language
 from compaction.context.build import SessionContext
 from compaction.errors import ContextOverflowError, StoreError
@@ -188,6 +189,27 @@ async def test_an_answer_that_is_cut_off_ends_with_a_whole_sentence() -> None:
             bench.replier.ask(FIRST)
             reply = await bench.next_reply()
         assert (reply.text, reply.failure) == (heard, None)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ("<think>Who brings it? Per", CutOffError("length")),
+        ("<think>Bo brings it.</think>",),
+        ("```python\nprint(1)\n```\n",),
+        ('<tool_call>{"name": "look", "arguments": {}}</tool_call>',),
+        (),
+    ],
+)
+async def test_an_answer_without_a_word_is_apologised_for(pieces: tuple[str | Exception, ...]) -> None:
+    """Silence would look like a question that was not heard. A reply that may be skipped needs no apology."""
+    for question, heard, failure in ((FIRST, MODEL_FAILED, NO_WORDS), (replace(FIRST, may_skip=True), "", None)):
+        bench = Bench(ScriptedResponder(*pieces))
+        async with bench.listener.listening(), bench.running():
+            bench.replier.ask(question)
+            reply = await bench.next_reply()
+        assert (reply.text, reply.failure) == (heard, failure)
 
 
 @pytest.mark.asyncio
