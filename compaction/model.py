@@ -5,7 +5,7 @@ All values are immutable and use only the standard library. Terms and invariants
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal, NewType, TypeAlias
 
@@ -153,6 +153,10 @@ class Fact:
     def attributed_text(self) -> str:
         """Return the text, after its speaker's name if it is quoted; a fact read from a screen names the person."""
         return f"{self.speaker}: {self.text}" if self.quoted and self.note_id is None else self.text
+
+    def blanked(self, supersedes: tuple[str, ...]) -> Fact:
+        """Return the fact without what it says and who said it. It holds its number, which others may name."""
+        return replace(self, speaker="", subject="", text="", supersedes=supersedes)
 
 
 @dataclass(frozen=True, slots=True)

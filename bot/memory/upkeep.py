@@ -7,6 +7,7 @@ waits for it, and failed work is retried at the next occasion.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -94,6 +95,8 @@ class MemoryUpkeep:
         # again, so older digests are not kept.
         self._kept_texts: set[str] = set()
         self._extracted_through: int | None = None
+        # Segments that were folded without the model when facts were extracted from their turns.
+        self._degraded: set[SegmentId] = set()
         self._last_check: int | None = None
         self._heard_through = memory.total_turns
         self._newcomers: set[str] = set()
@@ -256,21 +259,43 @@ class MemoryUpkeep:
             self._extracted_through = await self._people.extracted_through(self._session_id)
         refused = 0
         while self._extracted_through < through and refused < _MOST_REFUSED:
-            end = min(self._extracted_through + BATCH_SIZE, through)
-            is_current = self._since_now()
-            batch = await self._turns.turns(self._session_id, Seq(self._extracted_through), Seq(end))
-            allowed = [self._memory.allowed_part(turn) for turn in batch]
-            changed = {turn.seq for turn, left in zip(batch, allowed, strict=True) if left is not turn}
-            facts = self._facts_of(self._extracted_through, end, allowed)
-            facts = [known for known in facts if changed.isdisjoint(known.fact.turns)]
-            if not await self._people.extract(
-                self._session_id, self._guild_id, facts, allowed, through=end, is_current=is_current
-            ):
-                # A fold has just landed, or something was forgotten: again, from what is left.
+            start, end = self._extracted_through, min(self._extracted_through + BATCH_SIZE, through)
+            if await self._extract_from(start, end, partial(self._facts_of, start, end)):
+                self._extracted_through = end
+            else:
                 refused += 1
-                await self._refresh_if_changed()
-                continue
-            self._extracted_through = end
+        await self._extract_repaired(self._extracted_through)
+
+    async def _extract_repaired(self, through: int) -> None:
+        """Extract the facts before `through` again whose segments the model has made since."""
+        for segment in self._memory.segments:
+            if segment.degraded:
+                self._degraded.add(segment.id)
+            elif segment.id in self._degraded and segment.end <= through:
+                known = [KnownFact(f"{segment.id}#{index}", fact) for index, fact in enumerate(segment.facts)]
+                if not await self._extract_from(segment.start, segment.end, lambda _, facts=known: facts, again=True):
+                    return
+                self._degraded.discard(segment.id)
+
+    async def _extract_from(
+        self, start: int, end: int, facts_of: Callable[[Sequence[Turn]], list[KnownFact]], *, again: bool = False
+    ) -> bool:
+        """Extract facts from these turns. Returns False if nothing was stored because the session has changed.
+
+        `again`: these turns were processed before.
+        """
+        is_current = self._since_now()
+        batch = await self._turns.turns(self._session_id, Seq(start), Seq(end))
+        allowed = [self._memory.allowed_part(turn) for turn in batch]
+        changed = {turn.seq for turn, left in zip(batch, allowed, strict=True) if left is not turn}
+        facts = [known for known in facts_of(allowed) if changed.isdisjoint(known.fact.turns)]
+        if await self._people.extract(
+            self._session_id, self._guild_id, facts, allowed, through=end, is_current=is_current, again=again
+        ):
+            return True
+        # A fold has just landed, or something was forgotten: again later, from what is left.
+        await self._refresh_if_changed()
+        return False
 
     def _facts_of(self, start: int, end: int, batch: Sequence[Turn]) -> list[KnownFact]:
         """Return the facts of these turns: of their segments, or extracted if they are not folded."""

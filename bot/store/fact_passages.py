@@ -37,7 +37,7 @@ async def index_facts(connection: AsyncConnection, session_id: SessionId, segmen
     written = [
         (f"{segment.id}#{index}.{seq}", seq, fact)
         for index, fact in enumerate(segment.facts)
-        if fact.note_id is None and not fact.quoted
+        if fact.text and fact.note_id is None and not fact.quoted
         for seq in fact.turns
     ]
     if not written:

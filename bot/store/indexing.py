@@ -22,13 +22,14 @@ from compaction.memory.passage import PassageKind, source_kind, source_terms
 from compaction.model import Note, Segment, Seq, SessionId, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from sqlalchemy import Table
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
     from compaction.memory.passage import PassageSource
+    from compaction.model import Fact
 
 # Rows indexed in one transaction: few, because new turns wait for it.
 CATCH_UP_BATCH = 50
@@ -246,28 +247,41 @@ def _terms_text(source: PassageSource) -> str:
 
 async def _store_corrections(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> None:
     """Store which turn corrects which, from facts that supersede others."""
-    replacing = [
-        (ref.rpartition("#"), fact.turn_seq)
-        for fact in segment.facts
-        if fact.note_id is None
-        for ref in fact.supersedes
-    ]
+    replacing = {
+        ref: fact for fact in segment.facts if fact.text and fact.note_id is None for ref in fact.supersedes
+    }
     if not replacing:
         return
-    names = sorted({name for (name, _, _), _ in replacing})
+    names = sorted({ref.rpartition("#")[0] for ref in replacing})
     found = await connection.execute(
         select(segments).where(segments.c.session_id == session_id, segments.c.id.in_(names))
     )
-    known = {row.id: rows.segment_from_row(row).facts for row in found}
-    for (name, _, index), new_seq in replacing:
-        facts = known.get(name, ())
-        if not index.isdigit() or int(index) >= len(facts):
-            continue
-        old = facts[int(index)]
-        if old.note_id is None and old.turn_seq < new_seq:
-            await add_once(
-                connection, corrections, {"session_id": session_id, "old_seq": old.turn_seq, "new_seq": new_seq}
-            )
+    for row in found.all():
+        of_segment = [(f"{row.id}#{number}", fact) for number, fact in enumerate(rows.segment_from_row(row).facts)]
+        standing = {seq for ref, fact in of_segment if ref not in replacing and fact.text for seq in fact.turns}
+        for ref, old in of_segment:
+            if ref in replacing and old.text and old.note_id is None:
+                for old_seq in _outdated_turns(old, standing):
+                    await _store_correction(connection, session_id, old_seq, replacing[ref].turns[-1])
+
+
+def _outdated_turns(fact: Fact, standing: Collection[Seq]) -> list[Seq]:
+    """Return the turns that are outdated because a fact is: the last, where it was said, and those said for it alone.
+
+    `standing`: the turns of facts that still hold.
+    """
+    return [seq for seq in fact.turns if seq == fact.turns[-1] or seq not in standing]
+
+
+async def _store_correction(connection: AsyncConnection, session_id: SessionId, old_seq: Seq, new_seq: Seq) -> None:
+    """Store that a turn corrects an earlier one, unless a later turn is known to."""
+    if old_seq >= new_seq:
+        return
+    values: dict[str, object] = {"session_id": session_id, "old_seq": old_seq, "new_seq": new_seq}
+    if not await add_once(connection, corrections, values):
+        same = (corrections.c.session_id == session_id) & (corrections.c.old_seq == old_seq)
+        earlier = same & (corrections.c.new_seq < new_seq)
+        await connection.execute(update(corrections).where(earlier).values(new_seq=new_seq))
 
 
 def _indexed(table: Table, seq: Any) -> Any:

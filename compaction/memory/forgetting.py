@@ -55,7 +55,7 @@ def forget_in_segment(
             # corrected.
             itself = f"{segment.id}#{index}"
             superseding = tuple(dict.fromkeys((*fact.supersedes, itself)))
-            facts.append(replace(fact, speaker="", subject="", text="", supersedes=superseding))
+            facts.append(fact.blanked(superseding))
         else:
             facts.append(fact)
     left = [fact for fact in facts if fact.text]

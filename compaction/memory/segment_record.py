@@ -86,10 +86,9 @@ def make_record(
     `superseded`: refs of superseded facts (`segment_id#index`), which are left out. `task_completed`: all threads (open
     questions) of the segment are closed.
     """
-    current = tuple(
-        fact for index, fact in enumerate(segment.facts) if fact.text and f"{segment.id}#{index}" not in superseded
-    )
-    content = segment.gist if len(current) == len(segment.facts) or not current else make_gist(current, ())
+    told = [(f"{segment.id}#{index}", fact) for index, fact in enumerate(segment.facts) if fact.text]
+    current = tuple(fact for ref, fact in told if ref not in superseded)
+    content = segment.gist if len(current) == len(told) or not current else make_gist(current, ())
     texts = [content, *(fact.text for fact in current)]
     compressed = estimate_text_tokens(content)
     return SegmentRecord(

@@ -188,7 +188,8 @@ class SegmentLedger:
         self._span = (min(first, segment.started_at), max(last, segment.ended_at))
         for fact in segment.facts:
             self._superseded.update(fact.supersedes)
-            self._roster.add(fact.speaker)
+            if fact.text:
+                self._roster.add(fact.speaker)
 
     def _position(self, segment_id: SegmentId) -> int:
         return next(place for place, each in enumerate(self._segments) if each.id == segment_id)

@@ -75,9 +75,10 @@ def make_chapter(due: ChapterDue, fold: ChapterFold, *, session_id: SessionId, s
 def make_repaired_segment(old: Segment, fold: Fold, *, later: Sequence[Fact], summariser: str, at: float) -> Segment:
     """Return the repaired segment that replaces `old`. `later`: all facts of later segments.
 
-    Later facts supersede some old facts by index, so those facts keep their index. A new fact that a later fact
-    corrects is left out, because nothing would mark it as superseded. Facts from notes, and the blank facts left by
-    forgetting, are kept.
+    No number of a fact changes its meaning, because later corrections and what is stored about people name facts by
+    number. Facts that later ones supersede, facts from notes and blank ones are kept. Of the others, those that the
+    fold has too stay in place, and the rest become blank. A new fact that a later fact corrects is left out, because
+    nothing would mark it as superseded.
     """
     superseded = {ref for fact in later for ref in fact.supersedes}
     kept = {
@@ -99,9 +100,13 @@ def make_repaired_segment(old: Segment, fold: Fold, *, later: Sequence[Fact], su
         summariser=summariser,
         degraded=False,
         created_at=at,
-        compressed_tokens=sum(estimate_text_tokens(fact.attributed_text) for fact in facts)
-        or estimate_text_tokens(fold.gist),
+        compressed_tokens=_tokens(facts, fold.gist),
     )
+
+
+def _tokens(facts: Sequence[Fact], gist: str) -> int:
+    """Return how many tokens the facts have, or the gist if there are none."""
+    return sum(estimate_text_tokens(fact.attributed_text) for fact in facts if fact.text) or estimate_text_tokens(gist)
 
 
 def _corrects(later: Fact, fact: Fact) -> bool:
@@ -109,21 +114,25 @@ def _corrects(later: Fact, fact: Fact) -> bool:
 
 
 def _numbered(kept: Mapping[int, Fact], fresh: Sequence[Fact], old: Segment) -> tuple[Fact, ...]:
-    """Return the kept facts at their indices, with the new facts between and after them in the order of talk.
+    """Return the facts with the numbers of `old`, followed by the new ones in the order of talk.
 
-    If there are too few new facts to fill an index, the old fact of that index stays.
+    A new fact supersedes the blank ones that the same person said in the same turns.
     """
+    new = {(fact.speaker, fact.text): fact for fact in fresh}
     facts: list[Fact] = []
-    waiting = list(fresh)
-    last = max(kept, default=-1)
-    while waiting or len(facts) <= last:
-        number = len(facts)
+    gone: list[tuple[str, Fact]] = []
+    for number, fact in enumerate(old.facts):
         if number in kept:
-            facts.append(kept[number])
-        elif waiting:
-            facts.append(waiting.pop(0))
+            facts.append(fact)
+        elif (again := new.pop((fact.speaker, fact.text), None)) is not None:
+            facts.append(again)
         else:
-            facts.append(old.facts[number])
+            ref = f"{old.id}#{number}"
+            gone.append((ref, fact))
+            facts.append(fact.blanked((ref,)))
+    for fact in new.values():
+        replaced = [ref for ref, each in gone if each.speaker == fact.speaker and {*each.turns} & {*fact.turns}]
+        facts.append(replace(fact, supersedes=tuple(dict.fromkeys((*fact.supersedes, *replaced)))))
     return tuple(facts)
 
 
@@ -194,6 +203,5 @@ def _record(
         closing=closing,
         created_at=at,
         original_tokens=sum(map(estimate_text_tokens, said)),
-        compressed_tokens=sum(estimate_text_tokens(fact.attributed_text) for fact in facts)
-        or estimate_text_tokens(gist),
+        compressed_tokens=_tokens(facts, gist),
     )

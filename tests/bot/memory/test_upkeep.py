@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from bot.memory.recall import Recall
@@ -18,15 +20,17 @@ from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind, Scope
 from compaction.memory.people import Audience, PersonFact
 from compaction.memory.tiers import Tier
-from compaction.model import Note, NoteId, Seq, SessionId
+from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId
 from compaction.payload import PartKind, make_part, text_digest
+from compaction.ports import Landing
 from compaction.settings import PeopleSettings, TierSettings
 from compaction.summary.extractive import ExtractiveSummariser, extract_chapter, extract_facts
-from compaction.summary.port import KnownFact
+from compaction.summary.port import Fold, KnownFact
+from compaction.summary.segments import make_repaired_segment
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
 
 if TYPE_CHECKING:
-    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
+    from compaction.summary.port import ChapterFold, ChapterRequest, FoldRequest
     from tests.bot.conftest import Place
 
 
@@ -205,6 +209,62 @@ async def test_people_are_remembered_from_what_was_folded(place: Place) -> None:
         await evening.keeper.finish()
         (section,) = evening.people.section(HERE, present)
         assert "Cy: I'm vegan." in section.content
+
+
+@pytest.mark.asyncio
+async def test_what_a_repair_finds_is_remembered_of_people(place: Place) -> None:
+    """A segment that the model makes again tells more of people than rules did: its facts are extracted then, once, in
+    the place of those that rules found in the same turns, and not of who has deleted theirs meanwhile.
+    """
+    async with Evening(place) as evening:
+        await evening.say("I live in Lisbon.")
+        await evening.say("Bruno again, that dog of mine.", "Bob")
+        await evening.say("I'm vegan.", "Cy")
+        await evening.talk(47)
+        async with evening.database.writing() as connection:
+            await connection.execute(text("UPDATE segments SET degraded = TRUE WHERE start_seq = 0"))
+        await evening.memory.refresh()
+        await evening.keeper.run_once()
+        assert await evening.people.forget(GUILD, "id-Cy") == 1
+        first = evening.memory.segments[0]
+        assert first.degraded
+        said = [fact for fact in first.facts if fact.speaker == "Ada" and "Lisbon" in fact.text]
+        assert [fact.turns for fact in said] == [(0,)]
+        facts = (
+            replace(said[0], text="Ada lives in Lisbon, near the castle.", quoted=False),
+            Fact((Seq(1),), FactKind.LASTING, "Bob", 2.0, "Bob has a dog, Bruno.", subject="Bob", quoted=False),
+            Fact((Seq(2),), FactKind.LASTING, "Cy", 3.0, "Cy eats no meat.", subject="Cy", quoted=False),
+        )
+        repaired = make_repaired_segment(
+            first, Fold("They talk of themselves.", facts), later=(), summariser="llm ledger.v7", at=first.created_at
+        )
+        state = evening.memory.state
+        assert await evening.store.land(
+            Landing(
+                session_id=evening.session_id,
+                expected_cursor=state.cursor,
+                expected_revision=state.revision,
+                segment=repaired,
+                state=replace(state, revision=state.revision + 1),
+                folded_note_ids=(),
+                repairs=True,
+            )
+        )
+        with capture_logs() as logs:
+            await evening.keeper.run_once()
+            await evening.keeper.run_once()
+        drawn = [line for line in logs if line["event"] == "person_facts_extracted"]
+        assert [(line["through"], line["count"], line["people"]) for line in drawn] == [(10, 2, 2)]
+        known = {
+            who: [(fact.text, fact.is_current) for fact in await evening.people.facts_about(GUILD, f"id-{who}")]
+            for who in ("Ada", "Bob", "Cy")
+        }
+        assert known == {
+            "Ada": [("I live in Lisbon.", False), ("Ada lives in Lisbon, near the castle.", True)],
+            "Bob": [("Bob has a dog, Bruno.", True)],
+            "Cy": [],
+        }
+        assert await evening.people.extracted_through(evening.session_id) == evening.memory.cursor
 
 
 @pytest.mark.asyncio

@@ -22,7 +22,7 @@ from bot.store.turns import SqlTurnStore
 from bot.store.vector_store import VectorStore
 from compaction.language.terms import terms
 from compaction.memory.passage import Scope, source_text
-from compaction.model import CompactionState, Note, Seq, SessionId, Turn
+from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, Turn
 from compaction.ports import Landing
 from tests.compaction.memory.recall_index_contract import (
     ELSEWHERE,
@@ -154,6 +154,49 @@ async def test_folding_tells_which_turn_corrects_which(room: _Room) -> None:
     (old, _, new) = await room.index.passages(await room.index.find_turns(EVENING, [Seq(0), Seq(1), Seq(2)]))
     assert old.replaced_by == 2
     assert new.replaced_by is None
+
+
+@pytest.mark.asyncio
+async def test_only_turns_that_are_outdated_are_marked(room: _Room) -> None:
+    """Of a question and its answer, the answer corrects and is corrected; a turn before it is marked unless it has
+    another fact that holds. The latest correction counts.
+    """
+    told = [turn(seq, f"Something {seq}.") for seq in range(12)]
+    first = segment(0, 6, "Plans.", "The quiz is on Wednesday.", "Bob brings snacks.", "The code is 4411.")
+    quiz, snacks, code = first.facts
+    first = replace(
+        first,
+        facts=(
+            replace(quiz, turns=(Seq(0), Seq(1), Seq(2))),
+            replace(snacks, turns=(Seq(1),)),
+            replace(code, turns=(Seq(4), Seq(5))),
+        ),
+    )
+    later = segment(6, 9, "New plans.", "The quiz is on Sunday.", "The code is 7702.")
+    later = replace(
+        later,
+        facts=(
+            replace(later.facts[0], turns=(Seq(6), Seq(7)), supersedes=(f"{first.id}#0",)),
+            replace(later.facts[1], turns=(Seq(5), Seq(8)), supersedes=(f"{first.id}#2",)),
+        ),
+    )
+    last = segment(9, 12, "Newer plans.", "The code is 1234.", "The quiz is on Monday.")
+    last = replace(
+        last,
+        facts=(
+            replace(last.facts[0], turns=(Seq(10),), supersedes=(f"{first.id}#2", f"{later.id}#1")),
+            replace(last.facts[1], turns=(Seq(11),), note_id=NoteId("n1"), supersedes=(f"{later.id}#0",)),
+        ),
+    )
+    await room.tell(EVENING, *told, first, later, last)
+    found = await room.index.passages(await room.index.find_turns(EVENING, [Seq(seq) for seq in range(12)]))
+    assert {each.source.seq: each.replaced_by for each in found if isinstance(each.source, Turn) and each.replaced_by} == {
+        0: 7,
+        2: 7,
+        4: 10,
+        5: 10,
+        8: 10,
+    }
 
 
 @pytest.mark.asyncio

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from compaction.folding.events import FoldLanded, FoldStarted
 from compaction.folding.machine import REPAIR_ATTEMPTS
+from compaction.memory.segment_record import make_record
 from compaction.model import Fact, FactKind, Seq, Strategy
 from compaction.settings import CompactionSettings
 from compaction.summary.ledger import SegmentLedger, render_summary
@@ -222,39 +223,59 @@ OTHER = Fact((Seq(2),), FactKind.OTHER, "Bob", 2.0, "The cabin has two stoves.")
 CORRECTED = Fact((Seq(12),), FactKind.DECISION, "Ada", 12.0, "The gate code is 7023 now.", ("a#1",))
 
 
-def test_superseded_facts_keep_their_numbers() -> None:
-    """A superseded fact keeps its number in a repaired segment, because a later correction names the fact by that
-    number.
+def test_no_number_of_a_fact_changes_its_meaning() -> None:
+    """Later corrections and what is stored about people name facts by number: a fact that was corrected since stays, one
+    that the model found too stays in place, one that it did not find leaves its number blank, and new ones follow.
     """
-    old = replace(stored_segment(0, 10, name="a"), facts=(OTHER, OLD))
+    found_too = Fact((Seq(3),), FactKind.DECISION, "Bob", 3.0, "The train leaves at 8.", quoted=True)
+    old = replace(stored_segment(0, 10, name="a"), facts=(OTHER, OLD, found_too))
     later = replace(stored_segment(10, 20, name="b"), facts=(CORRECTED,), degraded=False, paragraph="")
     ledger = SegmentLedger([old, later])
+    told_by_bob = Fact((Seq(2),), FactKind.OTHER, "Bob", 2.0, "There are two stoves in the cabin in Braemar.")
     fold = Fold(
         gist="They talked about the cabin.",
         facts=(
             Fact((Seq(1),), FactKind.DECISION, "Ada", 1.0, "Ada says the gate code is 4411."),
-            Fact((Seq(2),), FactKind.OTHER, "Bob", 2.0, "There are two stoves in the cabin in Braemar."),
+            told_by_bob,
+            replace(found_too, importance=3),
             Fact((Seq(5),), FactKind.LASTING, "Cy", 5.0, "I'm allergic to walnuts."),
         ),
     )
     made = make_repaired_segment(old, fold, later=ledger.facts_after(old.id), summariser="llm ledger.v7", at=5.0)
     assert [fact.text for fact in made.facts] == [
-        "There are two stoves in the cabin in Braemar.",
+        "",
         "The gate code is 4411.",
+        "The train leaves at 8.",
+        "There are two stoves in the cabin in Braemar.",
         "I'm allergic to walnuts.",
     ]
+    blank, _, train, stoves, walnuts = made.facts
+    assert (blank.speaker, blank.supersedes, train.importance) == ("", ("a#0",), 3)
+    # What the same person said in the same turn takes the place of what it was before.
+    assert stoves == replace(told_by_bob, supersedes=("a#0",))
+    assert walnuts.supersedes == ()
     assert (made.degraded, made.gist, made.id, made.created_at) == (False, fold.gist, old.id, 5.0)
-    rendered = ledger.with_repaired(made).render()
+    mended = ledger.with_repaired(made)
+    assert mended.roster == {"Ada", "Bob", "Cy"}
+    rendered = mended.render()
     assert rendered is not None
     assert "4411" not in rendered.text
     assert "7023" in rendered.text
     assert "Braemar" in rendered.text
     assert rendered == render_summary([made, later])
+    assert made.compressed_tokens == make_repaired_segment(
+        replace(old, facts=(OLD, found_too)),
+        fold,
+        later=[replace(CORRECTED, supersedes=("a#0",))],
+        summariser="llm ledger.v7",
+        at=5.0,
+    ).compressed_tokens
 
 
-def test_too_few_new_facts_leave_old_ones_in_place() -> None:
-    """If a repair has fewer facts than before, old facts stay, so that every fact number remains valid."""
+def test_a_repair_without_facts_leaves_those_that_were_corrected() -> None:
+    """If the model finds nothing worth keeping, what later facts correct stays, and every other number is blank."""
     old = replace(stored_segment(0, 10, name="a"), facts=(OTHER, OLD))
     later = SegmentLedger([old, replace(stored_segment(10, 20, name="b"), facts=(CORRECTED,))]).facts_after(old.id)
     made = make_repaired_segment(old, Fold("Nothing much.", ()), later=later, summariser="llm ledger.v7", at=5.0)
-    assert made.facts == (OTHER, OLD)
+    assert made.facts == (OTHER.blanked(("a#0",)), OLD)
+    assert make_record(made, at=6.0).compressed_content == "Nothing much."
