@@ -23,7 +23,8 @@ from bot.cli.rehearsal.written.clock import ManualClock
 from bot.events import SpokenText
 from bot.guild import GuildChoice
 from bot.participation.guild_participation import GuildParticipations
-from bot.participation.participation import Participation, ReplyState
+from bot.participation.participation import Participation
+from bot.participation.reply_control import ReplyState
 from bot.participation.settings import ParticipationSettings
 from bot.room.hearing import GROUP_WAIT_S
 from voice.asr.port import Recognition
@@ -84,7 +85,7 @@ async def play_talk(talk: Talk, wake_names: tuple[str, ...]) -> TalkDecisions:
 
 
 class TalkRoom:
-    """A room without sound. It implements `bot.participation.participation.ReplyControl`."""
+    """A room without sound. It implements `bot.participation.reply_control.ReplyControl`."""
 
     can_skip = True
 

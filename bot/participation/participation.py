@@ -7,8 +7,8 @@ requests for silence, and notices long quiet in the room. It speaks through its 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -19,6 +19,7 @@ from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement
 from bot.participation.guild_participation import MAY_SPEAK, SILENCED_FOR_GOOD
 from bot.participation.person_names import PersonNames
+from bot.participation.quiet_timer import QuietTimer
 from bot.participation.statistics import ParticipationStatistics
 from bot.texts.text import Text, counted
 from compaction.errors import StoreError
@@ -27,12 +28,12 @@ from voice.queue_figures import QueueFigures
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.brain.decider import PendingReply
     from bot.channel.participants import Participants
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.events import SpokenText
     from bot.participation.guild_participation import GuildParticipation, GuildParticipations
+    from bot.participation.reply_control import ReplyControl
 
 log = structlog.get_logger()
 
@@ -52,72 +53,6 @@ def over_ceiling(minutes: int) -> Text:
         "I have talked as much as an hour may cost on this server, so I am silent for about {count} minutes. I go on "
         "listening; /status shows the figures.",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyState:
-    """The question that waits for an answer, and whether a reply is in progress or somebody is speaking."""
-
-    waiting: PendingReply
-    busy: bool
-
-
-class ReplyControl(Protocol):
-    """Controls the room's replies; `bot.room.conversation.Conversation` implements it.
-
-    Participation and conversation need each other: decisions depend on the reply in progress, and a request for silence
-    stops it. So the conversation, which owns the participation, passes itself in.
-    """
-
-    @property
-    def reply_state(self) -> ReplyState:
-        """Return what the replier is doing."""
-
-    @property
-    def can_skip(self) -> bool:
-        """Return whether the current responder can find that there is nothing to say."""
-
-    def stop_speaking(self) -> None:
-        """Stop the reply in progress and discard the waiting question."""
-
-    def drop_derived(self) -> None:
-        """Stop speaking, drop prepared replies and results of tools, and end shares of people who may not be heard."""
-
-    def drop_unrecorded(self, person_id: int) -> None:
-        """Drop what this person has said or their screen has shown, and what is not recorded yet."""
-
-    def speak_unprompted(self, decision: Decision) -> bool:
-        """Begin a remark that nobody asked for. Return False if the session has no turn yet to remark on."""
-
-
-class QuietTimer:
-    """Decides when the room has been quiet for so long that the bot may make an unprompted remark. Pure.
-
-    `after_s`: how long the quiet has to last; 0: never. `every_s`: least time between two remarks. Times are monotonic
-    seconds.
-    """
-
-    def __init__(self, *, after_s: float, every_s: float, now: float) -> None:
-        self._after_s = after_s
-        self._every_s = every_s
-        self._quiet_since = now
-        self._used_at: float | None = None
-
-    @property
-    def enabled(self) -> bool:
-        return self._after_s > 0
-
-    def reset(self, at: float) -> None:
-        """Restart the timer: somebody spoke until `at`, or came in."""
-        self._quiet_since = max(self._quiet_since, at)
-
-    def is_due(self, now: float) -> bool:
-        """Return whether the room has been quiet for long enough, and the last remark is long enough ago."""
-        waited = self._used_at is None or now - self._used_at >= self._every_s
-        return self.enabled and waited and now - self._quiet_since >= self._after_s
-
-    def use(self, now: float) -> None:
-        self._used_at = now
 
 
 class Participation:

@@ -15,7 +15,8 @@ from bot.brain.reply import Question
 from bot.brain.wakeword import mentions_name
 from bot.channel.participants import Participants
 from bot.participation.guild_participation import SILENCED_FOR_GOOD
-from bot.participation.participation import Participation, ReplyState
+from bot.participation.participation import Participation
+from bot.participation.reply_control import ReplyState
 from bot.realtime.bridge import RealtimeBridge
 from bot.room.barge_in import BargeInHandler
 from bot.room.conversation_status import ConversationStatus
