@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
     from voice.transport.gateway import MainGateway
-    from voice.transport.link import LinkEvent
+    from voice.transport.link_events import LinkEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
 

@@ -9,7 +9,7 @@ import pytest
 from tests.node.client import node_client
 from tests.rehearsal.discord.stock import until
 from tests.voice.transport.link_scene import scene
-from voice.transport.link import Connected, Lost, Recovering
+from voice.transport.link_events import Connected, Lost, Recovering
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
@@ -19,6 +18,7 @@ from voice.errors import LinkError, RemovedFromChannelError
 from voice.transport.close_codes import SENT_AWAY
 from voice.transport.connector import NOT_ENCRYPTED, Connector
 from voice.transport.handover import Handover
+from voice.transport.link_events import Connected, Deaf, Lost, Recovering
 from voice.transport.outgoing import Outgoing
 from voice.transport.receiver import Receiver
 from voice.transport.reconnection import ReconnectPauses
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from voice.transport.audio_events import AudioEvent
     from voice.transport.counters import PacketCounters
     from voice.transport.gateway import MainGateway
+    from voice.transport.link_events import LinkEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
     from voice.transport.private.client import ReceivingClient
@@ -48,42 +49,6 @@ UNHEARD_FOR_S = 60.0
 # Seconds of reconnection attempts before the bot leaves the room for good.
 GIVE_UP_AFTER_S = 300.0
 _ENDED = LinkError("The voice connection ended and is made anew.")
-
-
-@dataclass(frozen=True, slots=True)
-class Connected:
-    """The link is up. `again` is true after an interruption."""
-
-    at: float
-    again: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """The link is down. `final`: the bot will not reconnect. `reason`: its message is a plain sentence."""
-
-    at: float
-    reason: LinkError
-    final: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Recovering:
-    """The encrypted group or the whole connection is being restored."""
-
-    at: float
-    reason: LinkError
-
-
-@dataclass(frozen=True, slots=True)
-class Deaf:
-    """`user_id` was announced as speaking, but nothing was received."""
-
-    at: float
-    user_id: int
-
-
-LinkEvent: TypeAlias = Connected | Lost | Recovering | Deaf
 
 
 class VoiceLink:

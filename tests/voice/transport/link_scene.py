@@ -14,7 +14,8 @@ from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
 from voice.transport.discord_gateway import DiscordMainGateway
-from voice.transport.link import GIVE_UP_AFTER_S, LinkEvent, VoiceLink
+from voice.transport.link import GIVE_UP_AFTER_S, VoiceLink
+from voice.transport.link_events import LinkEvent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

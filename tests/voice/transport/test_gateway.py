@@ -19,7 +19,8 @@ from tests.voice.transport.link_scene import ADA, BOT, CHANNEL, Listener, Scene,
 from voice.errors import LinkError
 from voice.transport.discord_gateway import DiscordMainGateway
 from voice.transport.gateway import TAKEN_OVER
-from voice.transport.link import Connected, Lost, VoiceLink
+from voice.transport.link import VoiceLink
+from voice.transport.link_events import Connected, Lost
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

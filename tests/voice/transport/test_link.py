@@ -36,7 +36,8 @@ from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 from voice.transport.connector import ATTEMPT_S, NOT_ENCRYPTED
 from voice.transport.discord_gateway import DiscordMainGateway
 from voice.transport.keepalive import Keepalive
-from voice.transport.link import Connected, Deaf, Lost, Recovering, VoiceLink
+from voice.transport.link import VoiceLink
+from voice.transport.link_events import Connected, Deaf, Lost, Recovering
 from voice.transport.paced_sender import running_paced_sender
 from voice.transport.private import connection_state, websocket
 from voice.transport.private.connection_state import ReceivingState
