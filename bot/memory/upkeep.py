@@ -7,9 +7,9 @@ waits for it, and failed work is retried at the next occasion.
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog

@@ -247,9 +247,7 @@ def _terms_text(source: PassageSource) -> str:
 
 async def _store_corrections(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> None:
     """Store which turn corrects which, from facts that supersede others."""
-    replacing = {
-        ref: fact for fact in segment.facts if fact.text and fact.note_id is None for ref in fact.supersedes
-    }
+    replacing = {ref: fact for fact in segment.facts if fact.text and fact.note_id is None for ref in fact.supersedes}
     if not replacing:
         return
     names = sorted({ref.rpartition("#")[0] for ref in replacing})

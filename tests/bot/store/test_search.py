@@ -190,7 +190,9 @@ async def test_only_turns_that_are_outdated_are_marked(room: _Room) -> None:
     )
     await room.tell(EVENING, *told, first, later, last)
     found = await room.index.passages(await room.index.find_turns(EVENING, [Seq(seq) for seq in range(12)]))
-    assert {each.source.seq: each.replaced_by for each in found if isinstance(each.source, Turn) and each.replaced_by} == {
+    assert {
+        each.source.seq: each.replaced_by for each in found if isinstance(each.source, Turn) and each.replaced_by
+    } == {
         0: 7,
         2: 7,
         4: 10,

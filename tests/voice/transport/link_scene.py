@@ -15,7 +15,6 @@ from tests.rehearsal.people.sounds import clip_of
 from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
 from voice.transport.discord_gateway import DiscordMainGateway
 from voice.transport.link import GIVE_UP_AFTER_S, VoiceLink
-from voice.transport.link_events import LinkEvent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from rehearsal.people.clip import Clip
     from rehearsal.people.person import ScriptedPerson
+    from voice.transport.link_events import LinkEvent
     from voice.transport.paced_sender import PacedSender
 
 BOT, ADA, BEN = 1001, 2001, 2002
