@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from bot.store.tier_rows import StoredTier
     from bot.store.tiers import TierStore
     from compaction.memory.people import Audience
-    from compaction.model import SegmentId, SessionId, Turn
+    from compaction.model import Segment, SegmentId, SessionId, Turn
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
     from compaction.session import SessionMemory
@@ -260,7 +259,7 @@ class MemoryUpkeep:
         refused = 0
         while self._extracted_through < through and refused < _MOST_REFUSED:
             start, end = self._extracted_through, min(self._extracted_through + BATCH_SIZE, through)
-            if await self._extract_from(start, end, partial(self._facts_of, start, end)):
+            if await self._extract_from(start, end):
                 self._extracted_through = end
             else:
                 refused += 1
@@ -272,25 +271,29 @@ class MemoryUpkeep:
             if segment.degraded:
                 self._degraded.add(segment.id)
             elif segment.id in self._degraded and segment.end <= through:
-                known = [KnownFact(f"{segment.id}#{index}", fact) for index, fact in enumerate(segment.facts)]
-                if not await self._extract_from(segment.start, segment.end, lambda _, facts=known: facts, again=True):
+                if not await self._extract_from(segment.start, segment.end, repaired=segment):
                     return
                 self._degraded.discard(segment.id)
 
-    async def _extract_from(
-        self, start: int, end: int, facts_of: Callable[[Sequence[Turn]], list[KnownFact]], *, again: bool = False
-    ) -> bool:
+    async def _extract_from(self, start: int, end: int, *, repaired: Segment | None = None) -> bool:
         """Extract facts from these turns. Returns False if nothing was stored because the session has changed.
 
-        `again`: these turns were processed before.
+        `repaired`: the segment of these turns, which were processed before.
         """
         is_current = self._since_now()
         batch = await self._turns.turns(self._session_id, Seq(start), Seq(end))
         allowed = [self._memory.allowed_part(turn) for turn in batch]
         changed = {turn.seq for turn, left in zip(batch, allowed, strict=True) if left is not turn}
-        facts = [known for known in facts_of(allowed) if changed.isdisjoint(known.fact.turns)]
+        known = self._facts_of(start, end, allowed) if repaired is None else _known_facts(repaired)
+        facts = [each for each in known if changed.isdisjoint(each.fact.turns)]
         if await self._people.extract(
-            self._session_id, self._guild_id, facts, allowed, through=end, is_current=is_current, again=again
+            self._session_id,
+            self._guild_id,
+            facts,
+            allowed,
+            through=end,
+            is_current=is_current,
+            again=repaired is not None,
         ):
             return True
         # A fold has just landed, or something was forgotten: again later, from what is left.
@@ -302,15 +305,13 @@ class MemoryUpkeep:
         segments = [each for each in self._memory.segments if not each.closing]
         if end <= self._memory.cursor:
             return [
-                KnownFact(f"{segment.id}#{index}", fact)
+                each
                 for segment in segments
                 if start < segment.end and segment.start < end
-                for index, fact in enumerate(segment.facts)
-                if start <= fact.turns[-1] < end
+                for each in _known_facts(segment)
+                if start <= each.fact.turns[-1] < end
             ]
-        known = [
-            KnownFact(f"{segment.id}#{index}", fact) for segment in segments for index, fact in enumerate(segment.facts)
-        ]
+        known = [each for segment in segments for each in _known_facts(segment)]
         extracted = extract_facts(batch, start=Seq(start), known=known)
         return [KnownFact(f"{self._session_id}:{start}-{end}#{index}", fact) for index, fact in enumerate(extracted)]
 
@@ -383,3 +384,7 @@ def _with_mention(tier: StoredTier, heard: dict[SegmentId, int]) -> TieredSegmen
     kept = tier.kept
     last = heard.get(kept.segment.id)
     return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)
+
+
+def _known_facts(segment: Segment) -> list[KnownFact]:
+    return [KnownFact(f"{segment.id}#{index}", fact) for index, fact in enumerate(segment.facts)]
