@@ -19,7 +19,7 @@ from bot.discord.commands.catch_up import CatchUp
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
-from bot.errors import KNOWN_ERRORS
+from bot.errors import crash_sentence
 from bot.folder_lock import folder_lock
 from bot.health import Health
 from bot.logs import log_path
@@ -36,7 +36,7 @@ from bot.screen.local_screens import LocalScreens
 from bot.settings import RESUME_WITHIN_S
 from bot.shards import ONLY_SHARD
 from bot.store.restore import remove_leftovers
-from bot.texts.text import Text, sentence_of
+from bot.texts.text import Text
 from bot.wiring.commands import slash_commands
 from bot.wiring.dashboard import history_for, open_dashboard
 from bot.wiring.monitoring import RIVAL, open_monitoring
@@ -317,6 +317,6 @@ async def _rejoin_one(
 ) -> None:
     try:
         await supervisor.join(place, listen=listen)
-    except KNOWN_ERRORS as error:
+    except Exception as error:  # noqa: BLE001 - a room that breaks, and has logged it, keeps no other from beginning
         log.warning("session_not_resumed", session_id=session_id, reason="not_joined", problem=error)
-        await place.write(Text("I could not come back. {why}", why=sentence_of(error)))
+        await place.write(Text("I could not come back. {why}", why=crash_sentence(error)))

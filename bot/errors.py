@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import overload
 
+from bot.texts.text import Text, sentence_of
 from compaction.errors import CompactionError
 from voice.errors import VoiceError
 
@@ -44,3 +45,10 @@ def first_cause(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def crash_sentence(error: BaseException) -> Text:
+    """Return what people read of an error that ended something: its sentence, or for a defect none of its words, which
+    may be anything.
+    """
+    return sentence_of(error) if isinstance(error, KNOWN_ERRORS) else Text("Something in me broke.")

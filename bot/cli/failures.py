@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from bot.cli.output import say
 from bot.errors import KNOWN_ERRORS, first_cause
 from config.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FAILED = 1
 # Also for a wrong option: the user must change the command or the settings.
@@ -75,6 +80,22 @@ def report_failure(error: BaseException) -> int:
         "`python -X dev -m bot` with the same arguments prints."
     )
     return FAILED
+
+
+@contextmanager
+def defects_logged() -> Iterator[None]:
+    """Log a defect that ends the block, with its traceback, and raise it again: `report_failure` names only its type,
+    and whoever starts the process again may not meet it.
+    """
+    try:
+        yield
+    except Exception as error:
+        cause = first_cause(error)
+        if not isinstance(cause, (*KNOWN_ERRORS, ConfigError, ImportError, OSError)):
+            import structlog
+
+            structlog.get_logger().exception("process_failed", error_class=type(cause).__name__)
+        raise
 
 
 def _is_rehearsal_error(error: BaseException) -> bool:

@@ -42,6 +42,7 @@ async def _run(
     import structlog
 
     from bot.cli.environment import cluster_folder, local_zone, logging_from_settings
+    from bot.cli.failures import defects_logged
     from bot.cli.run import STOP_WITHIN_S, pool_of
     from bot.cli.signals import stop_on_signals
     from bot.cluster.address import read_token
@@ -53,6 +54,7 @@ async def _run(
     stop = asyncio.Event()
     with (
         logging_from_settings(settings, wordless=bool(machine)) as logs,
+        defects_logged(),
         stop_on_signals(stop, within_s=STOP_WITHIN_S),
         _stop_without_parent(stop, watches=bool(machine)),
     ):

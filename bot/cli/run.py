@@ -147,7 +147,8 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None,
     from bot.app import running_bot
     from bot.cli.dashboard_link import dashboard_line
     from bot.cli.environment import cluster_folder, local_zone, logging_from_settings
-    from bot.cli.signals import stop_on_signals
+    from bot.cli.failures import defects_logged
+    from bot.cli.signals import stop_on_signals, unless_stopped
     from bot.cluster.address import TOKEN_FILE
     from bot.discord.shard_choice import chosen_shards
     from bot.events import ignore_event
@@ -156,7 +157,7 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None,
 
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     stop = asyncio.Event()
-    with logging_from_settings(settings) as logs, stop_on_signals(stop, within_s=STOP_WITHIN_S):
+    with logging_from_settings(settings) as logs, defects_logged(), stop_on_signals(stop, within_s=STOP_WITHIN_S):
         if runs_as_root():
             structlog.get_logger().warning("started_as_root", remedy=AS_ROOT)
         say("Starting: loading the recogniser and the voice, then connecting to Discord …")
@@ -164,7 +165,10 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None,
         running_parts = running_bot(
             parts, observe=ignore_event, zone=local_zone(), pool=pool, shards=shards, rooms=rooms
         )
-        async with running_parts as running:
+        async with unless_stopped(stop, running_parts) as running:
+            if running is None:
+                say("Stopped before everything was loaded.")
+                return
             guilds = ", ".join(guild.name for guild in running.client.guilds)
             say(f"{running.client.user} is on Discord, in {guilds or 'no server yet'}. Log: {logs.path}")
             if running.device is not None:

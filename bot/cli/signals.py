@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
@@ -17,7 +17,8 @@ import typer
 from bot.cli.failures import INTERRUPTED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from contextlib import AbstractAsyncContextManager
 
 log = structlog.get_logger()
 
@@ -66,6 +67,38 @@ def stop_on_signals(
             deadline.cancel()
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
+
+
+@asynccontextmanager
+async def unless_stopped(stop: asyncio.Event, entered: AbstractAsyncContextManager[T]) -> AsyncIterator[T | None]:
+    """Enter a context for the duration of the block and yield its value; None: `stop` was set before it was entered,
+    and it has closed in order what it had opened by then.
+    """
+    # It is entered in the task that leaves it too: task groups want the same one.
+    task = asyncio.current_task()
+    assert task is not None, "it runs in a task"
+    is_entered = is_cancelled = False
+
+    def cancel(_: object) -> None:
+        nonlocal is_cancelled
+        if stop.is_set() and not is_entered:
+            is_cancelled = True
+            task.cancel()
+
+    stopping = asyncio.create_task(stop.wait(), name="stop-of-the-start")
+    stopping.add_done_callback(cancel)
+    async with AsyncExitStack() as stack:
+        value: T | None = None
+        try:
+            value = await stack.enter_async_context(entered)
+        except asyncio.CancelledError:
+            # Somebody else may have cancelled this task, too.
+            if not is_cancelled or task.uncancel():
+                raise
+        finally:
+            is_entered = True
+            stopping.cancel()
+        yield value
 
 
 async def until_stopped(work: Coroutine[object, object, T]) -> T:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.errors import KNOWN_ERRORS, SetupError, first_cause
+from bot.errors import SetupError, crash_sentence, first_cause
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
 from bot.room.endings import MOVED, ProcessLostError
@@ -239,7 +239,7 @@ class GuildRoom:
         self._waits = False
         if self._was_moved and not self.current.opened.is_set():
             # The bot may not join there; trying again would not help.
-            await self.place.write(Text("I could not come along. {why}", why=_crash_sentence(error)))
+            await self.place.write(Text("I could not come along. {why}", why=crash_sentence(error)))
             return False
         if isinstance(error, NotAnnouncedError):
             # Trying again would not help before somebody changes the permissions.
@@ -278,7 +278,7 @@ class GuildRoom:
         """Write the crash into the channel and pause. Return whether the room starts again; False: it is given up."""
         pause_s = self._restarts.pause_after(error, ran_s=ran_s)
         self._is_restarting = True
-        why = _crash_sentence(error)
+        why = crash_sentence(error)
         if pause_s is None:
             await self.place.write(
                 Text(
@@ -319,7 +319,3 @@ class GuildRoom:
                 await self._left_behind(guild_id)
         except Exception:
             log.exception("bot_left_in_channel", guild_id=guild_id, remedy="use /join and /leave on that server")
-
-
-def _crash_sentence(error: Exception) -> Text:
-    return sentence_of(error) if isinstance(error, KNOWN_ERRORS) else Text("Something in me broke.")

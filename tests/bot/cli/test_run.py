@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +20,7 @@ from compaction.errors import StoreError
 from config.load import load
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from bot.cli.rehearsal.options import RehearsalOptions
@@ -64,6 +69,59 @@ def test_a_start_as_root_is_warned_of(
     for told in (captured.out + captured.err, log_path(tmp_path / "data").read_text("utf-8")):
         assert ("started_as_root" in told) is root
         assert ("Run it as a user of its own" in " ".join(told.split())) is root
+
+
+@pytest.fixture
+def with_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A token and a data folder for `roomtone run`. Returns where its log is."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("DISCORD_TOKEN", "1.local.test")
+    return log_path(tmp_path / "data")
+
+
+@pytest.mark.slow
+def test_a_stop_during_the_start_ends_it(
+    with_a_token: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the bot waits for then is given up, and what it has opened is closed in order."""
+    closed: list[bool] = []
+
+    @asynccontextmanager
+    async def slow_bot(*_: object, **__: object) -> AsyncIterator[None]:
+        asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
+        try:
+            async with asyncio.timeout(5):
+                await asyncio.Future()
+            yield
+        finally:
+            closed.append(True)
+
+    monkeypatch.setattr("bot.app.running_bot", slow_bot)
+    assert run_command_line(["run"]) == 0
+    assert closed == [True]
+    assert capsys.readouterr().out.endswith("Stopped before everything was loaded.\n")
+    assert "stop_timed_out" not in with_a_token.read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_a_defect_that_ends_the_bot_is_in_the_log(
+    with_a_token: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The log has where it happened, without the message of the error, which may quote somebody."""
+    # A traceback has the lines of the code.
+    said = "what Ada said"
+
+    def broken_bot(*_: object, **__: object) -> None:
+        raise KeyError(said)
+
+    monkeypatch.setattr("bot.app.running_bot", broken_bot)
+    assert run_command_line(["run"]) == 1
+    assert "Something in Roomtone broke (KeyError)" in " ".join(capsys.readouterr().err.split())
+    log = with_a_token.read_text("utf-8")
+    assert '"event": "process_failed"' in log
+    assert "broken_bot" in log
+    assert said not in log
 
 
 def test_the_shards_are_an_option_or_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import pytest
 import typer
@@ -12,8 +14,11 @@ from structlog.testing import capture_logs
 
 from bot.cli import signals
 from bot.cli.failures import INTERRUPTED
-from bot.cli.signals import TIMED_OUT, stop_on_signals, until_stopped
+from bot.cli.signals import TIMED_OUT, stop_on_signals, unless_stopped, until_stopped
 from tests.fakes.brain import until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 
 async def turn() -> None:
@@ -102,3 +107,71 @@ async def test_work_is_ended_in_order_at_a_signal() -> None:
         async with asyncio.timeout(5):
             await until_stopped(work())
     assert closed.is_set()
+
+
+class Start:
+    """Something that takes its time to be entered, until `ready` is set."""
+
+    def __init__(self) -> None:
+        self.begun, self.ready, self.closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @asynccontextmanager
+    async def entered(self) -> AsyncIterator[str]:
+        """Begin, wait, and close what was begun."""
+        self.begun.set()
+        try:
+            await self.ready.wait()
+            yield "all"
+        finally:
+            # What closes may take turns of the loop.
+            await turn()
+            self.closed.set()
+
+
+@pytest.mark.asyncio
+async def test_a_stop_does_not_wait_for_the_start() -> None:
+    """What was opened until then is closed in order, and the task goes on: it is not cancelled."""
+    stop, start = asyncio.Event(), Start()
+
+    async def run() -> str | None:
+        async with unless_stopped(stop, start.entered()) as value:
+            assert start.closed.is_set()
+        await turn()
+        return value
+
+    running = asyncio.create_task(run(), name="run")
+    await start.begun.wait()
+    stop.set()
+    async with asyncio.timeout(5):
+        assert await running is None
+    assert running.cancelling() == 0
+
+
+@pytest.mark.asyncio
+async def test_a_stop_after_the_start_is_the_blocks_own() -> None:
+    """The block gets what was entered, and decides itself what a stop means; the context is closed after it."""
+    stop, start = asyncio.Event(), Start()
+    start.ready.set()
+    async with asyncio.timeout(5), unless_stopped(stop, start.entered()) as value:
+        assert value == "all"
+        stop.set()
+        await turn()
+        assert not start.closed.is_set()
+    assert start.closed.is_set()
+
+
+@pytest.mark.asyncio
+async def test_a_start_that_somebody_else_cancels_is_cancelled() -> None:
+    """Only a stop ends it without an error."""
+    start = Start()
+
+    async def run() -> None:
+        async with unless_stopped(asyncio.Event(), start.entered()):
+            pass
+
+    running = asyncio.create_task(run(), name="run")
+    await start.begun.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert start.closed.is_set()
