@@ -16,7 +16,7 @@ from discord import app_commands
 
 from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
-from bot.discord.answers import CommandTranslator
+from bot.discord.answers import CommandTranslator, answer
 from bot.discord.changes import change_in
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.catch_up import CatchUpButton
@@ -25,8 +25,10 @@ from bot.discord.consent_buttons import ConsentButtons
 from bot.discord.endpoint import connector
 from bot.discord.listening_mark import remove_leftover
 from bot.discord.place import DiscordPlace, person_of
+from bot.discord.request_errors import REQUEST_ERRORS
 from bot.discord.shard_losses import ShardLosses
 from bot.discord.stage import take_the_stage
+from bot.errors import crash_sentence
 from bot.server_settings import no_server_settings
 from bot.shards import ONLY_SHARD
 from bot.texts.catalogue import ENGLISH, languages
@@ -305,6 +307,13 @@ def _in(views: Mapping[str, View], language: str) -> View:
 
 
 async def _command_failed(interaction: discord.Interaction, error: app_commands.AppCommandError) -> None:
-    """Log a command that raised an error; Discord shows the person that it failed."""
+    """Log a command that raised an error, and tell the person. Discord does so only if it was not answered at all, and
+    lets somebody wait for a quarter of an hour who was told to.
+    """
     name = interaction.command.name if interaction.command else "unknown"
     log.error("command_failed", command=name, guild_id=interaction.guild_id, exc_info=error)
+    cause = error.original if isinstance(error, app_commands.CommandInvokeError) else error
+    try:
+        await answer(interaction, crash_sentence(cause))
+    except REQUEST_ERRORS as failure:
+        log.warning("failure_not_told", command=name, error_class=type(failure).__name__)

@@ -103,7 +103,8 @@ async def _until_settled(client: RoomtoneClient, running: asyncio.Task[None], ti
 def translated(error: BaseException | None) -> SetupError:
     """Return the reason why discord.py gave up, as a plain sentence with the remedy. It never contains the token."""
     match error:
-        case discord.LoginFailure():
+        # 4004: "Authentication failed". It comes when the token is reset while the bot runs.
+        case discord.LoginFailure() | discord.ConnectionClosed(code=4004):
             sentence = (
                 "Discord refused the bot's token. Copy it again from the Bot page of the developer portal "
                 "(Reset Token) into DISCORD_TOKEN."

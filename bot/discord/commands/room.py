@@ -13,9 +13,8 @@ from bot.channel.port import ListenRequest
 from bot.discord.answers import answer, escaped
 from bot.discord.audience import readable_channels
 from bot.discord.place import VOICE_CHANNELS
-from bot.errors import BotError
+from bot.errors import KNOWN_ERRORS
 from bot.texts.text import Text, joined, sentence_of
-from voice.errors import VoiceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -41,7 +40,7 @@ class Rooms(Protocol):
     """The rooms that the commands open and close; `bot.room.supervisor` implements it."""
 
     async def join(self, place: Place, *, listen: ListenRequest | None = None) -> None:
-        """Open a room; return when the bot can hear. `listen`: it only writes down. Raises `BotError`, `VoiceError`."""
+        """Open a room; return when the bot can hear. `listen`: it only writes down. Raises the room's error."""
 
     async def leave(self, guild_id: int) -> bool:
         """Close the guild's room; return False if there is none."""
@@ -162,7 +161,7 @@ async def _join(
         coming = Text("I am coming to {channel}, and only write down what is said.", channel=channel.name)
     try:
         await _answer_while(rooms.join(place, listen=listen), interaction, coming)
-    except (BotError, VoiceError) as error:
+    except KNOWN_ERRORS as error:
         log.warning("join_failed", guild_id=guild.id, channel_id=channel.id, error=error)
         await answer(
             interaction,

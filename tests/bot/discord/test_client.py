@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Literal, cast
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import discord
 import pytest
@@ -15,6 +17,7 @@ from bot.channel.port import ListenRequest, UnfinishedWords
 from bot.discord.answers import answer
 from bot.discord.changes import Change
 from bot.discord.commands import room as room_commands
+from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS
 from bot.discord.connection import connected, translated
 from bot.discord.endpoint import connector, point_at
@@ -23,6 +26,7 @@ from bot.errors import SetupError
 from bot.room.supervisor import RoomSupervisor
 from bot.settings import DiscordSettings
 from bot.texts.text import Text, verbatim
+from compaction.errors import StoreError
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.permissions import DiscordPermission
 from rehearsal.discord.server import LocalDiscord
@@ -49,7 +53,7 @@ class FakeHousehold:
 
     def __init__(self) -> None:
         self.place: Place | None = None
-        self.refuse: LinkError | None = None
+        self.refuse: Exception | None = None
         self.listens: ListenRequest | None = None
         self.state = Text("I am well.")
         self.words: tuple[UnfinishedWords, ...] = ()
@@ -228,6 +232,44 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
             "I am coming to Evening.",
             "I could not join Evening. No voice server answers.",
         ]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (StoreError("The database does not answer."), "I could not join Evening. The database does not answer."),
+        (KeyError("what Ada said"), "Something in me broke."),
+    ],
+)
+async def test_who_calls_the_bot_learns_why_it_does_not_come(error: Exception, told: str) -> None:
+    """After the first answer Discord would show nothing any more, whatever happens."""
+    async with online() as (local, _, household):
+        await local.join(ADA)
+        async with asyncio.timeout(PATIENCE_S):
+            await household.told.wait()
+        household.refuse = error
+        result = await local.invoke(ADA, "join")
+        await result.until(lambda current: len(current.replies) == 2, timeout_s=PATIENCE_S)
+        assert [reply.content for reply in result.replies] == ["I am coming to Evening.", told]
+        assert all(reply.ephemeral for reply in result.replies)
+
+
+@pytest.mark.asyncio
+async def test_nobody_waits_for_an_answer_that_does_not_come() -> None:
+    """A command that breaks after Discord was told to wait is answered, without the words of the error."""
+
+    async def break_off(_: str) -> None:
+        raise KeyError("what Ada said")
+
+    command = partial(
+        add_privacy_commands, records=cast("Any", SimpleNamespace(file_of=break_off)), facts=cast("Any", None)
+    )
+    async with LocalDiscord() as local, connected(settings_for(local), FakeHousehold(), [command]):
+        result = await local.invoke(ADA, "my-data")
+        assert result.deferred
+        (reply,) = result.replies
+        assert (reply.content, reply.ephemeral) == ("Something in me broke.", True)
 
 
 @pytest.mark.asyncio
@@ -549,6 +591,8 @@ def test_every_end_of_the_client_has_a_sentence() -> None:
     for error, told in (
         (None, "closed the connection"),
         (discord.LoginFailure("x"), "token"),
+        (discord.ConnectionClosed(cast("Any", None), shard_id=None, code=4004), "token"),
+        (discord.ConnectionClosed(cast("Any", None), shard_id=None, code=4011), "shards"),
         (discord.PrivilegedIntentsRequired(None), "intents"),
         (OSError("x"), "cannot be reached"),
         (RuntimeError("x"), "RuntimeError"),
