@@ -6,19 +6,26 @@ server's (`bot.discord.place`).
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import discord
+import structlog
 from discord import app_commands
 
+from bot.discord.request_errors import REQUEST_ERRORS
 from bot.texts.catalogue import catalogue
 from bot.texts.text import Text, in_language
 from compaction.language.text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
 
+log = structlog.get_logger()
+
+# Discord waits 3 s for the first response; finding out who may use the command and the way there take some of it.
+DEFER_AFTER_S = 1.5
 # Discord's limits.
 MESSAGE_CHARS = 2_000
 _TITLE_CHARS, _TEXT_CHARS, _FIELD_NAME_CHARS, _FIELD_CHARS, _MOST_FIELDS = 256, 4_096, 256, 1_024, 25
@@ -83,6 +90,30 @@ async def answer(
             suppress_embeds=no_preview,
             allowed_mentions=nobody,
         )
+
+
+async def answer_when_known(interaction: discord.Interaction, work: Coroutine[Any, Any, Text]) -> None:
+    """Answer with what `work` returns. If that takes long, because the database or a room's process is busy, Discord is
+    told in time that the answer comes later. *Cancellation*: cancels the work.
+    """
+    working = asyncio.create_task(work, name="command-work")
+    try:
+        done, _ = await asyncio.wait({working}, timeout=DEFER_AFTER_S)
+        if not done:
+            await _defer(interaction)
+        sentence = await working
+    except asyncio.CancelledError:
+        working.cancel()
+        raise
+    await answer(interaction, sentence)
+
+
+async def _defer(interaction: discord.Interaction) -> None:
+    """Say that the answer comes later. What somebody wants is done all the same if Discord does not take that."""
+    try:
+        await interaction.response.defer(ephemeral=True, thinking=True)
+    except REQUEST_ERRORS as error:
+        log.warning("command_not_deferred", error_class=type(error).__name__)
 
 
 class Field(NamedTuple):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import discord
 
-from bot.discord.answers import answer
+from bot.discord.answers import answer_when_known
 from bot.errors import BotError
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, sentence_of
@@ -51,11 +51,13 @@ class ConsentButtons(discord.ui.View):
 
     async def press(self, interaction: discord.Interaction, *, agrees: bool) -> None:
         """Store the choice, and answer so that only that person sees it."""
+        await answer_when_known(interaction, self._told(interaction, agrees=agrees))
+
+    async def _told(self, interaction: discord.Interaction, *, agrees: bool) -> Text:
         try:
-            sentence = await self._choose(interaction, agrees=agrees)
+            return await self._choose(interaction, agrees=agrees)
         except (BotError, StoreError) as error:
-            sentence = sentence_of(error)
-        await answer(interaction, sentence)
+            return sentence_of(error)
 
     async def _choose(self, interaction: discord.Interaction, *, agrees: bool) -> Text:
         here = None if interaction.guild_id is None else self._whereabouts.place_of(interaction.guild_id)

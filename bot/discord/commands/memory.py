@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import discord
 from discord import app_commands
 
-from bot.discord.answers import answer
+from bot.discord.answers import answer_when_known
 from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 
@@ -45,11 +45,11 @@ def add_memory_commands(tree: app_commands.CommandTree[Any], *, people: PersonFa
 
     @group.command(name="me", description="See what I keep about you on this server.")
     async def me(interaction: discord.Interaction) -> None:
-        await answer(interaction, await format_facts(people, interaction.guild_id, str(interaction.user.id)))
+        await answer_when_known(interaction, format_facts(people, interaction.guild_id, str(interaction.user.id)))
 
     @group.command(name="forget", description="Delete what I keep about you on this server.")
     async def forget(interaction: discord.Interaction) -> None:
-        await answer(interaction, await delete_facts(people, interaction.guild_id, str(interaction.user.id)))
+        await answer_when_known(interaction, delete_facts(people, interaction.guild_id, str(interaction.user.id)))
 
     tree.add_command(group)
 

@@ -13,7 +13,7 @@ import discord
 from discord import app_commands
 
 from bot.brain.name_search import MOST_WORDS
-from bot.discord.answers import answer
+from bot.discord.answers import answer_when_known
 from bot.errors import BotError
 from bot.guild import VoiceMode
 from bot.participation.guild_participation import MAY_SPEAK, SILENCED_FOR_GOOD, ParticipationUnreadError
@@ -192,16 +192,20 @@ def _guild_of(interaction: discord.Interaction) -> int:
 
 
 async def _answer(interaction: discord.Interaction, do: Callable[[], Awaitable[Text]]) -> None:
-    """Run the command and answer, visible only to the member. If the command fails, answer with the error message."""
+    """Run the command and answer, visible only to the member."""
+    await answer_when_known(interaction, _sentence_after(do))
+
+
+async def _sentence_after(do: Callable[[], Awaitable[Text]]) -> Text:
+    """Run the command and return the answer: what it says, or why it failed."""
     try:
-        sentence = await do()
+        return await do()
     except ParticipationUnreadError as error:
-        sentence = Text(
+        return Text(
             "I cannot look up now how I take part on this server, so nothing was changed. {error}",
             error=sentence_of(error),
         )
     except StoreError as error:
-        sentence = Text("That holds for now and could not be stored. {error}", error=sentence_of(error))
+        return Text("That holds for now and could not be stored. {error}", error=sentence_of(error))
     except BotError as error:
-        sentence = sentence_of(error)
-    await answer(interaction, sentence)
+        return sentence_of(error)

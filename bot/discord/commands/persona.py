@@ -12,7 +12,7 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.discord.answers import answer
+from bot.discord.answers import answer_when_known
 from bot.texts.text import Text, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 
@@ -34,31 +34,23 @@ def add_persona(tree: app_commands.CommandTree[Any], *, choices: GuildChoices) -
     async def persona(
         interaction: discord.Interaction, text: app_commands.Range[str, 1, MOST_CHARS] | None = None
     ) -> None:
-        await _persona(interaction, text, choices)
+        assert interaction.guild_id is not None, "guild_only"
+        told = _persona(interaction.guild_id, text, choices, by=interaction.user.id)
+        await answer_when_known(interaction, told)
 
 
-async def _persona(interaction: discord.Interaction, text: str | None, choices: GuildChoices) -> None:
-    guild_id = interaction.guild_id
-    assert guild_id is not None, "guild_only"
+async def _persona(guild_id: int, text: str | None, choices: GuildChoices, *, by: int) -> Text:
+    """Set the persona if there is a text; return the answer with the one in force."""
     try:
         if text is None:
-            await answer(interaction, format_persona((await choices.choice(guild_id)).persona))
-            return
+            return format_persona((await choices.choice(guild_id)).persona)
         wanted = text.strip()[:MOST_CHARS]
         chosen = None if wanted.casefold() in {"", DEFAULT} else wanted
-        after = await choices.choose(guild_id, lambda now: replace(now, persona=chosen), by=interaction.user.id)
+        after = await choices.choose(guild_id, lambda now: replace(now, persona=chosen), by=by)
     except StoreError as error:
-        await answer(interaction, Text("That could not be stored. {error}", error=sentence_of(error)))
-        return
-    log.info(
-        "guild_persona_chosen",
-        guild_id=guild_id,
-        char_count=len(after.persona or ""),
-        user_id=interaction.user.id,
-    )
-    await answer(
-        interaction, joined((format_persona(after.persona), Text("This takes effect at my next reply.")), "\n")
-    )
+        return Text("That could not be stored. {error}", error=sentence_of(error))
+    log.info("guild_persona_chosen", guild_id=guild_id, char_count=len(after.persona or ""), user_id=by)
+    return joined((format_persona(after.persona), Text("This takes effect at my next reply.")), "\n")
 
 
 def format_persona(persona: str | None) -> Text:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import discord
 from discord import app_commands
 
-from bot.discord.answers import answer, embed_in, language_of
+from bot.discord.answers import answer, answer_when_known, embed_in, language_of
 from bot.discord.commands.setting_sentences import (
     FOLLOWS,
     auto_join_sentence,
@@ -293,15 +293,17 @@ class SettingsCommands(
         effect: Text = AT_ONCE,
     ) -> None:
         """Store what `change` makes of the server's settings, and answer what `told` says of the new ones."""
-        try:
-            new = await self._servers.change(_guild_id(interaction), change, by=interaction.user.id)
-        except TooManyChosenError as error:
-            await answer(interaction, sentence_of(error))
-            return
-        except StoreError as error:
-            await answer(interaction, Text("That could not be stored. {error}", error=sentence_of(error)))
-            return
-        await answer(interaction, joined((told(new), effect)))
+
+        async def changed() -> Text:
+            try:
+                new = await self._servers.change(_guild_id(interaction), change, by=interaction.user.id)
+            except TooManyChosenError as error:
+                return sentence_of(error)
+            except StoreError as error:
+                return Text("That could not be stored. {error}", error=sentence_of(error))
+            return joined((told(new), effect))
+
+        await answer_when_known(interaction, changed())
 
 
 def at_most(most: int, chosen: tuple[int, ...], problem: Text) -> tuple[int, ...]:

@@ -1,0 +1,145 @@
+"""Commands whose database or room answers late, against the local Discord, which waits as long as Discord does."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import discord
+import pytest
+
+from bot.discord import answers
+from bot.discord.answers import answer_when_known
+from bot.discord.commands.memory import add_memory_commands
+from bot.discord.commands.participation import add_participation_commands
+from bot.discord.commands.persona import add_persona
+from bot.discord.commands.settings import add_settings_command
+from bot.discord.connection import connected
+from bot.server_settings import MemoryServerSettings, ServerSettings, ServerSettingsBook
+from bot.texts.text import Text
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.commands.test_participation import participation_with
+from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for
+from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.discord.client import AddCommands
+    from bot.guild import GuildChoice
+
+
+class BusyStore(FakeGuildChoices, MemoryServerSettings):
+    """Stands for all stores. It answers only once Discord was told to wait."""
+
+    def __init__(self) -> None:
+        FakeGuildChoices.__init__(self)
+        MemoryServerSettings.__init__(self)
+        self.free = asyncio.Event()
+
+    async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
+        """Wait, and store."""
+        await self.free.wait()
+        return await super().choose(guild_id, change, by=by)
+
+    async def forget(self, guild_id: int | None, person_id: str) -> int:
+        """Wait, and say how many facts are gone."""
+        del guild_id, person_id
+        await self.free.wait()
+        return 3
+
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
+        """Wait, and store."""
+        await self.free.wait()
+        await super().put(guild_id, settings, by=by)
+
+
+class BusyOptOuts(FakeOptOuts):
+    """Stores opt-outs once `free` is set."""
+
+    def __init__(self, free: asyncio.Event) -> None:
+        super().__init__()
+        self._free = free
+
+    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Wait, and store."""
+        await self._free.wait()
+        await super().put(guild_id, person_id, out=out)
+
+
+def commands_on(store: BusyStore) -> list[AddCommands]:
+    """Return what adds the commands to a tree."""
+    participation = participation_with(store, BusyOptOuts(store.free))
+    return [
+        partial(add_participation_commands, participation=participation),
+        partial(add_memory_commands, people=cast("Any", store)),
+        partial(add_persona, choices=store),
+        partial(
+            add_settings_command,
+            servers=ServerSettingsBook(store),
+            participation=participation,
+            operator=cast("Any", None),
+            voice_commands=cast("Any", None),
+        ),
+    ]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("command", "options", "told"),
+    [
+        ("opt-out", {}, "I no longer hear you"),
+        ("quiet", {"always": True}, "I am silent on this server until a moderator"),
+        ("memory forget", {}, "I have deleted all 3 things"),
+        ("persona", {"text": "You are a dry innkeeper."}, "This takes effect at my next reply."),
+        ("settings recap", {"posted": True}, "I post in the channel what it was about."),
+    ],
+)
+async def test_who_uses_a_command_while_the_database_is_busy_is_answered(
+    monkeypatch: pytest.MonkeyPatch, command: str, options: dict[str, object], told: str
+) -> None:
+    """Discord is told in time that the answer comes later; then it has all of it, for the person alone."""
+    store = BusyStore()
+    defer = discord.InteractionResponse.defer
+
+    async def deferred(response: discord.InteractionResponse[Any], **how: bool) -> None:
+        await defer(response, **how)
+        store.free.set()
+
+    monkeypatch.setattr(discord.InteractionResponse, "defer", deferred)
+    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
+    async with LocalDiscord() as local, connected(settings_for(local), FakeHousehold(), commands_on(store)):
+        result = await local.invoke(ADA, command, options)
+        assert result.deferred
+        (reply,) = result.replies
+        assert told in reply.content
+        assert reply.ephemeral
+
+
+@pytest.mark.asyncio
+async def test_what_somebody_wants_is_done_though_discord_does_not_take_the_delay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An opt-out that is being stored is not given up because Discord is away for a moment."""
+    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
+    free, sent = asyncio.Event(), list[str]()
+
+    async def refuse(**_: object) -> None:
+        free.set()
+        raise ConnectionResetError
+
+    async def send(text: str, **_: object) -> None:
+        sent.append(text)
+
+    async def work() -> Text:
+        await free.wait()
+        return Text("I may speak again.")
+
+    response = SimpleNamespace(defer=refuse, send_message=send, is_done=lambda: False)
+    async with asyncio.timeout(5):
+        await answer_when_known(
+            cast("Any", SimpleNamespace(locale=discord.Locale.american_english, response=response)), work()
+        )
+    assert sent == ["I may speak again."]
