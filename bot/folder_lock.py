@@ -87,4 +87,4 @@ def _take(descriptor: int, data_dir: Path) -> None:
                 f"Another Roomtone uses {data_dir}: a bot that runs, or a restore. Stop it first (SIGTERM or Ctrl-C), "
                 "or set storage.data_dir to another folder for this one."
             ) from error
-        log.warning("data_folder_not_locked", problem=error.strerror or type(error).__name__)
+        log.warning("data_folder_not_locked", problem=error)

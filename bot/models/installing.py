@@ -80,11 +80,12 @@ async def install(entry: ModelEntry, models: ModelDirectory, report: Callable[[f
         await _end(process, ended)
     if process.returncode != 0:
         sentence = printed.decode(errors="replace").strip()
-        log.warning("model_not_downloaded", model=entry.name, problem=sentence)
         broke_off = Text(
             "The download of {model} broke off. `roomtone models pull {model}` shows more.", model=entry.name
         )
-        raise ModelError(verbatim(sentence) if sentence else broke_off)
+        failure = ModelError(verbatim(sentence) if sentence else broke_off)
+        log.warning("model_not_downloaded", model=entry.name, problem=failure)
+        raise failure
     log.info("model_downloaded", model=entry.name)
 
 

@@ -10,9 +10,11 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.errors import SetupError
 from bot.folder_lock import LOCK_NAME, FolderInUseError, folder_lock
+from bot.log_redaction import describe_error
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 HOLDER = """
 import pathlib, sys, time
 from bot.folder_lock import folder_lock
+from bot.log_redaction import describe_error
 with folder_lock(pathlib.Path(sys.argv[1])):
     print("locked", flush=True)
     time.sleep(600)
@@ -61,5 +64,8 @@ def test_a_folder_that_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with folder_lock(tmp_path):
+    with capture_logs() as logs, folder_lock(tmp_path):
         pass
+    (line,) = logs
+    assert line["event"] == "data_folder_not_locked"
+    assert describe_error(line["problem"]) == f"[Errno {errno.ENOLCK}] No locks available"

@@ -67,11 +67,14 @@ def command(
 def _run_live(channel_id: int, seconds: float, file: Path, *, quiet: bool) -> list[Finding]:
     """Join a channel, write the record, and return what it says. Raises the bot's own errors."""
     from bot.cli.doctor.live_report import live_findings
+    from bot.cli.environment import require_folder
     from bot.cli.output import say
     from bot.cli.signals import until_stopped
     from bot.discord.live_probe import probe_channel
 
     settings = load()
+    # Before people are told of the test, and before it takes its time.
+    require_folder("--file", file)
     tell = (lambda _: None) if quiet else say
     record = asyncio.run(until_stopped(probe_channel(settings.discord, channel_id, seconds=seconds, say=tell)))
     file.write_text(json.dumps(record) + "\n", "utf-8")

@@ -8,8 +8,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.errors import ModelError
+from bot.log_redaction import describe_error
 from bot.models import installing
 from bot.models.catalogue import VOICE_JOE
 from bot.models.directory import ModelDirectory
@@ -57,10 +59,11 @@ def test_the_process_inherits_no_secret() -> None:
 
 @pytest.mark.asyncio
 async def test_a_failure_is_the_sentence_that_the_process_printed(workshop: Path) -> None:
-    """What the process says about its failure is what people read."""
+    """What the process says about its failure is what people read, and what the log has."""
     stand_in(workshop, "print('The moon is down.'); sys.exit(1)")
-    with pytest.raises(ModelError, match=r"^The moon is down\.$"):
+    with capture_logs() as logs, pytest.raises(ModelError, match=r"^The moon is down\.$"):
         await install(VOICE_JOE, ModelDirectory(workshop / "models"), ignore)
+    assert [describe_error(line["problem"]) for line in logs if "problem" in line] == ["The moon is down."]
 
 
 @pytest.mark.asyncio

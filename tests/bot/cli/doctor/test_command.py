@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from bot.cli.doctor.command import command
 from bot.cli.doctor.finding import Finding, Status
+from bot.errors import SetupError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,3 +109,18 @@ def test_a_near_miss_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("DISCORD_TOCKEN=x\n")
     told = " ".join(CliRunner().invoke(app, []).stdout.split())
     assert "note settings DISCORD_TOCKEN in .env is not read -> Did you mean DISCORD_TOKEN?" in told
+
+
+def test_a_record_that_nobody_could_write_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file in a folder that does not exist is refused before the bot joins the channel."""
+    joined: list[int] = []
+
+    async def probe(_: object, channel_id: int, **__: object) -> None:
+        joined.append(channel_id)
+        raise SetupError("This test joins no channel.")
+
+    monkeypatch.setattr("bot.discord.live_probe.probe_channel", probe)
+    result = CliRunner().invoke(app, ["--live", "600", "--file", "nowhere/record.json"])
+    assert result.exit_code == 2
+    assert "there is no folder nowhere" in " ".join(result.output.replace("│", " ").split())
+    assert joined == []
