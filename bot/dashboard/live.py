@@ -75,11 +75,15 @@ class LiveEvent:
 class Follower:
     """One page's events. Implements `bot.web.dashboard_port.LiveFeed`.
 
-    `access`: returns what its viewer may see now. `language`: the page's.
+    `access`: returns what its viewer may see now. `language`: the page's. `is_outdated`: returns whether a room's
+    events may have words that nobody shall see any more; then it has dropped them here.
     """
 
-    def __init__(self, access: Callable[[], Awaitable[Access]], language: str) -> None:
+    def __init__(
+        self, access: Callable[[], Awaitable[Access]], language: str, is_outdated: Callable[[SessionId], bool]
+    ) -> None:
         self._access = access
+        self._is_outdated = is_outdated
         self._language = language
         self._waiting: deque[LiveEvent | str] = deque()
         self._added = asyncio.Event()
@@ -100,7 +104,10 @@ class Follower:
                 access = await self._access()
                 if not self._waiting:
                     break
-                event = self._waiting.popleft()
+                event = self._waiting[0]
+                if isinstance(event, LiveEvent) and self._is_outdated(event.session_id):
+                    continue
+                self._waiting.popleft()
                 if isinstance(event, str):
                     return event
                 if access.sees(event.guild_id, event.channel_id):
@@ -221,7 +228,9 @@ class LiveRooms:
         self, access: Callable[[], Awaitable[Access]], last_event_id: str, *, language: str = ENGLISH
     ) -> Iterator[Follower]:
         """Follow what happens from `last_event_id` on. `access`: returns what the page's viewer may see now."""
-        follower = Follower(access, language)
+        for session_id in list(self._rooms):
+            self._reset_outdated(session_id)
+        follower = Follower(access, language, self._reset_outdated)
         missed = self._since(last_event_id)
         if missed is None:
             follower.add(server_sent_event(self.mark, "again", {}, language))
@@ -275,6 +284,14 @@ class LiveRooms:
         for room in list(self._rooms.values()):
             self._reset(room)
 
+    def _reset_outdated(self, session_id: SessionId) -> bool:
+        """Have the pages of a room read anew if words were forgotten or withheld since. Returns whether that was so."""
+        room = self._rooms.get(session_id)
+        if room is None or not room.is_outdated():
+            return False
+        self._reset(room)
+        return True
+
     def _reset(self, room: LiveRoom) -> None:
         self._forget(room)
         self._publish(room, "reset", {"session": room.session_id})
@@ -284,9 +301,7 @@ class LiveRooms:
             await self._clock.sleep(LOOK_EVERY_S)
             for room in list(self._rooms.values()):
                 try:
-                    changed = room.look()
+                    room.look()
+                    self._reset_outdated(room.session_id)
                 except Exception:
                     log.exception("dashboard_look_failed", session_id=room.session_id)
-                    continue
-                if changed:
-                    self._reset(room)

@@ -153,16 +153,16 @@ class LiveRoom:
         """Tell the pages where the cursor is. Call it after the memory has finished a compaction."""
         self._tell("fold", self.memory_json())
 
-    def look(self) -> bool:
-        """Tell the pages what changed without an event: people, modes, costs. Call it every few seconds.
-
-        Returns whether words were forgotten or withheld since the last call, so that pages must be read anew.
-        """
+    def look(self) -> None:
+        """Tell the pages what changed without an event: people, modes, costs. Call it every few seconds."""
         people = self.people_json()
         if people != self._people:
             self._people = people
             self._tell("people", people)
         self._tell_cost(self._clock.monotonic())
+
+    def is_outdated(self) -> bool:
+        """Return whether words were forgotten or withheld since the last call, so that pages must be read anew."""
         withheld, changes = self.guild.opted_out_ids(), self.memory.external_changes
         changed = (withheld, changes) != (self._withheld, self._changes)
         if changed:

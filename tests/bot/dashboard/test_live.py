@@ -152,6 +152,25 @@ async def test_words_of_who_opts_out_leave_every_feed(house: House) -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("comes_back", [True, False])
+async def test_an_opt_out_does_not_wait_for_the_next_look(house: House, comes_back: bool) -> None:
+    """Words that wait for a slow page, or are kept for one that comes back, go before they are sent."""
+    with house.live.follow(everything, "") as slow:
+        await house.say("Hello.", BEN)
+        await waiting(slow)
+        mark = house.live.mark
+        await house.say(SECRET, ADA)
+        await house.participation.set_opt_out(GUILD, ADA.id, out=True)
+        if comes_back:
+            with house.live.follow(everything, mark) as back:
+                events = await waiting(back)
+        else:
+            events = await waiting(slow)
+        assert "tangerine" not in str(events)
+        assert [kind for _, kind, _ in events] in (["reset"], ["again"])
+
+
+@pytest.mark.asyncio
 async def test_the_latest_unfinished_words_replace_those_that_wait(house: House) -> None:
     """A page gets the latest of each person only, and is told when they are over: transcribed or dropped."""
     with house.live.follow(everything, "") as feed:
