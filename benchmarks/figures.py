@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from benchmarks.report import Json
 
@@ -22,6 +22,14 @@ def sample_at(figures: Json | Mapping[str, Json], what: str, *path: str) -> str:
     """Return how many were counted at `path`, for example '30,500 frames'; empty if nothing was. `what`: the unit."""
     count = number_at(figures, *path)
     return "" if count is None else f"{count:,.0f} {what}"
+
+
+def counted_of(figures: Json | Mapping[str, Json], what: str, path: Sequence[str], failed: float | None) -> str:
+    """Return how many of those at `path` did not fail, for example '7 of 8 answers'; empty if none were counted."""
+    count = number_at(figures, *path)
+    if count is None:
+        return ""
+    return f"{count - failed:,.0f} of {count:,.0f} {what}" if failed else f"{count:,.0f} {what}"
 
 
 def cut_sample(figures: Json | Mapping[str, Json], *path: str) -> str:

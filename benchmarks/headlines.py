@@ -58,7 +58,7 @@ HEADLINES = (
         "silent after the overlap qualified, P95 ms",
         "Time to fall silent after an interruption, 95th percentile",
         "{:.0f} ms",
-        ("interruptions", "interruptions"),
+        ("interruptions", "silent_after_ms", "count"),
         "interruptions",
     ),
     Headline(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.reply.room import open_room
 from benchmarks.reply.spread import spread
 from benchmarks.stats import share_of
+from rehearsal.runner.record import SpeechSpan, utterance_span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from benchmarks.reply.recordings import SpeechRecording
     from benchmarks.reply.room import BenchmarkRoom
     from benchmarks.report import Json
+    from rehearsal.runner.observations import ObservedUtterance
 
 SPEAKERS = 4
 # People pause between two utterances, and they do not all start at the same time.
@@ -31,20 +33,24 @@ async def measure_speakers(
 ) -> dict[str, Json]:
     """Let four people speak the recordings in equal shares, and read the times from the bot's own log lines."""
     progress.step("four people at the same time", total=len(recordings))
+    said: list[SpeechSpan] = []
     async with open_room(people=SPEAKERS, settings=settings) as room:
         begun, worked = time.monotonic(), time.process_time()
         async with asyncio.TaskGroup() as group:
             for person in range(SPEAKERS):
                 share = recordings[person::SPEAKERS]
-                group.create_task(_talk(room, person, share, progress), name=f"speaker-{person}")
+                group.create_task(_talk(room, person, share, said, progress), name=f"speaker-{person}")
         cpu_share = (time.process_time() - worked) / (time.monotonic() - begun)
-        await room.record.wait_until(lambda: _texts(room) >= len(recordings), timeout_s=_SETTLE_S)
+        await room.record.wait_until(lambda: not without_text(said, room.record.accepted), timeout_s=_SETTLE_S)
+        lost = without_text(said, room.record.accepted)
         lines = [line for line in room.lines if line.get("event") == "utterance_transcribed"]
         dropped = [str(line.get("reason")) for line in room.lines if line.get("event") == "utterance_dropped"]
         troubles = room.troubles
     return {
         "recordings": len(recordings),
         "utterances": len(lines),
+        # They are in none of the times below.
+        "without_text": lost,
         "dropped": {reason: dropped.count(reason) for reason in sorted(set(dropped))},
         # From the detected end of speech to its text: the time in the recogniser and its queue.
         "final_text_ms": spread([_ms(line, "queue_ms") + _ms(line, "recognise_ms") for line in lines]),
@@ -57,16 +63,22 @@ async def measure_speakers(
     }
 
 
-async def _talk(room: BenchmarkRoom, person: int, share: Sequence[SpeechRecording], progress: Progress) -> None:
+async def _talk(
+    room: BenchmarkRoom, person: int, share: Sequence[SpeechRecording], said: list[SpeechSpan], progress: Progress
+) -> None:
     await asyncio.sleep(_STAGGER_S * person)
     for recording in share:
-        await room.say(recording.path, person=person)
+        spoken = await room.say(recording.path, person=person)
+        who = room.people[person].user_id
+        said.append(SpeechSpan(who, recording.text, spoken.speech_started_at, spoken.speech_ended_at))
         progress.advance()
         await asyncio.sleep(_GAP_S)
 
 
-def _texts(room: BenchmarkRoom) -> int:
-    return sum(one.dropped_reason is None for one in room.record.utterances)
+def without_text(said: Sequence[SpeechSpan], heard: Sequence[ObservedUtterance]) -> int:
+    """Return of how many recordings no part became text."""
+    spans = [utterance_span(one) for one in heard]
+    return sum(not any(one.speaker_id == of.speaker_id and of.overlap_s(one) > 0 for one in spans) for of in said)
 
 
 def _ms(line: Mapping[str, Any], name: str) -> float:

@@ -11,7 +11,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.reply.jitter import jitter_ms, lateness_ms, talkspurts
+from benchmarks.reply.jitter import FRAME_S, jitter_ms, lateness_ms, talkspurts
 from benchmarks.reply.many_rooms import open_many_rooms
 from benchmarks.stats import percentile
 from rehearsal.script.scenario_file import load_scenario, scenario_path
@@ -35,19 +35,21 @@ _WARM_UP_S = 18.0
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """The figures of `rooms` simultaneous rooms, in milliseconds. `late` is relative to each talkspurt's earliest
-    packet.
+    """The figures of `rooms` simultaneous rooms, in milliseconds; None if no packets came. `late` is relative to each
+    talkspurt's earliest packet.
 
-    `cpu_share`: the share of one core, including the deliberate blocking.
+    `packets_due`: how many come if every room speaks all the time. `cpu_share`: the share of one core, including the
+    deliberate blocking.
     """
 
     rooms: int
     packets: int
-    jitter_p50_ms: float
-    jitter_p95_ms: float
-    jitter_p99_ms: float
-    jitter_max_ms: float
-    late_p99_ms: float
+    packets_due: int
+    jitter_p50_ms: float | None
+    jitter_p95_ms: float | None
+    jitter_p99_ms: float | None
+    jitter_max_ms: float | None
+    late_p99_ms: float | None
     rss_mb: float
     threads: int
     cpu_share: float
@@ -130,6 +132,7 @@ async def _steadiness(opened: ManyRooms, seconds: float) -> Steadiness:
     return Steadiness(
         rooms=len(kept),
         packets=sum(map(len, kept)),
+        packets_due=round(len(kept) * took_s / FRAME_S),
         jitter_p50_ms=_ms(jitter, 0.5),
         jitter_p95_ms=_ms(jitter, 0.95),
         jitter_p99_ms=_ms(jitter, 0.99),
@@ -141,8 +144,8 @@ async def _steadiness(opened: ManyRooms, seconds: float) -> Steadiness:
     )
 
 
-def _ms(values: Sequence[float], share: float) -> float:
-    return round(percentile(values, share), 3) if values else 0.0
+def _ms(values: Sequence[float], share: float) -> float | None:
+    return round(percentile(values, share), 3) if values else None
 
 
 def _bundled_clip() -> Path:

@@ -22,7 +22,7 @@ def test_each_figure_is_written_for_people() -> None:
             {"name": HEADLINES[0].target, "goal": "", "value": 782.8, "met": True, "sample": "24 recordings"},
             {"name": HEADLINES[2].target, "goal": "", "value": 118.1, "met": True, "sample": ""},
         ],
-        "ours": {"interruptions": {"interruptions": 8}},
+        "ours": {"interruptions": {"interruptions": 9, "silent_after_ms": {"count": 8}}},
     }
     memory: dict[str, Json] = {
         "ours": {"ledger": {"held_out": {"after_folds": {"20": {"kept": 0.875, "facts": 8}}}}},

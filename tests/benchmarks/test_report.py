@@ -36,3 +36,10 @@ def test_target_is_missed_beyond_its_goal() -> None:
 def test_what_was_not_measured_is_neither_met_nor_missed() -> None:
     """A target without a value is neither met nor missed."""
     assert at_least("share", ">= 95 %", None, 0.95) == Target("share", ">= 95 %", "not measured", None)
+
+
+def test_a_failure_misses_the_target_of_the_others() -> None:
+    """A value that leaves out what failed meets no target, and neither does a run in which all failed."""
+    assert at_most("time", "<= 1 ms", 0.5, 1.0, failed=0).met is True
+    assert at_most("time", "<= 1 ms", 0.5, 1.0, failed=1).met is False
+    assert at_most("time", "<= 1 ms", None, 1.0, failed=8).met is False

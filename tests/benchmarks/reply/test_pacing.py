@@ -8,7 +8,7 @@ from benchmarks.reply.pacing import PacingFigures, Steadiness, counts_up_to, gro
 
 
 def step(rooms: int, rss_mb: float) -> Steadiness:
-    return Steadiness(rooms, 100, 0.1, 0.2, 0.3, 0.4, 0.3, rss_mb, 10, 0.5)
+    return Steadiness(rooms, 100, 100, 0.1, 0.2, 0.3, 0.4, 0.3, rss_mb, 10, 0.5)
 
 
 def test_rooms_become_more_in_usual_steps() -> None:

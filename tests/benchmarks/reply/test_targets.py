@@ -34,6 +34,40 @@ def test_each_target_is_met_or_not() -> None:
     assert samples["end of speech known after, P50 ms"] == "89 ends"
 
 
+def test_what_failed_is_not_left_out() -> None:
+    """Answers that did not come, an answer that nobody stopped, lost texts and a bot that fell silent meet no target,
+    however good the rest is.
+    """
+    good: dict[str, Json] = {"p50": 1.0, "p95": 2.0}
+    well: dict[str, Json] = {
+        "answers": {"recordings": 24, "unanswered": 0, "besides_the_model_server_ms": good},
+        "four speakers": {"without_text": 0, "final_text_ms": good, "end_of_speech_to_text_ms": good},
+        "interruptions": {"interruptions": 8, "not_measured": 0, "silent_after_ms": good},
+        "pacing": {"rooms": {"10": {"jitter_p99_ms": 0.2, "packets": 5_938, "packets_due": 6_000}}},
+    }
+    failed: dict[str, Json] = {
+        "answers": {"recordings": 24, "unanswered": 2, "besides_the_model_server_ms": good},
+        "four speakers": {"without_text": 1, "final_text_ms": good, "end_of_speech_to_text_ms": good},
+        "interruptions": {"interruptions": 8, "not_measured": 1, "silent_after_ms": good},
+        "pacing": {"rooms": {"10": {"jitter_p99_ms": 0.2, "packets": 600, "packets_due": 6_000}}},
+    }
+    measured = {target.name: target for target in reply_targets(well) if target.met is not None}
+    assert len(measured) == 6
+    assert all(target.met for target in measured.values())
+    found = {target.name: target for target in reply_targets(failed)}
+    assert [found[name].met for name in measured] == [False] * 6
+    samples = [found[name].sample for name in measured]
+    assert samples.count("22 of 24 recordings") == 2
+    assert {"7 of 8 interruptions", "600 of 6,000 packets"} <= set(samples)
+
+
+def test_a_bot_that_never_spoke_has_no_steady_voice() -> None:
+    """Without packets there is no jitter, and that is no success."""
+    rooms: dict[str, Json] = {"10": {"jitter_p99_ms": None, "packets": 0, "packets_due": 6_000}}
+    [target] = [each for each in reply_targets({"pacing": {"rooms": rooms}}) if each.name.startswith("pacing")]
+    assert (target.met, target.value) == (False, "not measured")
+
+
 def test_nothing_measured_meets_nothing() -> None:
     """Without figures every target is neither met nor missed."""
     assert {target.met for target in reply_targets({})} == {None}
