@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
 
 # A line counts as read if at least this share of it is right.
-_READ = 0.9
+READ_SHARE = 0.9
 _PART = Box(0.03, 0.86, 0.42, 1.0)
 
 
@@ -49,7 +49,7 @@ async def measure_ocr_accuracy(readings: int, seed: int, progress: Progress) -> 
             part.append((await _timed(reader, VisionRequest(picture, boxes=(_PART,))))[1])
             for text in texts:
                 best = max((_alike(text.words, line) for line in read), default=0.0)
-                wanted, letters, lines = wanted + 1, letters + best, lines + (best >= _READ)
+                wanted, letters, lines = wanted + 1, letters + best, lines + (best >= READ_SHARE)
             progress.advance()
     return {
         "lines_read": mean_of_sum(lines, wanted),
