@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.reply.latency import STAGES, stages_between
+from benchmarks.reply.latency import STAGES, LatencySample, stages_between
 from benchmarks.reply.spread import spread
 
 
@@ -27,3 +27,13 @@ def test_times_are_told_as_median_p95_and_worst() -> None:
     """Times are summarised as median, p95 and maximum; an empty list gives none."""
     assert spread([1.0, 2.0, 3.0]) == {"count": 3, "p50": 2.0, "p95": 3.0, "max": 3.0}
     assert spread([]) == {"count": 0}
+
+
+def test_only_the_part_of_the_models_delay_that_somebody_waited_for_is_left_out() -> None:
+    """A model that was asked ahead has answered in part, or wholly, before anybody waits for it."""
+    # The model's server takes 500 ms, of which 120 ms are left when the text is certain.
+    stages = stages_between(10.0, (10.6, 10.62, 10.25, 10.74, 10.75, 10.8))
+    sample = LatencySample(800.0, 620.0, stages, recognised_ahead=True)
+    assert sample.besides_the_server_ms(500.0) == pytest.approx(680)
+    assert sample.besides_the_server_ms(100.0) == pytest.approx(700)
+    assert sample.besides_the_server_ms(0.0) == 800.0
