@@ -21,6 +21,10 @@ _PEOPLE = ("CRD3", "QMSum")
 _QUESTIONS = "LoCoMo"
 _QUOTED = ("quotes in prompts: full text and meaning", "CRD3, planted")
 _HELD_OUT = TemplateSet.HELD_OUT.value
+INVENTED_NAMES = "invented names in our summaries"
+BUDGET_VIOLATIONS = "budget violations"
+# What only a run that made summaries can tell.
+OF_SUMMARIES = frozenset({INVENTED_NAMES, BUDGET_VIOLATIONS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +121,8 @@ def memory_targets(ours: dict[str, Json], peers: dict[str, Json] | None = None) 
             _number(_last_search(ours), _HELD_OUT, str(_TOLD_AFTER), "told_or_found"),
             0.95,
         ),
-        at_most("invented names in our summaries", "0", _count_of(ours, "invented_names"), 0),
-        at_most("budget violations", "0", _violations(ours), 0),
+        at_most(INVENTED_NAMES, "0", _count_of(ours, "invented_names"), 0),
+        at_most(BUDGET_VIOLATIONS, "0", _violations(ours), 0),
         at_most(
             "trigger and payload at 10,000 turns, besides tokenising, P99 ms",
             "<= 1 ms",
@@ -175,8 +179,15 @@ def _number(figures: Json, *path: str) -> float | None:
     return float(figures) if isinstance(figures, int | float) else None
 
 
-def _count_of(ours: dict[str, Json], name: str) -> float:
-    """Return how many different items the figures of Roomtone's systems list under `name`."""
+def made_summaries(ours: dict[str, Json]) -> bool:
+    """Return whether any of Roomtone's systems made a summary in this run."""
+    return any(_number(figures, "summaries") for figures in _of_sets(ours))
+
+
+def _count_of(ours: dict[str, Json], name: str) -> float | None:
+    """Return how many different items the figures of Roomtone's systems list under `name`; None without summaries."""
+    if not made_summaries(ours):
+        return None
     found: set[str] = set()
     for figures in _of_sets(ours):
         each = figures.get(name)
@@ -185,8 +196,16 @@ def _count_of(ours: dict[str, Json], name: str) -> float:
     return len(found)
 
 
-def _violations(ours: dict[str, Json]) -> float:
-    names = ("summaries_over_1200_chars", "summaries_not_ending_on_a_sentence", "payloads_over_budget")
+def _violations(ours: dict[str, Json]) -> float | None:
+    """Return how often a limit was not kept, or nothing at all was made to fit; None without summaries."""
+    names = (
+        "summaries_over_1200_chars",
+        "summaries_not_ending_on_a_sentence",
+        "payloads_over_budget",
+        "payloads_refused",
+    )
+    if not made_summaries(ours):
+        return None
     return sum(_number(figures, name) or 0 for figures in _of_sets(ours) for name in names)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.memory.targets import memory_targets
+from benchmarks.memory.targets import BUDGET_VIOLATIONS, OF_SUMMARIES, memory_targets
 
 if TYPE_CHECKING:
     from benchmarks.report import Json
@@ -85,6 +85,22 @@ def test_recorded_answers_are_judged_with_their_sample() -> None:
     assert met["labelled facts in the text at the end, of the right person"] == (True, "61 facts, recorded answers")
     assert met["small talk in the text"] == (False, "61 facts, recorded answers")
     assert met["lasting facts in the text after 100 folds"] == (None, "")
+
+
+def test_a_run_without_summaries_tells_nothing_about_them() -> None:
+    """Where no summary was made, none was free of inventions, and no limit was kept."""
+    ours: dict[str, Json] = {"search_speed": {"p95_ms": 40.0}, "search: words": {"held_out": {"20": {"facts": 9}}}}
+    found = {target.name: target for target in memory_targets(ours)}
+    assert {(found[name].met, found[name].value) for name in OF_SUMMARIES} == {(None, "not measured")}
+
+
+def test_a_payload_that_could_not_be_made_is_a_violation() -> None:
+    """A memory that refuses every budget keeps none."""
+    figures = contender(0.8)
+    assert isinstance(figures["held_out"], dict)
+    figures["held_out"]["payloads_refused"] = 4
+    found = {target.name: target for target in memory_targets({"ledger": figures})}
+    assert (found[BUDGET_VIOLATIONS].met, found[BUDGET_VIOLATIONS].value) == (False, 4)
 
 
 def test_run_without_a_model_says_what_it_could_not_measure() -> None:
