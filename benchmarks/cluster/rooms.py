@@ -30,7 +30,7 @@ from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.servers.transcription import LocalTranscriptionServer, Transcription, TranscriptionBehaviour
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from benchmarks.cluster.nodes import Node
     from benchmarks.report import Json
@@ -43,6 +43,9 @@ _MACHINE = "machine"
 _SETTLE_S = 30.0
 _MEET_WITHIN_S = 60.0
 _CALLS = 3
+# After a machine has left: a room whose process ended at once goes on within seconds.
+_TAKEN_OVER_WITHIN_S = 60.0
+_LOOK_EVERY_S = 0.1
 _GAP_S = 0.5
 _WORDS = "we spoke about the garden and the long way home by the lake"
 
@@ -92,7 +95,7 @@ async def measure_rooms(
             **found,
             "gateway_memory_mb": _gateway_mb(nodes.first),
             "rooms_that_left": len(leaving),
-            **await _drained(nodes, machine, len(leaving)),
+            **await _drained(nodes, machine, leaving),
         }
 
 
@@ -128,11 +131,25 @@ async def _talk(people: Sequence[ScriptedPerson], clips: Sequence[Clip], seconds
     return spoken
 
 
-async def _drained(nodes: Nodes, machine: Node, rooms: int) -> dict[str, Json]:
-    begun = time.monotonic()
+async def _drained(nodes: Nodes, machine: Node, leaving: Sequence[LocalDiscord]) -> dict[str, Json]:
+    begun, rooms = time.monotonic(), len(leaving)
     await nodes.drain(machine)
+    # A machine that ends without handing its rooms over has ended soon.
+    await taken_over(lambda: sum(_is_on(nodes.first, discord) for discord in leaving), rooms)
     seconds = time.monotonic() - begun
     return {"drain_s": round(seconds, 1), "drain_s_a_room": round(seconds / rooms, 1) if rooms else None}
+
+
+async def taken_over(count: Callable[[], int], rooms: int, *, within_s: float = _TAKEN_OVER_WITHIN_S) -> None:
+    """Wait until the bot has so many rooms of the machine that left. Raises `BenchmarkError`."""
+    try:
+        async with asyncio.timeout(within_s):
+            while count() < rooms:  # noqa: ASYNC110 - /proc tells nobody of a change
+                await asyncio.sleep(_LOOK_EVERY_S)
+    except TimeoutError as error:
+        raise BenchmarkError(
+            f"The bot has {count()} of the {rooms} rooms of the machine that left. Run this on an idle machine."
+        ) from error
 
 
 async def _opened(stack: AsyncExitStack, discord: LocalDiscord) -> list[ScriptedPerson]:
@@ -174,6 +191,12 @@ def _room_process(nodes: Nodes, discord: LocalDiscord) -> int:
     if pid is None:
         raise BenchmarkError(f"The bot lost its connection to {discord.guild.name}. Run this on an idle machine.")
     return pid
+
+
+def _is_on(node: Node, discord: LocalDiscord) -> bool:
+    """Return whether a process of this node has the bot's voice connection of a server."""
+    leg = discord.media.leg_of(ROOMTONE_BOT_ID)
+    return leg is not None and leg.address is not None and owner_of_udp_port(leg.address[1], node.pids) is not None
 
 
 def _gateway_mb(first: Node) -> int:

@@ -11,8 +11,10 @@ from benchmarks.cluster.bench import cluster_targets, run
 from benchmarks.cluster.figures import milliseconds
 from benchmarks.cluster.options import ClusterBenchOptions
 from benchmarks.cluster.processes import cpu_s, memory_mb, running
+from benchmarks.cluster.rooms import taken_over
 from benchmarks.errors import BenchmarkError
 from benchmarks.progress import NoProgress
+from tests.fakes.virtual_time import run_virtually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,3 +65,12 @@ async def test_it_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BenchmarkError, match="network of its own"):
         await run(ClusterBenchOptions.quick(), NoProgress())
+
+
+def test_a_machine_has_left_once_the_bot_has_its_rooms() -> None:
+    """A machine that ended is not enough: rooms that nobody took over are a failure of the run."""
+    seen = iter([0, 1, 2])
+    run_virtually(taken_over(lambda: next(seen), 2))
+    assert next(seen, None) is None
+    with pytest.raises(BenchmarkError, match="1 of the 2 rooms"):
+        run_virtually(taken_over(lambda: 1, 2))
