@@ -51,6 +51,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class SilenceEvidence:
+    """What people received of the bot while an `ExpectSilent` wants silence.
+
+    `since_s`, `until_s`: that time, in seconds since the live start; infinite until the end of the run. `listened`:
+    somebody was in the channel for all of it. `voice_s`: when they received the first voiced sound, or None.
+    """
+
+    since_s: float
+    until_s: float
+    listened: bool
+    voice_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunEvidence:
     """The facts of a run that expectations are judged by."""
 
@@ -71,6 +85,8 @@ class RunEvidence:
     # The speaker ids that turns use: of people by their key, of the bot by its name.
     speaker_ids: Mapping[str, str] = field(default_factory=dict)
     servers: ServerObservations = field(default_factory=ServerObservations)
+    # Of each expectation of silence whose steps were reached.
+    silences: Mapping[ExpectSilent, SilenceEvidence] = field(default_factory=dict)
 
 
 def judge_expectation(expected: Expectation, evidence: RunEvidence) -> ExpectationResult:
@@ -86,9 +102,13 @@ def judge_answers(evidence: RunEvidence) -> tuple[ExpectationResult, ...]:
         if row.wants_answer is None:
             continue
         answers = [turn for turn in evidence.bot_turns if turn.answers == row.step]
+        # An answer that nobody received is none; that the bot tried to give one where none is wanted counts.
+        received = [turn for turn in answers if turn.fell_silent_s is not None]
         detail = f'answered: "{answers[0].text}"' if answers else "not answered"
+        if answers and not received:
+            detail += ", which nobody received"
         name = f"{'answered' if row.wants_answer else 'not answered'} {row.step}"
-        results.append(ExpectationResult(name, bool(answers) is row.wants_answer, detail))
+        results.append(ExpectationResult(name, bool(received) if row.wants_answer else not answers, detail))
     return tuple(results)
 
 
@@ -332,18 +352,34 @@ def _tool_called(expected: ExpectToolCalled, evidence: RunEvidence) -> tuple[boo
     return not missing, f"missing {', '.join(missing)}" if missing else f"{len(results)} times"
 
 
+def silence_wanted(expected: ExpectSilent, step_times: Mapping[str, tuple[float, float]]) -> tuple[float, float] | None:
+    """Return from when to when silence is wanted, in the seconds of `step_times`; None if a step was not reached."""
+    if expected.since not in step_times or (expected.until and expected.until not in step_times):
+        return None
+    until = step_times[expected.until][0] if expected.until else float("inf")
+    return step_times[expected.since][1] + expected.within_s, until
+
+
 def _silent(expected: ExpectSilent, evidence: RunEvidence) -> tuple[bool, str]:
-    if expected.since not in evidence.step_times or (expected.until and expected.until not in evidence.step_times):
+    silence = evidence.silences.get(expected)
+    if silence is None:
         return False, "the step was not reached"
-    since = evidence.step_times[expected.since][1] + expected.within_s
-    until = evidence.step_times[expected.until][0] if expected.until else float("inf")
+    since, until = silence.since_s, silence.until_s
+    span = f"{since:.1f} s to " + (f"{until:.1f} s" if expected.until else "the end")
+    if until <= since:
+        return False, f"there is no time from {span}"
+    if not silence.listened:
+        return False, f"nobody was there to hear it from {span}"
+    # What the bot says of itself alone would hide a voice of which it does not know.
     spoken = [
         turn
         for turn in evidence.bot_turns
         if turn.at_s < until and (turn.at_s if turn.fell_silent_s is None else turn.fell_silent_s) > since
     ]
-    span = f"{since:.1f} s to " + (f"{until:.1f} s" if expected.until else "the end")
-    return not spoken, "; ".join(f'at {turn.at_s:.1f} s: "{turn.text}"' for turn in spoken) or f"silent from {span}"
+    reasons = [f'at {turn.at_s:.1f} s: "{turn.text}"' for turn in spoken]
+    if silence.voice_s is not None:
+        reasons.append(f"its voice was received at {silence.voice_s:.1f} s")
+    return not reasons, "; ".join(reasons) or f"silent from {span}"
 
 
 def _thought(expected: ExpectThought, evidence: RunEvidence) -> tuple[bool, str]:

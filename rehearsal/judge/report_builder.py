@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rehearsal.judge.expectations import RunEvidence, judge_answers, judge_expectation
+from rehearsal.judge.expectations import (
+    RunEvidence,
+    SilenceEvidence,
+    judge_answers,
+    judge_expectation,
+    silence_wanted,
+)
 from rehearsal.judge.matching import line_of_other_speaker, match_utterances
 from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, read_sound
 from rehearsal.people.voiced import voiced_frames
@@ -31,7 +37,7 @@ from rehearsal.report.report import (
 )
 from rehearsal.runner.observations import LoggedProblem
 from rehearsal.runner.record import utterance_span
-from rehearsal.script.expectations import ExpectInterrupted
+from rehearsal.script.expectations import ExpectInterrupted, ExpectSilent
 from rehearsal.script.scenario import SayStep
 from rehearsal.words import WordErrors, sum_word_errors, word_errors
 
@@ -102,6 +108,7 @@ async def build_report(
         },
         speaker_ids={**{one.key: str(one.id) for one in scenario.people}, scenario.bot.name: BOT_ID},
         servers=servers,
+        silences=_silences(scenario, record, environment),
     )
     expectations = (
         ExpectationResult("reached_the_end", not record.ended_by, record.ended_by or f"in {duration_s:.0f} s"),
@@ -130,6 +137,29 @@ async def build_report(
         machine=machine_facts(),
         servers=servers,
     )
+
+
+def _silences(
+    scenario: Scenario, record: RunRecord, environment: RehearsalEnvironment
+) -> dict[ExpectSilent, SilenceEvidence]:
+    """Return what people received of the bot in each time in which the scenario expects silence."""
+    found: dict[ExpectSilent, SilenceEvidence] = {}
+    for expected in scenario.expect:
+        if not isinstance(expected, ExpectSilent):
+            continue
+        span = silence_wanted(expected, record.step_times)
+        if span is None:
+            continue
+        since, until = span
+        received = [environment.voiced(person.id, since, until) for person in scenario.people]
+        voice = min((times[0] for times in received if times is not None), default=None)
+        found[expected] = SilenceEvidence(
+            since - record.live_at,
+            until - record.live_at,
+            listened=bool(record.present(since, until)),
+            voice_s=None if voice is None else voice - record.live_at,
+        )
+    return found
 
 
 def _compactions(record: RunRecord) -> tuple[CompactionReport, ...]:

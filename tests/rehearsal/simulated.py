@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 TEXT_DELAY_S = 0.5
 REPLY_DELAY_S = 0.8
 REPLY_S = 2.0
+# People hear the bot so much after it has begun and after it has ended.
+HEARD_AFTER_S, HEARD_LONGER_S = 0.1, 1.0
 
 MIRA = PersonSpec(key="mira", name="Mira", id=11)
 JONAS = PersonSpec(key="jonas", name="Jonas", id=12)
@@ -66,6 +68,8 @@ class SimulatedEnvironment:
         self.posted: list[str] = []
         # The time during which the bot's voice is heard, apart from the replies that the bot reports.
         self.voice_span: tuple[float, float] | None = None
+        # When the simulated bot began and ended each reply.
+        self.replies: list[tuple[float, float]] = []
         self._zero: float | None = None
 
     def _note(self, text: str) -> None:
@@ -126,7 +130,14 @@ class SimulatedEnvironment:
             # The runner asks about the present: is the bot speaking now?
             speaks = self.voice_span is not None and self.voice_span[0] <= until and since <= self.voice_span[1]
             return (since, until) if speaks else None
-        return since + 0.2, until
+        if self.bot is None:
+            return since + 0.2, until
+        heard = [
+            (first, last)
+            for began, ended in self.replies
+            if (first := max(since, began + HEARD_AFTER_S)) < (last := min(until, ended + HEARD_LONGER_S))
+        ]
+        return (heard[0][0], heard[-1][1]) if heard else None
 
     def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
         return np.array([int(since * 10) % 30000], np.int16)
@@ -185,7 +196,9 @@ class SimulatedBot:
         self.killed += 1
 
     def report(self, observation: Observation) -> None:
-        """Report an observation to the runner."""
+        """Report an observation to the runner. Of a reply, people hear the sound."""
+        if isinstance(observation, ObservedReply):
+            self.environment.replies.append((observation.first_audio_at, observation.ended_at))
         self._report(observation)
 
     def enter(self) -> None:

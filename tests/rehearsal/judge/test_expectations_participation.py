@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.judge.expectations import RunEvidence, describe_part, judge_answers, judge_expectation
+from rehearsal.judge.expectations import (
+    RunEvidence,
+    SilenceEvidence,
+    describe_part,
+    judge_answers,
+    judge_expectation,
+    silence_wanted,
+)
 from rehearsal.report.report import BotTurnReport, LatencyPercentiles, LatencyReport, UtteranceReport
 from rehearsal.runner.observations import ObservedPromptPart, ObservedToolCall, ObservedTurn, ServerObservations
-from rehearsal.script.expectations import EXPECTATION_KINDS
+from rehearsal.script.expectations import EXPECTATION_KINDS, ExpectSilent
 
 if TYPE_CHECKING:
     from rehearsal.report.report import ExpectationResult
@@ -46,8 +53,14 @@ WELL = RunEvidence(
 
 
 def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> ExpectationResult:
-    """Judge one expectation, with its values written as in a scenario file."""
+    """Judge one expectation, with its values written as in a scenario file.
+
+    While silence is wanted, somebody is there, and receives nothing but what the evidence has.
+    """
     wanted: Any = EXPECTATION_KINDS[kind].model_validate({"kind": kind, **values})
+    if isinstance(wanted, ExpectSilent) and not evidence.silences:
+        span = silence_wanted(wanted, evidence.step_times)
+        evidence = replace(evidence, silences={} if span is None else {wanted: SilenceEvidence(*span, listened=True)})
     return judge_expectation(wanted, evidence)
 
 
@@ -94,6 +107,22 @@ def test_an_expectation(kind: str, values: dict[str, Any], changes: dict[str, An
     assert (result.passed, detail in result.detail) == (passed, True), result.detail
 
 
+@pytest.mark.parametrize(
+    ("silence", "detail"),
+    [
+        # A sample of a voice, a notice, or a reply that the bot does not report.
+        (SilenceEvidence(6.0, 8.0, listened=True, voice_s=7.2), "its voice was received at 7.2 s"),
+        (SilenceEvidence(6.0, 8.0, listened=False), "nobody was there to hear it from 6.0 s to 8.0 s"),
+        (SilenceEvidence(9.0, 8.0, listened=True), "there is no time from 9.0 s to 8.0 s"),
+    ],
+)
+def test_silence_is_what_people_heard(silence: SilenceEvidence, detail: str) -> None:
+    """That the bot reports no reply is not enough: nobody may have received its voice, and somebody listened."""
+    wanted = ExpectSilent(kind="silent", since="hush", until="talk")
+    result = judge_expectation(wanted, replace(WELL, silences={wanted: silence}))
+    assert (result.passed, result.detail) == (False, detail)
+
+
 def test_the_model_is_told_where_it_was_cut_off() -> None:
     """`truncated` compares the length the model was told with what another participant heard, within a tolerance."""
     cut = replace(WELL, bot_turns=(replace(ANSWER, interrupted=True),))
@@ -116,6 +145,10 @@ def test_every_line_that_says_so_is_judged() -> None:
     assert results == [("answered ask", True), ("not answered tell", True), ("answered call", False)]
     (wrong,) = judge_answers(replace(WELL, utterances=(said("ask", False),)))
     assert (wrong.name, wrong.passed, wrong.detail) == ("not answered ask", False, 'answered: "It was Ithaca."')
+    unheard = replace(WELL, bot_turns=(replace(ANSWER, fell_silent_s=None),))
+    lost, tried = judge_answers(replace(unheard, utterances=(said("ask", True), said("ask", False))))
+    assert (lost.passed, tried.passed) == (False, False)
+    assert lost.detail == 'answered: "It was Ithaca.", which nobody received'
 
 
 def test_names_tell_promises_of_one_kind_apart() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rehearsal.judge.matching import match_utterances
 from rehearsal.judge.report_builder import answered_line, build_report, overall_word_errors
@@ -16,12 +16,13 @@ from rehearsal.runner.observations import (
     ServerObservations,
 )
 from rehearsal.runner.record import RunRecord, SpokenLine, utterance_span
+from rehearsal.script.expectations import ExpectSilent
 from rehearsal.words import WordErrors
 from tests.fakes.virtual_time import run_virtually
 from tests.rehearsal.simulated import JONAS, MIRA, SimulatedEnvironment, SimulatedRecogniser, scenario
 
 if TYPE_CHECKING:
-    from rehearsal.report.report import RehearsalReport
+    from rehearsal.report.report import ExpectationResult, RehearsalReport
     from rehearsal.script.scenario import PersonSpec
 
 
@@ -161,3 +162,32 @@ def test_an_ear_that_fails_is_a_problem_in_the_report() -> None:
     assert report.bot_turns[0].heard_by_others == ""
     assert report.problems == ("error: others_not_recognised: RuntimeError: no model",)
     assert record.problems == [LoggedProblem("others_not_recognised", "RuntimeError: no model")]
+
+
+class Voice(SimulatedEnvironment):
+    """An environment in which one person receives the bot's voice from 110 s to 112 s, whatever the bot reports."""
+
+    def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
+        first, last = max(since, 110.0), min(until, 112.0)
+        return (first, last) if listener_id == JONAS.id and first < last else None
+
+
+def silence(record: RunRecord, expected: dict[str, Any]) -> ExpectationResult:
+    """Judge one expectation of silence by what people received."""
+    played = scenario(expect=(ExpectSilent(kind="silent", **expected),))
+    report = run_virtually(build_report(played, record, Voice(), SimulatedRecogniser(), servers=ServerObservations()))
+    return report.expectations[-1]
+
+
+def test_a_voice_that_the_bot_does_not_report_is_heard() -> None:
+    """Silence is judged by the sound that people received from one step to the next, not by the bot's replies."""
+    record = evening()
+    record.step_times |= {"hush": (104.0, 106.0), "talk": (109.0, 109.5), "bye": (120.0, 120.5)}
+    assert silence(record, {"since": "hush", "until": "talk"}).detail == "silent from 7.0 s to 9.0 s"
+    for until in ("bye", ""):
+        broken = silence(record, {"since": "hush", "until": until})
+        assert (broken.passed, broken.detail) == (False, "its voice was received at 10.0 s")
+    assert silence(record, {"since": "gone"}).detail == "the step was not reached"
+    for who in (MIRA, JONAS):
+        record.note_left(who.id, 108.0)
+    assert not silence(record, {"since": "hush", "until": "talk"}).passed

@@ -363,7 +363,7 @@ def test_a_server_behaves_differently_from_a_step_on() -> None:
         say("mira", "Roomtone, hello", id="ask", answered=True),
         {"wait_for": "reply"},
     )
-    silent = {"kind": "silent", "since": "down", "until": "ask"}
+    silent = {"kind": "silent", "since": "down", "until": "ask", "within_s": 0.1}
     servers = Servers()
     report, _ = played(scenario(*steps, expect=(silent,)), servers=servers)
     assert report.passed, failed(report)
