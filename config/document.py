@@ -47,8 +47,9 @@ _HEADER = """\
 # installed, or in the file that --config or ROOMTONE_CONFIG names.
 # The environment overrides that file: ROOMTONE_SECTION__FIELD, for example
 #     ROOMTONE_ASR__LANGUAGE=en
-# with lists separated by commas. Variables may stand in a file .env beside roomtone.toml. Tokens and keys belong
-# there, as DISCORD_TOKEN and OPENAI_API_KEY. A setting shown commented out has no value unless you give it one.
+# with lists separated by commas, or in TOML's notation. Variables may stand in a file .env beside roomtone.toml.
+# Tokens and keys belong there, as DISCORD_TOKEN and OPENAI_API_KEY. A setting shown commented out has no value
+# unless you give it one.
 # A change takes effect when Roomtone starts again.
 #
 # What most people change, each explained further down:
@@ -75,6 +76,7 @@ every user may write into it or its files. Somebody else's file counts where onl
 one that is mounted into a container. Otherwise the command says why and ends. If you trust such a folder, name it.
 
 An environment variable overrides the file: `asr.language` is `ROOMTONE_ASR__LANGUAGE`, with lists separated by commas.
+Tables stand in one line of TOML, for example `ROOMTONE_LLM__FALLBACK_MODELS=[{ model = "gpt-4.1-nano" }]`.
 Variables may stand in a file `.env` beside `roomtone.toml`. Four have common names too: `DISCORD_TOKEN`,
 `DISCORD_CLIENT_SECRET`, `OPENAI_API_KEY` and `PUBLIC_URL`. A name that is nearly right (`DISCORD_BOT_TOKEN`,
 `OPENAI_KEY`) is pointed out. `ROOMTONE_DATABASE_URL`, with which memory is kept in

@@ -118,7 +118,12 @@ _BY_NAME: dict[str, Retired] = {
         "screen.commentary_every_s", {"false": 0}, "set screen.commentary_every_s = 0 instead."
     ),
     "screen.commentary_quiet_s": _fixed("2.2 s"),
-    "web.enabled": _replaced("screen.enabled", {"false": False}, "set screen.enabled = false instead."),
+    "web.enabled": Retired(
+        "the pages are always served, because the dashboard is one of them; web.host says to whom. For a bot that "
+        "watches no screens set screen.enabled = false instead. Until then false has that effect.",
+        ("screen", "enabled"),
+        {"false": False},
+    ),
     "brain.reply_timeout_s": _fixed("20 s"),
     "brain.head_start": _renamed("brain.preemptive_reply"),
     "participation.quiet_thought_every_minutes": _fixed("30 minutes"),

@@ -118,6 +118,18 @@ def test_variables_become_numbers_lists_and_choices(tmp_path: Path) -> None:
     assert settings.brain.wake_names == ("Otto, the bot", "O")
 
 
+def test_tables_stand_in_one_variable(tmp_path: Path) -> None:
+    """A container has no file of settings: what is a list of tables there is one line of TOML here, in `.env` too."""
+    line = '[{ model = "gpt-4.1-nano" }, { model = "llama3.2", base_url = "http://127.0.0.1:11434/v1" }]'
+    (tmp_path / ".env").write_text(f"ROOMTONE_LLM__FALLBACK_MODELS={line}\n", "utf-8")
+    for settings in (
+        load(directory=tmp_path, environ={}),
+        load(directory=tmp_path / "none", environ={"ROOMTONE_LLM__FALLBACK_MODELS": line}),
+    ):
+        assert [each.model for each in settings.llm.fallback_models] == ["gpt-4.1-nano", "llama3.2"]
+        assert settings.llm.fallback_models[1].base_url == "http://127.0.0.1:11434/v1"
+
+
 def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
     """The mistakes in files, .env, variables and overrides are all reported together."""
     write(

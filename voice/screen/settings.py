@@ -15,7 +15,7 @@ class ScreenSettings(BaseModel):
     enabled: bool = Field(
         default=True,
         description="Let people share a screen with the bot by /watch. Nothing is watched until somebody does. Off: "
-        "the bot serves no web pages.",
+        "nobody gets a link; the dashboard is served either way.",
     )
     model: str = Field(
         default="",

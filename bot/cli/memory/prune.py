@@ -19,9 +19,9 @@ def command(
 ) -> None:
     """Prune old archived segments, and delete old sessions and log lines.
 
-    Segments archived for tiers.prune_after_days keep only their short content. Sessions that ended tiers.retention_days
-    ago are deleted with everything in them, and so are log lines of that age. Says which memory it is and which times
-    hold, and asks before it deletes. The bot does the same once a day.
+    Segments archived 30 days ago keep only their short content. Sessions that ended tiers.retention_days ago are
+    deleted with everything in them, and so are log lines of that age. Says which memory it is and which times hold,
+    and asks before it deletes. The bot does the same once a day.
     """
     from config.load import load
 
