@@ -61,6 +61,29 @@ def test_only_the_bot_hears_of_its_end() -> None:
     assert {"KillSignal=SIGTERM", "KillMode=mixed", "TimeoutStopSec=60s"} <= set(settings)
 
 
+def settings_of(unit: str) -> dict[str, list[str]]:
+    """Return the settings of a unit; one that is there twice has both values."""
+    found: dict[str, list[str]] = {}
+    for name, value in re.findall(r"^(\w+)=(.*)$", unit, re.MULTILINE):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def own_variables(unit: str) -> set[str]:
+    """Return the variables of Roomtone's that a unit sets."""
+    words = " ".join(settings_of(unit)["Environment"]).split()
+    return {word for word in words if word.startswith("ROOMTONE_")}
+
+
+def test_the_cluster_has_the_folder_of_the_bot() -> None:
+    """The bot finds the token of the cluster that runs beside it, and both have one copy of the models."""
+    bot, cluster = settings_of(UNIT.read_text("utf-8")), settings_of(cluster_unit())
+    for name in ("User", "WorkingDirectory", "StateDirectory", "StateDirectoryMode"):
+        assert cluster[name] == bot[name]
+    assert own_variables(cluster_unit()) == own_variables(UNIT.read_text("utf-8"))
+    assert cluster["EnvironmentFile"] == [f"-{bot['EnvironmentFile'][0]}"]
+
+
 def cluster_unit() -> str:
     """Return the unit of `roomtone cluster up` in docs/cluster.md."""
     [unit] = re.findall(r"^```ini\n(\[Unit\]\n.*?)^```", CLUSTER_PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
