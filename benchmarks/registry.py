@@ -37,7 +37,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark(
         name="reply",
         title="How long an answer takes, whether it was meant to come, how it stops, and how it grows with rooms",
-        duration="10 minutes, most of which people speak",
+        duration="half an hour, most of which people speak",
         module="benchmarks.reply.bench",
     ),
     Benchmark(
@@ -55,7 +55,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark(
         name="endpoint",
         title="How many pauses inside speech are taken for its end, against how late the end is known",
-        duration="3 minutes; 5 more the first time, to make the free talk",
+        duration="4 minutes; 6 more the first time, to make the free talk",
         module="benchmarks.endpoint.bench",
     ),
     Benchmark(
