@@ -20,6 +20,8 @@ from voice.speaking.ogg_opus import OggOpusDecoder
 from voice.speaking.port import AudioChunk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from voice.audio import Pcm
 
 # OpenAI: "pcm: raw samples in 24kHz (16-bit signed, low-endian), without the header". Other servers do the same.
@@ -41,10 +43,16 @@ class UndecodableAudioError(ValueError):
     """The bytes cannot be decoded as audio."""
 
 
-class SpeechAudioDecoder:
-    """Decodes one response body. `content_type`: the HTTP header. `pcm_expected`: whether raw PCM was requested."""
+class EndlessAudioError(ValueError):
+    """The bytes are more audio than a sentence can have. A few of them may stand for hours of silence."""
 
-    def __init__(self, content_type: str, *, pcm_expected: bool) -> None:
+
+class SpeechAudioDecoder:
+    """Decodes one response body. `content_type`: the HTTP header. `pcm_expected`: whether raw PCM was requested.
+    `most_s`: the most seconds of sound.
+    """
+
+    def __init__(self, content_type: str, *, pcm_expected: bool, most_s: float) -> None:
         self._kind = content_type.partition(";")[0].strip().lower()
         self._rate_hz = sample_rate_of(content_type)
         self._pcm_expected = pcm_expected
@@ -53,9 +61,10 @@ class SpeechAudioDecoder:
         # None until the first bytes have been examined.
         self._format: str | None = None
         self._ogg = OggOpusDecoder()
+        self._left_s = most_s
 
     def feed(self, piece: bytes) -> list[AudioChunk]:
-        """Add bytes, and return the sound that is complete. Raises `UndecodableAudioError`."""
+        """Add bytes, and return the sound that is complete. Raises `UndecodableAudioError` and `EndlessAudioError`."""
         self._bytes += piece
         if self._format is None:
             if len(self._bytes) < _MAGIC_BYTES:
@@ -64,7 +73,7 @@ class SpeechAudioDecoder:
         return self._decode()
 
     def end(self) -> list[AudioChunk]:
-        """Finish the body, and return the remaining sound. Raises `UndecodableAudioError`."""
+        """Finish the body, and return the remaining sound. Raises as `feed` does."""
         if self._format is None:
             if not self._bytes:
                 return []
@@ -74,10 +83,12 @@ class SpeechAudioDecoder:
         if self._format != "file":
             return self._decode()
         try:
-            pcm = _decode_file(bytes(self._bytes))
+            sounds = [self._counted(pcm, DISCORD_RATE_HZ) for pcm in _decoded_file(bytes(self._bytes))]
+        except EndlessAudioError:
+            raise
         except (FFmpegError, ValueError, IndexError) as error:
             raise UndecodableAudioError from error
-        return [AudioChunk(pcm, DISCORD_RATE_HZ)] if len(pcm) else []
+        return [AudioChunk(np.concatenate([sound.pcm for sound in sounds]), DISCORD_RATE_HZ)] if sounds else []
 
     def _detect_format(self) -> str:
         start = bytes(self._bytes[:_MAGIC_BYTES])
@@ -98,7 +109,9 @@ class SpeechAudioDecoder:
         if self._format == "ogg":
             piece, self._bytes = bytes(self._bytes), bytearray()
             try:
-                return [AudioChunk(pcm, DISCORD_RATE_HZ) for pcm in self._ogg.feed(piece)]
+                return [self._counted(pcm, DISCORD_RATE_HZ) for pcm in self._ogg.feed(piece)]
+            except EndlessAudioError:
+                raise
             except ValueError as error:
                 raise UndecodableAudioError from error
         if self._format == "file":
@@ -110,7 +123,15 @@ class SpeechAudioDecoder:
         pcm = np.frombuffer(piece, dtype="<i2").astype(np.int16)
         if self._channels > 1 and len(pcm):
             pcm = np.rint(pcm.reshape(-1, self._channels).mean(axis=1)).astype(np.int16)
-        return [AudioChunk(pcm, self._rate_hz)] if len(pcm) else []
+        return [self._counted(pcm, self._rate_hz)] if len(pcm) else []
+
+    def _counted(self, pcm: Pcm, rate_hz: int) -> AudioChunk:
+        """Return the next sound. Raises `EndlessAudioError` before there is too much of it."""
+        sound = AudioChunk(pcm, rate_hz)
+        self._left_s -= sound.duration_s
+        if self._left_s < 0:
+            raise EndlessAudioError
+        return sound
 
     def _read_wav_header(self) -> bool:
         """Remove the header if it is complete. Return whether samples follow. Other codecs are decoded as a file."""
@@ -146,13 +167,14 @@ def sample_rate_of(content_type: str) -> int:
     return PCM_RATE_HZ
 
 
-def _decode_file(sound: bytes) -> Pcm:
-    """Decode a file in a format that FFmpeg knows to mono at Discord's sample rate. Raises FFmpeg's errors."""
+def _decoded_file(sound: bytes) -> Iterator[Pcm]:
+    """Yield a file in a format that FFmpeg knows as mono at Discord's sample rate. Raises FFmpeg's errors."""
     resampler = AudioResampler(format="s16", layout="mono", rate=DISCORD_RATE_HZ)
+    decoded = False
     with open_container(io.BytesIO(sound), mode="r") as container:
-        frames = [part for frame in container.decode(audio=0) for part in resampler.resample(frame)]
-    frames += resampler.resample(None) if frames else []
-    if not frames:
-        return np.zeros(0, dtype=np.int16)
-    pcm: Pcm = np.concatenate([frame.to_ndarray().reshape(-1) for frame in frames]).astype(np.int16, copy=False)
-    return pcm
+        for frame in container.decode(audio=0):
+            decoded = True
+            for part in resampler.resample(frame):
+                yield part.to_ndarray().reshape(-1).astype(np.int16, copy=False)
+    for part in resampler.resample(None) if decoded else ():
+        yield part.to_ndarray().reshape(-1).astype(np.int16, copy=False)

@@ -43,11 +43,13 @@ class OggOpusDecoder:
         """Return whether the Opus header has arrived."""
         return self._decoder is not None
 
-    def feed(self, piece: bytes) -> list[Pcm]:
-        """Add bytes, and return the sound of the complete packets. Raises ValueError if the stream is not Ogg Opus."""
+    def feed(self, piece: bytes) -> Iterator[Pcm]:
+        """Add bytes, and yield the sound of the complete packets. Raises ValueError if the stream is not Ogg Opus."""
         self._bytes += piece
-        sounds = [sound for packet in self._packets() if (sound := self._decoded(packet)) is not None]
-        return [sound for sound in sounds if len(sound)]
+        for packet in self._packets():
+            sound = self._decoded(packet)
+            if sound is not None and len(sound):
+                yield sound
 
     def _packets(self) -> Iterator[bytes]:
         while (segment := self._next_segment()) is not None:

@@ -15,7 +15,7 @@ import httpx
 
 from voice.endpoint import Endpoint, Remedies, describe_failure
 from voice.errors import EndpointFailureError, SynthesisError
-from voice.speaking.audio_decoder import SpeechAudioDecoder, UndecodableAudioError
+from voice.speaking.audio_decoder import EndlessAudioError, SpeechAudioDecoder, UndecodableAudioError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -38,6 +38,7 @@ class SpeechEndpoint(Endpoint):
     """Address, model and voice of an endpoint.
 
     `timeout_s`: the longest wait for a sentence's first sound. `stall_s`: the longest wait between two pieces of it.
+    `behind_s`: how far the sound may fall behind a person who speaks the sentence without a pause.
     """
 
     voice: str
@@ -46,6 +47,8 @@ class SpeechEndpoint(Endpoint):
     timeout_s: float = 8.0
     # Sound that has already arrived plays during a stall, so only a little of the stall is heard as a pause.
     stall_s: float = 2.0
+    # A server that is slower than speech breaks each sentence up by pauses, which add up.
+    behind_s: float = 4.0
 
 
 class OpenAISynthesizer:
@@ -73,17 +76,19 @@ class OpenAISynthesizer:
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield the sound of `text` as the endpoint sends it. Raises `SynthesisError`."""
         endpoint = self._endpoint
-        sounds = False
+        now = asyncio.get_running_loop().time
+        sounds, next_by, behind_at = False, now() + endpoint.timeout_s, 0.0
         try:
             async with aclosing(self._sounds(text)) as stream:
                 while True:
-                    # The first sound may take longer than a pause within a sentence.
-                    async with asyncio.timeout(endpoint.stall_s if sounds else endpoint.timeout_s):
+                    async with asyncio.timeout_at(next_by):
                         sound = await anext(stream, None)
                     if sound is None:
                         break
+                    behind_at = (behind_at if sounds else now() + endpoint.behind_s) + sound.duration_s
                     sounds = True
                     yield sound
+                    next_by = min(now() + endpoint.stall_s, behind_at)
         except SynthesisError:
             raise
         except TimeoutError as error:
@@ -107,7 +112,7 @@ class OpenAISynthesizer:
     async def _sounds(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Send the request and yield the decoded sound."""
         endpoint = self._endpoint
-        received, sounded_s = 0, 0.0
+        received = 0
         async with self._client.audio.speech.with_streaming_response.create(
             # JSON cannot carry lone surrogates.
             input=text.encode("utf-8", "replace").decode("utf-8"),
@@ -117,19 +122,20 @@ class OpenAISynthesizer:
             speed=endpoint.speed,
         ) as response:
             content_type = response.headers.get("content-type", "")
-            body = SpeechAudioDecoder(content_type, pcm_expected=endpoint.audio_format == "pcm")
+            body = SpeechAudioDecoder(content_type, pcm_expected=endpoint.audio_format == "pcm", most_s=MAX_SOUND_S)
             try:
                 async for piece in response.iter_bytes():
                     received += len(piece)
-                    if received > MAX_BYTES or sounded_s > MAX_SOUND_S:
-                        raise SynthesisError(
-                            "{where} sent sound that did not end. Check speaking.base_url.", where=endpoint.where
-                        )
+                    if received > MAX_BYTES:
+                        raise EndlessAudioError
                     for sound in body.feed(piece):
-                        sounded_s += sound.duration_s
                         yield sound
                 for sound in body.end():
                     yield sound
+            except EndlessAudioError as error:
+                raise SynthesisError(
+                    "{where} sent sound that did not end. Check speaking.base_url.", where=endpoint.where
+                ) from error
             except UndecodableAudioError as error:
                 raise self._unreadable(content_type) from error
 

@@ -7,13 +7,20 @@ import struct
 import wave
 from typing import TYPE_CHECKING
 
+import av
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rehearsal.people.clip import encode_ogg
-from voice.speaking.audio_decoder import PCM_RATE_HZ, SpeechAudioDecoder, UndecodableAudioError, sample_rate_of
+from voice.speaking.audio_decoder import (
+    PCM_RATE_HZ,
+    EndlessAudioError,
+    SpeechAudioDecoder,
+    UndecodableAudioError,
+    sample_rate_of,
+)
 
 if TYPE_CHECKING:
     from voice.speaking.port import AudioChunk
@@ -45,9 +52,21 @@ BODIES = {
 }
 
 
-def heard(content_type: str, pieces: list[bytes]) -> tuple[list[AudioChunk], list[AudioChunk]]:
+def flac(seconds: int) -> bytes:
+    """Return a FLAC file of silence: a few bytes for each second."""
+    file = io.BytesIO()
+    with av.open(file, "w", format="flac") as container:
+        stream = container.add_stream("flac", rate=48_000, layout="mono")
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 48_000 * seconds), np.int16), format="s16", layout="mono")
+        frame.sample_rate = 48_000
+        for packet in (*stream.encode(frame), *stream.encode(None)):
+            container.mux(packet)
+    return file.getvalue()
+
+
+def heard(content_type: str, pieces: list[bytes], *, most_s: float = 60.0) -> tuple[list[AudioChunk], list[AudioChunk]]:
     """Return the chunks that were decoded before the end, and all chunks."""
-    stream = SpeechAudioDecoder(content_type, pcm_expected=True)
+    stream = SpeechAudioDecoder(content_type, pcm_expected=True, most_s=most_s)
     early = [sound for piece in pieces for sound in stream.feed(piece)]
     return early, early + stream.end()
 
@@ -114,6 +133,23 @@ def test_quiet_pcm_is_no_mpeg() -> None:
 
 def test_nothing_is_no_sound_and_no_error() -> None:
     assert heard("audio/pcm", []) == ([], [])
+
+
+@pytest.mark.parametrize("body", [*BODIES.values(), flac(1)], ids=[*BODIES, "audio/flac"])
+def test_more_sound_than_a_sentence_has_is_refused(body: bytes) -> None:
+    """Sound is refused when it is too long, in every format, and not when the bytes that hold it are too many."""
+    _, sounds = heard("audio/pcm", [body], most_s=2.5)
+    assert sum(sound.duration_s for sound in sounds) > 0.9
+    with pytest.raises(EndlessAudioError):
+        heard("audio/pcm", [body], most_s=0.5)
+
+
+def test_hours_in_a_small_file_are_not_decoded() -> None:
+    """A file is decoded up to the most that a sentence may have, and no further."""
+    body = flac(600)
+    assert len(body) < 200_000
+    with pytest.raises(EndlessAudioError):
+        heard("audio/flac", [body])
 
 
 @given(st.binary(max_size=400))

@@ -113,6 +113,15 @@ async def test_sound_without_end_is_ended(audio_format: str, monkeypatch: pytest
 
 
 @pytest.mark.asyncio
+async def test_a_voice_slower_than_speech_is_given_up() -> None:
+    """A sentence whose sound comes more slowly than it is heard fails, although no single pause is long."""
+    async with endpoint(behind_s=0.05) as (voice, server):
+        server.behaviour.pace = 2.0
+        with pytest.raises(SynthesisError, match="another voice"):
+            await synthesize_all(voice, " ".join(["word"] * 20))
+
+
+@pytest.mark.asyncio
 async def test_nobody_there_is_said() -> None:
     """The error for a refused connection names the address and what to check."""
     async with endpoint() as (voice, server):
