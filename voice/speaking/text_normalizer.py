@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from markdown_it import MarkdownIt
 
 from voice.speaking.hidden_passages import HiddenPassages
+from voice.speaking.sentences import MAX_PIECE_CHARS
 from voice.speaking.symbols import expand_symbols
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ _URL = re.compile(
     rf"|(?<![a-z0-9])(?:[a-z0-9-]+\.)+[a-z]{{2,10}}/[^\s<>]*[^\s<>.,;:!?)\]'\"*_{_EMPHASIS_CLOSE}]",
     re.IGNORECASE,
 )
+# A run without spaces that is longer than any word and has figures or signs: a key, the data of a picture, or the rest
+# of a long link.
+_RUN = re.compile(r"(?:data:[\w/+.;=-]{0,60},)?(?=[!-+\--~]*[\d%&/=_+])[!-+\--~]{81,}", re.ASCII)
 _TAG = re.compile(r"</?[a-z!@#:][^<>]{0,200}>", re.IGNORECASE)
 _WORDS_ONLY = re.compile(r"[^\W_]+(?:[ '-][^\W_]+){0,3}")
 _BRACKETED = re.compile(r"\[[^\[\]]*\]|\{\{[^{}]*\}\}")
@@ -126,10 +130,12 @@ class TextNormalizer:
         self._label = re.compile(rf"[*_\s]*(?:{names})(?:\s*\([^()]*\))?[*_]*\s*:[*_]*\s*(?=\S)", re.IGNORECASE)
         self._labelled = bool(names)
         self._hidden = HiddenPassages()
+        # Whether the last piece ended within a run without spaces, because the run is longer than a piece.
+        self._within_run = False
 
     def normalize(self, written: str) -> SpeakableText | None:
         """Return the next piece as the voice should say it, or None if nothing is left of it."""
-        visible = self._hidden.visible(written)
+        visible = self._without_rest_of_run(written, self._hidden.visible(written))
         text = strip_markup(
             self._label.sub("", visible, count=1) if self._labelled and self._label.match(visible) else visible
         )
@@ -137,6 +143,14 @@ class TextNormalizer:
             return None
         aloud = expand_symbols(self._pronounced(text))
         return SpeakableText(text, aloud) if _has_words(aloud) else None
+
+    def _without_rest_of_run(self, written: str, visible: str) -> str:
+        """Return what is visible of a piece, without the end of a run that began in an earlier piece."""
+        end = written.partition(" ")[0] if self._within_run else ""
+        # The splitter cuts within a run only if a piece has no space, apart from one at its beginning.
+        is_cut = len(written) >= MAX_PIECE_CHARS - 1 and " " not in written
+        self._within_run = is_cut and _RUN.search(written) is not None
+        return visible.removeprefix(end)
 
     def _pronounced(self, text: str) -> str:
         if self._known is None:
@@ -150,7 +164,7 @@ def strip_markup(written: str) -> str:
     if _TABLE_ROW.match(text) or _RULE.fullmatch(text) or _SKIP.fullmatch(text):
         return ""
     text = _render(_TIMES.sub(r"\*", _unset(_KAOMOJI.sub(" ", text))))
-    text = _URL.sub(f" {LINK} ", _LINE_START.sub("", text))
+    text = _RUN.sub(" ", _URL.sub(f" {LINK} ", _LINE_START.sub("", text)))
     text = _STAGE.sub(" ", _OPENING.sub(" ", _OUT_OF_ROLE.sub(" ", _RECORDED.sub(" ", text))))
     text = _EMOTICON.sub(" ", _EMPHASIS.sub("", text))
     text = _SHORTCODE.sub(" ", _BRACKETED.sub(" ", _CITATION.sub("", _TAG.sub(" ", text))))

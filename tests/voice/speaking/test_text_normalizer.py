@@ -83,6 +83,10 @@ from voice.speaking.text_normalizer import SpeakableText, TextNormalizer, strip_
         ("I like C and .NET", "I like C and .NET"),
         ("snake_case stays", "snake_case stays"),
         ("It was 20° and © Ada", "It was 20° and © Ada"),
+        ("The key is " + 12 * "aB3/xY7+" + " for you.", "The key is for you."),
+        ("It is data:image/png;base64," + 12 * "aB3/xY7+" + " there.", "It is there."),
+        ("No" + 120 * "o" + "!!!", "No" + 120 * "o" + "!!!"),
+        (40 * "1,2," + "3", 40 * "1,2," + "3"),
     ],
 )
 def test_markup_is_left_out_and_words_are_kept(written: str, said: str) -> None:
@@ -112,6 +116,23 @@ def test_thoughts_are_left_out() -> None:
 def test_fence_of_the_other_kind_is_part_of_the_code() -> None:
     """A block that begins with tildes ends only with tildes."""
     assert [said.text for said in spoken("~~~\n```\ncode\n~~~\nWords.")] == ["Words."]
+
+
+@pytest.mark.parametrize("signs", range(241, 900, 30))
+def test_a_link_longer_than_a_piece_is_left_out_to_its_end(signs: int) -> None:
+    """Nothing of a long link is spoken, however many pieces it takes, and the words around it are spoken."""
+    data = ("q3%2Fz" * signs)[:signs]
+    for link in (f"https://example.org/?v={data}", f"[the map](https://example.org/?v={data})"):
+        words = " ".join(said.text for said in spoken(f"Look here: {link} for more. Then go."))
+        assert "q3" not in words
+        assert words.startswith("Look here:")
+        assert words.endswith("for more. Then go.")
+
+
+def test_the_end_of_a_long_call_is_not_mistaken_for_words() -> None:
+    """The end of a hidden passage may be in the same piece as the end of a long run, and what follows is spoken."""
+    reply = f"""<tool_call>{{"data":"{200 * "a3/"}"}}</tool_call> Yes, I see."""
+    assert [said.text for said in spoken(reply)] == ["Yes, I see."]
 
 
 def test_a_table_is_left_out() -> None:
