@@ -25,10 +25,11 @@ _DELTA = RATE_HZ * DELTA_MS // 1000
 
 @dataclass(slots=True)
 class ActiveResponse:
-    """The response that is being made."""
+    """The response that is being made. `metadata`: from the request, for the client to tell responses apart."""
 
     id: str
     number: int
+    metadata: Any = None
     task: asyncio.Task[None] | None = None
 
 
@@ -62,7 +63,7 @@ class ResponseMaker:
         self._expire = expire
         self._active: ActiveResponse | None = None
 
-    async def begin(self, configuration: ServerSessionConfiguration) -> None:
+    async def begin(self, configuration: ServerSessionConfiguration, *, metadata: Any = None) -> None:
         """Start a response to the conversation. Raises `ClientError` if one is already being made."""
         if self._active is not None:
             raise ClientError(
@@ -71,7 +72,7 @@ class ResponseMaker:
                 "Wait until the response is finished before creating a new one.",
             )
         number = len(self._shared.asked) + 1
-        response = self._active = ActiveResponse(self._conversation.new_id("resp"), number)
+        response = self._active = ActiveResponse(self._conversation.new_id("resp"), number, metadata)
         asked = ResponseRequest(
             configuration.instructions, (), tuple(str(tool.get("name")) for tool in configuration.tools), number
         )
@@ -193,6 +194,7 @@ class ResponseMaker:
             "object": "realtime.response",
             "status": status,
             "status_details": None,
+            "metadata": response.metadata,
             "output": [],
             **more,
         }

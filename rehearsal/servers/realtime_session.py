@@ -140,7 +140,8 @@ class ServerSession:
                 item = self._conversation.find(str(event.get("item_id")))
                 await self._sender.send("conversation.item.retrieved", item=item.as_json())
             case "response.create":
-                await self._responses.begin(self._configuration)
+                options = event.get("response") or {}
+                await self._responses.begin(self._configuration, metadata=options.get("metadata"))
             case "response.cancel":
                 await self._responses.cancel("client_cancelled")
             case other:

@@ -9,9 +9,10 @@ protocol (`openai.types.realtime`).
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from voice.realtime.active_reply import ActiveReply
 from voice.realtime.effects import (
     AudioDelta,
     Effect,
@@ -36,14 +37,17 @@ if TYPE_CHECKING:
     from voice.realtime.port import Briefing, RealtimeTool
     from voice.realtime.wire import ClientEvent, SessionConfiguration
 
-# Maximum rounds of tool calls in one reply. After them the model must speak.
-TOOL_STEPS = 2
 # Sent to the model of the new session when the old session ended in the middle of a reply.
 BROKEN_OFF = (
     "The connection broke while you spoke; your last words here were heard. Go on from there, without repeating."
 )
+# Our own code for a reply in writing: models sometimes answer without sound.
+NO_SOUND = "no_sound"
 # Error codes caused by races with the server: it had already done what was requested.
-HARMLESS = frozenset({"response_cancel_not_active", "item_not_found"})
+NOTHING_TO_CANCEL = "response_cancel_not_active"
+HARMLESS = frozenset({NOTHING_TO_CANCEL, "item_not_found"})
+# The server still makes an earlier response, so it refused to begin the next one.
+STILL_ANSWERING = "conversation_already_has_active_response"
 
 
 @dataclass(slots=True)
@@ -54,35 +58,6 @@ class _PendingInput:
     speakers: str
     pcm: Pcm
     item_id: str | None = None
-
-
-@dataclass(slots=True)
-class _ActiveReply:
-    """The current or the last reply. `sound`: for each of its items in order, the milliseconds that have arrived."""
-
-    response_id: str | None = None
-    over: bool = False
-    steps: int = 0
-    # State of the current response: its unanswered tool calls, whether it called any tool, and whether it has ended.
-    calls: set[str] = field(default_factory=set)
-    called: bool = False
-    done: bool = False
-    sound: dict[str, int] = field(default_factory=dict)
-    words: dict[str, str] = field(default_factory=dict)
-    resumed: bool = False
-    # Items on this connection that stand for the part of the reply that arrived over the previous connection.
-    resumed_items: tuple[str, ...] = ()
-
-    @property
-    def has_sound(self) -> bool:
-        """Return whether any sound of the reply has arrived."""
-        return any(self.sound.values())
-
-    def reset_response(self) -> None:
-        """Wait for another response, because the tool calls of the last one are finished."""
-        self.response_id = None
-        self.calls.clear()
-        self.called = self.done = False
 
 
 class RealtimeProtocol:
@@ -96,7 +71,9 @@ class RealtimeProtocol:
         # transcription.
         self._uncommitted: list[_PendingInput] = []
         self._untranscribed: dict[int, _PendingInput] = {}
-        self._reply: _ActiveReply | None = None
+        self._reply: ActiveReply | None = None
+        # Responses that the server began after their reply was given up.
+        self._orphans: set[str] = set()
 
     @property
     def idle(self) -> bool:
@@ -124,14 +101,14 @@ class RealtimeProtocol:
                 reply.resumed_items = (self._own_id("cut"), self._own_id("cut"))
                 events.append(create_item(ConversationItem(reply.resumed_items[0], ItemRole.ASSISTANT, spoken)))
                 events.append(create_item(ConversationItem(reply.resumed_items[1], ItemRole.SYSTEM, BROKEN_OFF)))
-            reply.reset_response()
-            events.append({"type": "response.create"})
+            events.append(self._request(reply))
         return events
 
     def on_disconnected(self) -> list[Effect]:
         """Handle a lost connection. A reply that was already resumed once ends now."""
         self._connected = False
         self._uncommitted.clear()
+        self._orphans.clear()
         for waiting in self._untranscribed.values():
             waiting.item_id = None
         reply = self._reply
@@ -165,8 +142,8 @@ class RealtimeProtocol:
     def request_reply(self) -> list[ClientEvent]:
         """Request a reply. A reply in progress is cancelled."""
         events = self.interrupt(0) if self._reply is not None and not self._reply.over else []
-        self._reply = _ActiveReply()
-        return [*events, {"type": "response.create"}] if self._connected else []
+        reply = self._reply = ActiveReply()
+        return [*events, self._request(reply)] if self._connected else []
 
     def interrupt(self, heard_ms: int) -> list[ClientEvent]:
         """Cut the reply off after `heard_ms` of its sound, and tell the server what was heard."""
@@ -219,7 +196,7 @@ class RealtimeProtocol:
         item = {"type": "function_call_output", "call_id": call_id, "output": output}
         events: list[ClientEvent] = [{"type": "conversation.item.create", "item": item}]
         if reply.done and not reply.calls and not reply.over:
-            events.append(_go_on(reply))
+            events.append(self._request(reply))
         return events
 
     # -- server events ---------------------------------------------------------------------------------------
@@ -262,6 +239,12 @@ class RealtimeProtocol:
         code = str(error.get("code") or error.get("type") or "unknown")
         if code == "session_expired":
             return [SessionExpired()]
+        reply = self._reply
+        if code == STILL_ANSWERING and reply is not None and reply.awaits_response:
+            reply.refused = True
+            return [SendEvent({"type": "response.cancel"})]
+        if code == NOTHING_TO_CANCEL:
+            return self._ask_again()
         if code in HARMLESS:
             return []
         if code == "input_audio_buffer_commit_empty" and self._uncommitted:
@@ -271,15 +254,13 @@ class RealtimeProtocol:
         return [ServerError(code, str(error.get("message", "")))]
 
     def _on_response_event(self, kind: str, event: Mapping[str, Any]) -> list[Effect]:
+        if kind == "response.created":
+            return self._begun(event.get("response") or {})
+        if kind == "response.done":
+            return self._done(event.get("response") or {})
         reply = self._reply
         if reply is None or reply.over:
             return []
-        if kind == "response.created":
-            if reply.response_id is None:
-                reply.response_id = str((event.get("response") or {}).get("id"))
-            return []
-        if kind == "response.done":
-            return self._done(reply, event.get("response") or {})
         if event.get("response_id") != reply.response_id:
             # This is a late piece of a reply that was cut off.
             return []
@@ -300,12 +281,35 @@ class RealtimeProtocol:
                 return [ToolCallRequested(call)]
         return []
 
-    def _done(self, reply: _ActiveReply, response: Mapping[str, Any]) -> list[Effect]:
-        if response.get("id") != reply.response_id:
+    def _begun(self, response: Mapping[str, Any]) -> list[Effect]:
+        """Take a response that the server begins as that of the reply. One that nobody waits for any more is cancelled:
+        its reply was given up before the server began it, and there was nothing to cancel then.
+        """
+        response_id, reply = str(response.get("id")), self._reply
+        if reply is not None and reply.takes(response):
+            reply.response_id = response_id
             return []
+        self._orphans.add(response_id)
+        return [SendEvent({"type": "response.cancel", "response_id": response_id})]
+
+    def _done(self, response: Mapping[str, Any]) -> list[Effect]:
+        response_id, reply = str(response.get("id")), self._reply
+        if response_id in self._orphans:
+            self._orphans.discard(response_id)
+            forgotten = [SendEvent(event) for event in self.delete_items(_items_of(response))]
+            return [*_bill(response), *forgotten, *self._ask_again()]
+        if reply is None or reply.over or response_id != reply.response_id:
+            return self._ask_again()
         return [*_bill(response), *self._ended(reply, response)]
 
-    def _ended(self, reply: _ActiveReply, response: Mapping[str, Any]) -> list[Effect]:
+    def _ask_again(self) -> list[Effect]:
+        """Request the response again that the server refused, now that it makes no other one."""
+        reply = self._reply
+        if reply is None or not reply.refused or not reply.awaits_response:
+            return []
+        return [SendEvent(self._request(reply))]
+
+    def _ended(self, reply: ActiveReply, response: Mapping[str, Any]) -> list[Effect]:
         details = response.get("status_details") or {}
         match response.get("status"):
             case "failed":
@@ -319,9 +323,16 @@ class RealtimeProtocol:
             reply.steps += 1
             reply.done = True
             # A quick tool may finish before the response that called it.
-            return [] if reply.calls else [SendEvent(_go_on(reply))]
+            return [] if reply.calls else [SendEvent(self._request(reply))]
         reply.over = True
+        if reply.words and not reply.has_sound:
+            # The room does not know these words, because nobody heard them.
+            unheard = [SendEvent(event) for event in self.delete_items(reply.words)]
+            return [*unheard, ResponseEnded(ResponseStatus.FAILED, NO_SOUND)]
         return [ResponseEnded(ResponseStatus.COMPLETE)]
+
+    def _request(self, reply: ActiveReply) -> ClientEvent:
+        return reply.request_response(next(self._ids))
 
     def _own_id(self, what: str) -> str:
         return f"{what}_{next(self._ids)}"
@@ -331,13 +342,9 @@ class RealtimeProtocol:
         return input_events(waiting.id, waiting.speakers, waiting.pcm)
 
 
-def _go_on(reply: _ActiveReply) -> ClientEvent:
-    """Return the event that continues the reply after tool calls. After `TOOL_STEPS` rounds the model must speak."""
-    reply.reset_response()
-    more: ClientEvent = {"type": "response.create"}
-    if reply.steps >= TOOL_STEPS:
-        more["response"] = {"tool_choice": "none"}
-    return more
+def _items_of(response: Mapping[str, Any]) -> list[str]:
+    """Return the items of a response."""
+    return [str(item["id"]) for item in response.get("output") or () if isinstance(item, dict) and "id" in item]
 
 
 def _bill(response: Mapping[str, Any]) -> list[Effect]:

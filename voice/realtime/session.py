@@ -158,9 +158,11 @@ class RealtimeSession:
             found = await self._inputs.wait(input_id, within_s=self._limits.hear_timeout_s)
         except TimeoutError as exc:
             item_id = self._protocol.drop_input(input_id)
+            # Without a connection, its loss is what counts.
+            if self._connection is not None:
+                self._not_written()
             if item_id is None:
                 raise RealtimeError(NOT_WRITTEN) from exc
-            self._not_written()
             found = InputTranscribed(input_id, item_id, None)
         finally:
             self._protocol.drop_input(input_id)

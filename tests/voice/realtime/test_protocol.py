@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from voice.realtime.active_reply import TOOL_STEPS
 from voice.realtime.effects import (
     AudioDelta,
     InputTranscribed,
@@ -25,7 +26,7 @@ from voice.realtime.effects import (
     ToolCallRequested,
 )
 from voice.realtime.port import Briefing, ConversationItem, ItemRole, RealtimeTool, RealtimeToolCall
-from voice.realtime.protocol import BROKEN_OFF, TOOL_STEPS, RealtimeProtocol
+from voice.realtime.protocol import BROKEN_OFF, NO_SOUND, STILL_ANSWERING, RealtimeProtocol
 from voice.realtime.wire import SessionConfiguration, label_ids
 
 SECOND = np.full(24_000, 7, np.int16)
@@ -55,6 +56,15 @@ def _types(events: list[dict[str, Any]]) -> list[str]:
 def _begun(protocol: RealtimeProtocol, response: str = "resp_1") -> None:
     protocol.request_reply()
     protocol.receive({"type": "response.created", "response": {"id": response}})
+
+
+def _created(request: dict[str, Any], response: str) -> dict[str, Any]:
+    """Return the event with which the server begins a response, with what the request tells it to repeat."""
+    return {"type": "response.created", "response": {"id": response, "metadata": request["response"]["metadata"]}}
+
+
+def _refusal(code: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"code": code}}
 
 
 def _sound(seconds: float = 1.0, *, item: str = "item_1", response: str = "resp_1") -> dict[str, Any]:
@@ -162,6 +172,64 @@ def test_an_answer_comes_as_sound_and_words_and_ends() -> None:
     words = {"type": "response.output_audio_transcript.delta", "response_id": "resp_1", "item_id": "item_1"}
     assert protocol.receive({**words, "delta": "Hi "}) == [TextDelta("item_1", "Hi ")]
     assert protocol.receive(_done()) == [ResponseEnded(ResponseStatus.COMPLETE)]
+    assert protocol.idle
+
+
+def test_a_response_that_begins_after_its_reply_was_given_up_is_cancelled() -> None:
+    """A response that begins only after its reply was interrupted is cancelled and deleted, and the next reply waits
+    for its own response.
+    """
+    protocol = _open()
+    (first,) = protocol.request_reply()
+    protocol.interrupt(0)
+    (second,) = protocol.request_reply()
+    assert protocol.receive(_created(first, "resp_1")) == [
+        SendEvent({"type": "response.cancel", "response_id": "resp_1"})
+    ]
+    assert protocol.receive(_sound(response="resp_1")) == []
+    assert protocol.receive(_created(second, "resp_2")) == []
+    cancelled = _done("cancelled", response="resp_1")
+    cancelled["response"]["output"] = [{"id": "item_1"}, "no item"]
+    assert protocol.receive(cancelled) == [SendEvent({"type": "conversation.item.delete", "item_id": "item_1"})]
+    assert isinstance(protocol.receive(_sound(response="resp_2"))[0], AudioDelta)
+    assert protocol.receive(_done(response="resp_2")) == [ResponseEnded(ResponseStatus.COMPLETE)]
+
+
+def test_a_response_that_nobody_waits_for_is_cancelled() -> None:
+    """Whatever begins after a reply was given up, or without a request, is cancelled."""
+    protocol = _open()
+    (asked,) = protocol.request_reply()
+    protocol.interrupt(0)
+    for response in ("resp_1", "resp_2"):
+        (effect,) = protocol.receive(_created(asked, response))
+        assert effect == SendEvent({"type": "response.cancel", "response_id": response})
+
+
+@pytest.mark.parametrize("ended", [_done("cancelled", response="resp_0"), _refusal("response_cancel_not_active")])
+def test_a_refused_request_is_made_again_when_the_earlier_response_is_over(ended: dict[str, Any]) -> None:
+    """If the server refuses to begin a response because it still makes an earlier one, that one is cancelled and then
+    the request is made again, once.
+    """
+    protocol = _open()
+    protocol.request_reply()
+    assert protocol.receive(_refusal(STILL_ANSWERING)) == [SendEvent({"type": "response.cancel"})]
+    (again,) = protocol.receive(ended)
+    assert isinstance(again, SendEvent)
+    assert protocol.receive(ended) == []
+    assert protocol.receive(_created(again.event, "resp_1")) == []
+    assert isinstance(protocol.receive(_sound())[0], AudioDelta)
+
+
+def test_an_answer_in_writing_alone_has_failed() -> None:
+    """A reply that has words and no sound has failed, because nobody heard it, and its item is deleted."""
+    protocol = _open()
+    _begun(protocol)
+    words = {"type": "response.output_text.delta", "response_id": "resp_1", "item_id": "item_1", "delta": "Hi."}
+    protocol.receive(words)
+    assert protocol.receive(_done()) == [
+        SendEvent({"type": "conversation.item.delete", "item_id": "item_1"}),
+        ResponseEnded(ResponseStatus.FAILED, NO_SOUND),
+    ]
     assert protocol.idle
 
 
@@ -300,7 +368,7 @@ def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
     _, spoken, why, again = protocol.on_connected(Briefing("Be kind."))
     assert spoken["item"]["content"][0] == {"type": "output_text", "text": "Well,"}
     assert why["item"]["content"][0]["text"] == BROKEN_OFF
-    assert again == {"type": "response.create"}
+    assert again["type"] == "response.create"
     protocol.receive({"type": "response.created", "response": {"id": "resp_2"}})
     assert isinstance(protocol.receive(_sound(response="resp_2"))[0], AudioDelta)
     assert protocol.on_disconnected() == [ResponseEnded(ResponseStatus.FAILED, "connection_lost")]

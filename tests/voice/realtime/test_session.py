@@ -332,6 +332,26 @@ async def test_what_is_never_written_down_is_heard_all_the_same(skip: Callable[[
 
 
 @pytest.mark.asyncio
+async def test_a_service_that_says_nothing_at_all_is_given_up(skip: Callable[[float], None]) -> None:
+    """A service that takes the connection and what is said, and sends nothing, is given up although nobody has asked
+    for a reply.
+    """
+    async with (
+        served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.SILENT)) as server,
+        room_of(server, limits=RealtimeLimits(hear_timeout_s=15)) as room,
+    ):
+        await room.time_passes(lambda: room.session._connection is not None, step_s=0)
+        for number in range(3):
+            assert room.session.usable, number
+            hearing = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
+            await room.time_passes(lambda: room.session.queues[0].waiting == 0, step_s=0)
+            skip(16)
+            await asyncio.wait({hearing})
+            assert str(hearing.exception()) == NOT_WRITTEN
+        assert [str(each.error) for each in room.news if isinstance(each, RealtimeFailed)] == [NOT_WRITTEN]
+
+
+@pytest.mark.asyncio
 async def test_mixed_speech_need_not_be_written_down(skip: Callable[[float], None]) -> None:
     """In mixed mode missing transcriptions are no failure, because the room's own recogniser transcribes."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.UNWRITTEN)
