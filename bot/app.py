@@ -190,7 +190,7 @@ async def running_bot(
             catch_up=catch_up,
             watching=watching,
             voice_commands=VoiceCommands(
-                voices, stores.servers, supervisor, speech_to_speech=settings.realtime.enabled
+                voices, stores.servers, supervisor, speech_to_speech=settings.speech_to_speech
             ),
             on_forgotten=partial(_show_forgotten, dashboard, recaps),
             in_cluster=pool is not None,

@@ -21,6 +21,7 @@ from bot.texts.text import Text
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
+from voice.speaking.moderation import ForbiddenWordsError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -87,9 +88,9 @@ class SpeechToSpeech(Protocol):
     def usable(self) -> bool:
         """Return whether the model can answer now."""
 
-    def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
+    def speak(self, question: Question, *, forbids: Callable[[str], bool]) -> AsyncGenerator[Speech, None]:
         """Yield the reply as it arrives; nothing if the model skips it. Raises `CompactionError` and `RealtimeError`,
-        also after some pieces.
+        also after some pieces, and `ForbiddenWordsError` before the sound of words that `forbids` does not allow.
         """
 
     def report_heard(self, heard_s: float, *, complete: bool) -> None:
@@ -285,19 +286,21 @@ class Replier:
             return False
         progress.speech_to_speech = True
         try:
-            async with aclosing(direct.speak(question)) as stream:
+            async with aclosing(direct.speak(question, forbids=self._output.forbids)) as stream:
                 async for speech in stream:
                     if progress.model_first_token_ms is None:
                         progress.model_first_token_ms = elapsed_ms(progress.started_at, self._clock.monotonic())
                     if not await self._output.queue(speech, progress):
                         break
+        except ForbiddenWordsError:
+            # What is queued is not played either: it may be the beginning of the same sentence.
+            self._output.report_blocked("word_list", progress)
+            return True
         except RealtimeError as error:
             if not progress.pieces:
                 # Nothing was heard yet, so the text pipeline answers. The bridge tells the channel if the failure
                 # lasts.
-                log.warning("speech_to_speech_reply_failed", problem=error)
-                progress.speech_to_speech = False
-                direct.report_heard(0.0, complete=False)
+                self._give_up_speech(direct, progress, error)
                 if question.asker_id == "":
                     # Nobody waits for an unasked reply.
                     progress.skip(error)
@@ -307,10 +310,20 @@ class Replier:
             else:
                 # The bridge tells the channel that it has failed, and why.
                 log.warning("speech_to_speech_reply_broke_off", problem=error)
-        if question.may_skip and not progress.pieces and progress.failure is None:
+        if not progress.pieces and progress.failure is None:
+            if not question.may_skip:
+                # Models sometimes say nothing at all, and a provider may have filtered what they said.
+                self._give_up_speech(direct, progress, "no_sound")
+                return False
             progress.skip()
         await self._output.wait_until_played(progress)
         return True
+
+    def _give_up_speech(self, direct: SpeechToSpeech, progress: ReplyProgress, problem: RealtimeError | str) -> None:
+        """Leave a reply of which nothing was heard to the text pipeline. `problem`: for the log."""
+        log.warning("speech_to_speech_reply_failed", problem=problem)
+        progress.speech_to_speech = False
+        direct.report_heard(0.0, complete=False)
 
     def _on_audio_queued(self) -> None:
         """Lift the time limit: from now on the length of the sound limits the reply."""

@@ -176,6 +176,14 @@ class SpeechOutput:
             return False
         if objection is None:
             return True
-        log.warning("sentence_blocked", reason=objection, char_count=len(text))
-        progress.failure = BLOCKED
+        self.report_blocked(objection, progress)
         return False
+
+    def forbids(self, text: str) -> bool:
+        """Return whether `text` has a word that the bot does not say aloud on this server."""
+        return self._blocked_words.forbids(text)
+
+    def report_blocked(self, reason: str, progress: ReplyProgress) -> None:
+        """Log that a part of the reply is not spoken, and have the channel told. `reason`: in a word or two."""
+        log.warning("sentence_blocked", reason=reason)
+        progress.failure = BLOCKED

@@ -28,9 +28,10 @@ from voice.queue_figures import QueueFigures
 from voice.realtime.mixing import mix_speakers
 from voice.realtime.port import RealtimeFailed, RealtimeRenewed, RealtimeRestored
 from voice.realtime.speech_assembler import SpeechAssembler
+from voice.speaking.moderation import ForbiddenWordsError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.reply import Question
@@ -97,6 +98,8 @@ class RealtimeBridge:
         # The items of the current reply, and which conversation holds them.
         self._reply_items: list[str] = []
         self._reply_conversation = 0
+        # Whether the model was asked for the current reply; else its last reply is an earlier one.
+        self._requested = False
         self._notices: asyncio.Queue[Text] = asyncio.Queue(NOTICES_WAITING)
         self._unwritten_notices = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -312,8 +315,9 @@ class RealtimeBridge:
 
     # -- replies ---------------------------------------------------------------------------------------------
 
-    async def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
+    async def speak(self, question: Question, *, forbids: Callable[[str], bool]) -> AsyncGenerator[Speech, None]:
         """Yield the model's reply to the last turn. See `SpeechToSpeech.speak`."""
+        self._requested = False
         await self._recall(question.turn)
         self._items.guild_instructions = await self._prompt.guild_instructions()
         self._asker = self._prompt.asker_of(question)
@@ -322,14 +326,18 @@ class RealtimeBridge:
         self._items.agreed_result = await self._do_agreed(question)
         parts = self._items.refresh(self._session, answer_to=question.turn.seq)
         self._prompt.record_sent(parts, answer_to=question.turn.seq)
-        stream = SpeechAssembler()
-        self._reply_items = []
+        stream, words = SpeechAssembler(), ""
+        self._reply_items, self._requested = [], True
         pieces = self._session.reply()
         if question.may_skip:
             pieces = unless_spoken_skip(pieces, on_skip=self._discard_skip)
         async with aclosing(pieces):
             async for piece in pieces:
                 self._note_reply_item(piece.item_id)
+                # Words arrive before their sound, and the last one perhaps in parts: its beginning counts as a word.
+                words += piece.words
+                if piece.words and forbids(words):
+                    raise ForbiddenWordsError
                 speech = stream.feed(piece)
                 if speech is not None:
                     yield speech
@@ -351,7 +359,7 @@ class RealtimeBridge:
 
     def report_heard(self, heard_s: float, *, complete: bool) -> None:
         """Tell the model how much of its reply was heard. See `SpeechToSpeech.report_heard`."""
-        if not complete:
+        if not complete and self._requested:
             self._session.interrupt(round(heard_s * 1000))
         if not heard_s:
             # Nothing was heard, so no turn will be recorded.

@@ -40,7 +40,7 @@ def recipients(settings: BotSettings, *, in_cluster: bool = False, elsewhere: bo
 
 
 def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:
-    if settings.realtime.enabled:
+    if settings.speech_to_speech:
         for what in (SOUND, WORDS):
             yield Recipient(
                 what, _host(settings.realtime.base_url), Text("speech-to-speech {model}", model=settings.realtime.model)

@@ -10,6 +10,7 @@ from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.responder import ModelResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
+from bot.errors import SetupError
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.notice import ListeningNotice
 from bot.room.services import RoomServices
@@ -52,6 +53,11 @@ if TYPE_CHECKING:
     from voice.speaking.port import Synthesizer
     from voice.speaking.settings import SpeakingSettings
 
+UNMODERATED = Text(
+    "A model checks every sentence before I say it (speaking.moderation), and speech-to-speech has no sentences to "
+    "check. Switch one of the two off."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class RoomModels:
@@ -84,6 +90,11 @@ async def open_room_models(
     voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
     synthesizer = await stack.enter_async_context(voice)
     watch_model(language, health)
+    if settings.realtime.enabled and not settings.speech_to_speech:
+        mind = _responder_name(language.model)
+        health.add_missing(
+            Text("Speech-to-speech"), instead=Text("I answer with {mind}", mind=mind), problem=SetupError(UNMODERATED)
+        )
     servers = await _open_servers(stack, settings.mcp, parts.clock)
     return RoomModels(
         speech=speech,
@@ -197,7 +208,7 @@ def _toolbox_factory(
 ) -> Callable[[RecallScope, Place], Toolbox]:
     """Return the factory of a room's toolbox; without a model that can call tools, the toolbox is empty."""
     settings = parts.settings
-    if models.model is None and not settings.realtime.enabled:
+    if models.model is None and not settings.speech_to_speech:
         return lambda *_: Toolbox()
     return Toolset(
         settings.tools,
@@ -223,7 +234,7 @@ def _realtime(
     observe: events.Observer,
 ) -> RealtimeServices | None:
     """Return the services for the rooms' speech-to-speech, or None if it is switched off."""
-    if not settings.realtime.enabled:
+    if not settings.speech_to_speech:
         return None
     new_session = session_factory(
         settings.realtime, api_key=_realtime_key(settings), language=settings.asr.language, clock=clock

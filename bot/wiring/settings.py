@@ -53,3 +53,10 @@ class BotSettings:
     recall: RecallSettings
     storage: StorageSettings
     logs: LogsSettings
+
+    @property
+    def speech_to_speech(self) -> bool:
+        """Return whether a speech-to-speech model answers. Its sentences cannot be checked before they are heard, so it
+        does not where a moderation model has to check them.
+        """
+        return self.realtime.enabled and self.speaking.moderation == "off"

@@ -15,6 +15,10 @@ class ModerationError(VoiceError):
     """The text could not be checked, so it is not spoken. The message is a plain sentence with the remedy."""
 
 
+class ForbiddenWordsError(VoiceError):
+    """A speech-to-speech model is about to say words that the server forbids."""
+
+
 class Moderator(Protocol):
     """Checks text before it is spoken."""
 

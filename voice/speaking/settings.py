@@ -61,7 +61,8 @@ class SpeakingSettings(BaseModel):
     moderation: Literal["off", "endpoint"] = Field(
         default="off",
         description="endpoint: the moderation API at llm.base_url checks every sentence before it is spoken; a "
-        "sentence that is flagged, or that cannot be checked, is not spoken. This adds about 0.2 s to each sentence.",
+        "sentence that is flagged, or that cannot be checked, is not spoken. This adds about 0.2 s to each sentence. "
+        "Speech-to-speech (realtime.enabled) has no sentences to check, so it does not answer then.",
     )
     # Seconds until a sentence's first sound must arrive from the endpoint. Rehearsals shorten it.
     timeout_s: float = Field(default=8.0, gt=0, le=60, json_schema_extra={"internal": True})

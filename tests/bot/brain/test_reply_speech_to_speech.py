@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from bot.brain.speech_output import BLOCKED
 from tests.bot.brain.test_reply import FIRST, Bench
 from tests.fakes.brain import ScriptedResponder, until
 from voice.audio import DISCORD_RATE_HZ
 from voice.errors import RealtimeError
+from voice.speaking.moderation import ForbiddenWordsError
 from voice.speaking.port import Speech
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from bot.brain.reply import Question
 
 
 class Speaker:
-    """A fake speech-to-speech model that speaks one second for each word and raises the exceptions among its words."""
+    """A fake speech-to-speech model that speaks one second for each word and raises the exceptions among its words, and
+    in place of a forbidden word.
+    """
 
     def __init__(self, *words: str | Exception, gone_after: bool = False) -> None:
         self.words = words
@@ -29,8 +33,10 @@ class Speaker:
         self.gone_after = gone_after
         self.told: list[tuple[float, bool]] = []
 
-    async def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
+    async def speak(self, question: Question, *, forbids: Callable[[str], bool]) -> AsyncGenerator[Speech, None]:
         for word in self.words:
+            if isinstance(word, str) and forbids(word):
+                raise ForbiddenWordsError
             if isinstance(word, Exception):
                 self.usable = not self.gone_after
                 raise word
@@ -127,6 +133,33 @@ async def test_one_that_is_given_up_in_the_middle_is_told_of_elsewhere() -> None
         assert (reply.text, reply.failure) == ("One", None)
         bench.replier.ask(FIRST)
         assert (await bench.next_reply()).text == "Otherwise."
+
+
+@pytest.mark.asyncio
+async def test_an_answer_without_any_sound_is_given_the_other_way() -> None:
+    """If the model says nothing to somebody who asked, the responder answers."""
+    speaker = Speaker()
+    bench = _bench(speaker)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+    assert (reply.text, reply.skipped, reply.failure) == ("Otherwise.", False, None)
+    assert speaker.told == [(0.0, False)]
+
+
+@pytest.mark.asyncio
+async def test_words_that_the_server_forbids_are_not_heard() -> None:
+    """A reply ends before a blocked word, with what is queued of it; the model is told, and so is the channel."""
+    speaker = Speaker("One", "two", "rudely", "four")
+    bench = _bench(speaker)
+    async with bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+        bench.listener.pull(200)
+    assert (reply.text, reply.failure) == ("", BLOCKED)
+    assert speaker.told == [(0.0, False)]
+    assert bench.listener.frames == 0
+    assert bench.voice.spoken == []
 
 
 @pytest.mark.asyncio

@@ -24,6 +24,7 @@ from bot.events import SpokenText
 from bot.realtime.bridge import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN, RealtimeBridge
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.texts.text import verbatim
+from compaction.errors import StoreError
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
 from compaction.memory.recall import RecallHit
@@ -43,9 +44,10 @@ from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.listening.utterance import Utterance
 from voice.realtime.port import Briefing, RealtimeToolCall
 from voice.realtime.settings import RealtimeSettings
+from voice.speaking.moderation import ForbiddenWordsError, WordList
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from bot.brain.recall_quotes import QuoteFinder
     from compaction.model import Turn
@@ -61,6 +63,7 @@ class FakePrompt:
     def __init__(self, observe: events.Observer = events.ignore_event) -> None:
         self.guild = ""
         self.asker = NOBODY
+        self.broken: Exception | None = None
         self._observe = observe
 
     def name_of(self, user_id: int) -> str:
@@ -72,7 +75,9 @@ class FakePrompt:
         return self.asker
 
     async def guild_instructions(self) -> str:
-        """Return the server's instructions."""
+        """Return the server's instructions, or fail."""
+        if self.broken is not None:
+            raise self.broken
         return self.guild
 
     def reply_instructions(self, question: Question) -> tuple[str, ...]:
@@ -103,6 +108,7 @@ class Desk:
         self.memory = memory
         self.said = 0
         self.prompt = FakePrompt(self.seen.append)
+        self.forbids: Callable[[str], bool] = lambda _: False
         services = RealtimeServices(
             settings=RealtimeSettings.model_validate({"enabled": True, "mode": mode}),
             new_session=self._new_session,  # type: ignore[arg-type]
@@ -148,9 +154,12 @@ class Desk:
         spoken, name = SpokenText(utterance, recognition, 2.5, 3.0), self.prompt.name_of(user_id)
         return await self.record(TurnKind.SPEECH, str(user_id), name, recognition.text, spoken)
 
-    async def answer(self, turn: Turn, *, may_skip: bool = False) -> list[str]:
-        """Let the model answer, and return the text of each piece."""
-        return [speech.text async for speech in self.bridge.speak(Question(turn, may_skip=may_skip))]
+    async def answer(self, turn: Turn, *, may_skip: bool = False, heard: list[str] | None = None) -> list[str]:
+        """Let the model answer, and return the text of each piece. `heard`: gets them as they come."""
+        texts = [] if heard is None else heard
+        async for speech in self.bridge.speak(Question(turn, may_skip=may_skip), forbids=self.forbids):
+            texts.append(speech.text)
+        return texts
 
     @property
     def payload(self) -> tuple[PayloadPart, ...]:
@@ -386,6 +395,39 @@ async def test_what_was_talked_over_is_corrected() -> None:
         await room.answer(turn)
         room.bridge.report_heard(0.74, complete=False)
         assert room.session.interrupted == [740]
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_was_not_asked_for_leaves_the_one_before_whole() -> None:
+    """If an answer is given up before the model was asked, the model keeps its earlier answer."""
+    async with desk() as room:
+        room.session.answers.append("one two three four")
+        await room.answer(await room.say(1, "tell me"))
+        room.bridge.report_heard(2.0, complete=True)
+        turn = await room.say(1, "and now")
+        room.prompt.broken = StoreError("The memory cannot be read.")
+        with pytest.raises(StoreError):
+            await room.answer(turn)
+        room.bridge.report_heard(0.0, complete=False)
+        assert room.session.interrupted == []
+
+
+@pytest.mark.asyncio
+async def test_an_answer_ends_before_words_that_are_forbidden() -> None:
+    """Nothing of a forbidden word is yielded, also if its beginning came with an earlier piece."""
+    async with desk() as room:
+        room.forbids = WordList(["rude*", "three four"]).forbids
+        for answer in ("one two rudely four", "one two three four"):
+            room.session.answers.append(answer)
+            turn = await room.say(1, "tell me")
+            heard: list[str] = []
+            with pytest.raises(ForbiddenWordsError):
+                await room.answer(turn, heard=heard)
+            assert heard
+            assert answer.startswith(" ".join(heard))
+            assert not room.forbids(" ".join(heard))
+            room.bridge.report_heard(0.5, complete=False)
+        assert room.session.interrupted == [500, 500]
 
 
 @pytest.mark.asyncio

@@ -47,6 +47,10 @@ LLM = {"llm.api_key": "k"}
         ),
         ({**LLM, "speaking.moderation": "endpoint"}, ["language model", "what I say, as text to api.openai.com (mod"]),
         (
+            {**LLM, "speaking.moderation": "endpoint", "realtime.enabled": True, "realtime.api_key": "k"},
+            ["language model", "what I say, as text to api.openai.com (mod"],
+        ),
+        (
             {**LLM, "screen.model": "gpt-4.1", "screen.base_url": "https://eyes.example.org/v1"},
             ["language model", "pictures of shared screens to eyes.example.org (vision model gpt-4.1)"],
         ),

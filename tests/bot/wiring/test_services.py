@@ -153,6 +153,21 @@ async def test_a_model_that_rests_is_told_in_the_rooms_status(tmp_path: Path) ->
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("moderation", ["off", "endpoint"])
+async def test_speech_to_speech_does_not_answer_where_a_model_checks_sentences(moderation: str, tmp_path: Path) -> None:
+    """Where sentences have to be checked before they are heard, speech-to-speech is off, and /status says why."""
+    realtime, speaking = {"enabled": True, "base_url": "http://127.0.0.1:9/v1"}, {"moderation": moderation}
+    async with (
+        LocalChatServer() as server,
+        equipped(tmp_path, server, realtime=realtime, speaking=speaking) as house,
+    ):
+        off = moderation == "endpoint"
+        assert (house.equipment.realtime is None) is off
+        assert ("Speech-to-speech has not worked" in house.equipment.health()) is off
+        assert ("(speaking.moderation)" in house.equipment.health()) is off
+
+
+@pytest.mark.asyncio
 async def test_the_notice_of_a_room_names_who_gets_a_part(tmp_path: Path) -> None:
     """A room's notice has the operator's sentence, and names the service that gets pictures of shared screens."""
     eyes = {"model": "eyes-1", "base_url": "https://eyes.example.org/v1"}
