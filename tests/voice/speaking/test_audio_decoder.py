@@ -144,10 +144,10 @@ def test_more_sound_than_a_sentence_has_is_refused(body: bytes) -> None:
         heard("audio/pcm", [body], most_s=0.5)
 
 
-def test_hours_in_a_small_file_are_not_decoded() -> None:
+def test_a_small_file_may_be_long() -> None:
     """A file is decoded up to the most that a sentence may have, and no further."""
-    body = flac(600)
-    assert len(body) < 200_000
+    body = flac(90)
+    assert len(body) < 30_000
     with pytest.raises(EndlessAudioError):
         heard("audio/flac", [body])
 
