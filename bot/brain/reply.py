@@ -189,6 +189,8 @@ class Replier:
             return
         self._interrupted = True
         self._recorded.clear()
+        if self._progress is not None:
+            self._progress.stopped = True
         self._playback.stop()
         self._end_within(0.0)
 

@@ -39,6 +39,8 @@ class ReplyProgress:
     skipped: bool = False
     # Nobody can hear the bot: its voice failed, or the connection took no sound.
     unheard: bool = False
+    # The reply was interrupted, so nothing more of it may be played.
+    stopped: bool = False
 
     def fail(self, stage: str, problem: Exception | Text) -> None:
         """Log a failure and keep its sentence for the channel. The last of several failures replaces the others."""

@@ -17,6 +17,7 @@ from bot.texts.text import Text, in_language
 from compaction.errors import ContextOverflowError
 from voice.errors import SynthesisError
 from voice.speaking.moderation import ModerationError, WordList
+from voice.speaking.port import AudioChunk
 from voice.speaking.speech_rate import SpeechRate, words_after, words_until
 from voice.speaking.text_normalizer import TextNormalizer
 
@@ -110,7 +111,8 @@ class SpeechOutput:
     async def _say(self, sentence: SpeakableText, progress: ReplyProgress) -> bool:
         """Speak one sentence; it plays while the rest of it is synthesised. Return whether playback accepts more."""
         # The turn records the text, not its pronunciation.
-        piece = await self._open_piece(sentence, progress)
+        expected_s = self._rate.duration_s(sentence.aloud)
+        piece = await self._open_piece(sentence.text, progress, expected_s=expected_s)
         if piece is None:
             return False
         started, spoken_s = self._clock.monotonic(), 0.0
@@ -134,23 +136,28 @@ class SpeechOutput:
             self._rate.learn(sentence.aloud, spoken_s)
         return True
 
-    async def _open_piece(self, sentence: SpeakableText, progress: ReplyProgress) -> QueuedSpeech | None:
-        """Return a piece in the playback queue for a sentence, or None if playback does not advance."""
+    async def _open_piece(self, text: str, progress: ReplyProgress, *, expected_s: float = 0.0) -> QueuedSpeech | None:
+        """Return a piece in the playback queue, or None if playback does not advance or the reply was stopped."""
         try:
             async with asyncio.timeout(QUEUE_TIMEOUT_S):
-                return await self._playback.open(sentence.text, expected_s=self._rate.duration_s(sentence.aloud))
+                piece = await self._playback.open(text, expected_s=expected_s)
         except TimeoutError:
             progress.fail("playback", NOT_PLAYED)
             return None
+        if progress.stopped:
+            # The interruption made room, and the reply is cancelled only in the next turns of the event loop.
+            piece.end()
+            return None
+        return piece
 
     async def queue(self, speech: Speech, progress: ReplyProgress) -> bool:
         """Queue finished sound. Return whether playback accepts more."""
-        try:
-            async with asyncio.timeout(QUEUE_TIMEOUT_S):
-                progress.pieces.append(await self._playback.queue(speech))
-        except TimeoutError:
-            progress.fail("playback", NOT_PLAYED)
+        piece = await self._open_piece(speech.text, progress)
+        if piece is None:
             return False
+        piece.add(AudioChunk(speech.pcm, speech.rate_hz))
+        piece.end()
+        progress.pieces.append(piece.done)
         progress.audio_s += len(speech.pcm) / speech.rate_hz
         self._on_queued()
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from tests.fakes.brain import ScriptedResponder, until
 from voice.audio import DISCORD_RATE_HZ
 from voice.errors import RealtimeError
 from voice.speaking.moderation import ForbiddenWordsError
+from voice.speaking.playback import QUEUE_PIECES
 from voice.speaking.port import Speech
 
 if TYPE_CHECKING:
@@ -80,6 +82,24 @@ async def test_who_talks_over_it_is_told_how_far_it_came() -> None:
         reply = await bench.next_reply()
     assert (reply.text, reply.interrupted) == ("One", True)
     assert speaker.told == [(1.5, False)]
+
+
+@pytest.mark.asyncio
+async def test_what_waited_for_room_is_not_heard_after_an_interruption() -> None:
+    """Speech that waits until playback has room for it is not played when an interruption makes room."""
+    bench = _bench(Speaker("One", "two", "three", "four", "five", "six"))
+    async with bench.running():
+        bench.replier.ask(FIRST)
+        await until(lambda: bench.playback.pieces.waiting == QUEUE_PIECES)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        bench.listener.pull(75)
+        bench.replier.interrupt_current()
+        for _ in range(10):
+            bench.listener.pull(10)
+            await asyncio.sleep(0)
+        reply = await bench.next_reply()
+    assert (reply.text, bench.listener.frames) == ("One", 75)
 
 
 @pytest.mark.asyncio
