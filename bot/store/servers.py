@@ -37,19 +37,7 @@ class SqlServerSettings:
         """Return what each server has chosen. Of a damaged row, what is valid; who agrees is heard there."""
         async with self._database.reading() as connection:
             rows = (await connection.execute(select(server_settings))).all()
-        found: dict[int, ServerSettings] = {}
-        for row in rows:
-            try:
-                found[row.guild_id] = from_json(row.choices)
-            except ValueError as error:
-                log.error(  # noqa: TRY400 - the sentence has the cause
-                    "server_settings_damaged",
-                    guild_id=row.guild_id,
-                    problem=error,
-                    remedy="I hear only people there who agree, until a manager chooses again with /settings",
-                )
-                found[row.guild_id] = from_damaged(row.choices)
-        return found
+        return {row.guild_id: _read(row.guild_id, row.choices) for row in rows}
 
     async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
         values: dict[str, object] = {
@@ -71,10 +59,17 @@ async def servers_that_name(connection: AsyncConnection, person_id: int) -> tupl
     return tuple(row.guild_id for row in found if _names(row.choices, person_id))
 
 
-def _read(choices: str) -> ServerSettings:
+def _read(guild_id: int, choices: str) -> ServerSettings:
+    """Return what a server has chosen; of a damaged row, which is logged, what is valid."""
     try:
         return from_json(choices)
-    except ValueError:
+    except ValueError as error:
+        log.error(  # noqa: TRY400 - the sentence has the cause
+            "server_settings_damaged",
+            guild_id=guild_id,
+            problem=error,
+            remedy="I hear only people there who agree, until a manager chooses again with /settings",
+        )
         return from_damaged(choices)
 
 
@@ -92,7 +87,7 @@ async def drop_person(connection: AsyncConnection, person_id: int) -> int:
     for guild_id in named:
         here = server_settings.c.guild_id == guild_id
         text = (await connection.execute(select(server_settings.c.choices).where(here))).scalar_one()
-        left = to_json(without_person(_read(text), person_id))
+        left = to_json(without_person(_read(guild_id, text), person_id))
         await connection.execute(update(server_settings).where(here).values(choices=left))
     by_them = server_settings.c.changed_by == person_id
     await connection.execute(update(server_settings).where(by_them).values(changed_by=None))
