@@ -30,7 +30,7 @@ class JoinableRooms(Protocol):
     """The rooms of all guilds. `bot.room.supervisor.RoomSupervisor` implements it."""
 
     def room_place(self, guild_id: int) -> Place | None:
-        """Return where the guild's room is or is moved to, also one that is ending; None: it has no room."""
+        """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more."""
 
     async def join(self, place: Place) -> None:
         """Open a room in `place`. Raises one of `KNOWN_ERRORS`."""

@@ -72,6 +72,8 @@ class GuildRoom:
         self.current = first
         # Whether somebody has asked it to end.
         self.is_ending = False
+        # Whether no further room follows. The bot may still be in the channel, until it was taken out.
+        self.is_over = False
         self._make_room = make_room
         self._listen = listen
         self._stored_listen = stored_listen
@@ -138,7 +140,7 @@ class GuildRoom:
 
     def move_to(self, place: Place) -> None:
         """End the room in order and open the next one in `place`, unless the room is there or ends already."""
-        if self.is_ending or self._is_restarting:
+        if self.is_ending or self.is_over or self._is_restarting:
             return
         if place.channel_id == self.bound_for.channel_id:
             return
@@ -162,6 +164,8 @@ class GuildRoom:
                 self.current = self._make_room(self.place, self._listen)
                 begun_at = self._clock.monotonic()
         finally:
+            # Before anybody hears that it could not begin: who comes now is not told that there is a room.
+            self.is_over = True
             for telling in self._telling:
                 telling.cancel()
             try:

@@ -96,7 +96,7 @@ class RoomSupervisor:
         """
         guild_id = place.guild_id
         ending = self._rooms.get(guild_id)
-        if ending is not None and ending.is_ending:
+        if ending is not None and (ending.is_ending or ending.is_over):
             await self._wait_for_turn(place, ending)
         if self._closing:
             raise SetupError(Text("I am shutting down. Try again in a moment."))
@@ -174,12 +174,14 @@ class RoomSupervisor:
     def place_of(self, guild_id: int) -> Place | None:
         """Return where the bot is or is coming to. A room that is ending is none any more."""
         room = self._rooms.get(guild_id)
-        return self._next.get(guild_id) if room is None or room.is_ending else room.place
+        if room is None or room.is_ending or room.is_over:
+            return self._next.get(guild_id)
+        return room.place
 
     def room_place(self, guild_id: int) -> Place | None:
-        """Return where the guild's room is or is moved to, also one that is ending; None: it has no room."""
+        """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more."""
         room = self._rooms.get(guild_id)
-        return None if room is None else room.bound_for
+        return None if room is None or room.is_over else room.bound_for
 
     @property
     def room_count(self) -> int:

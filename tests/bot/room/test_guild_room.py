@@ -17,7 +17,7 @@ from bot.server_settings import ListenOnly, ServerSettings
 from bot.store.claims import STALE
 from compaction.errors import StaleOwnerError, StoreError
 from tests.fakes.brain import until
-from tests.fakes.place import FakePlace
+from tests.fakes.place import ADA, FakePlace
 from tests.fakes.rooms import FakeRoom, House
 from voice.errors import LinkError
 
@@ -42,6 +42,38 @@ async def test_a_room_is_over_though_discord_could_not_be_told(monkeypatch: pyte
         assert rooms.room_count == 0
         await rooms.join(place)
         assert rooms.place_of(place.guild_id) is place
+
+
+@pytest.mark.asyncio
+async def test_whoever_comes_while_a_room_that_failed_leaves_the_channel_is_not_passed_over() -> None:
+    """Taking the bot out may take Discord seconds. Until then there is no room any more: somebody who comes, and a
+    session to go on with, get one as soon as it is out.
+    """
+    house, place = House(), FakePlace(people=[ADA])
+    house.fails_to_open = LinkError("The voice server does not answer.")
+    rules = ServerSettings(auto_join_channels=(place.channel_id,), auto_join_people=1)
+    await house.servers.change(place.guild_id, lambda _: rules, by=1)
+    leaving, left = asyncio.Event(), asyncio.Event()
+
+    async def left_behind(_: int) -> None:
+        leaving.set()
+        await left.wait()
+
+    async with RoomSupervisor(house.make, clock=house.clock, servers=house.servers, left_behind=left_behind) as rooms:
+        with pytest.raises(LinkError):
+            await rooms.join(place)
+        await leaving.wait()
+        house.fails_to_open = None
+        assert rooms.place_of(place.guild_id) is None
+        rooms.on_bot_moved(FakePlace(channel_id=place.channel_id + 1))
+        rooms.on_arrival(place, ADA, came_from=None)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert len(house.rooms) == 1
+        left.set()
+        await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
+        assert rooms.place_of(place.guild_id) is place
+    assert place.written == []
 
 
 @pytest.mark.asyncio
