@@ -254,20 +254,39 @@ class GuildParticipations:
     # -- mode and names --------------------------------------------------------------------------------------
 
     async def choose_mode(self, guild_id: int, mode: VoiceMode | None, *, by: int) -> None:
-        """Choose when the bot speaks there; None: the settings apply. Raises `StoreError`."""
-        guild = await self.of_guild(guild_id)
+        """Choose when the bot speaks there; None: the settings apply. Raises `StoreError`.
+
+        It replaces what was chosen before, also if that cannot be read.
+        """
+        guild = await self._known_or_repaired(guild_id, lambda now: replace(now, voice_mode=mode), by=by)
         guild.voice_mode = mode or VoiceMode(self.settings.voice_mode)
         await _confirmed(guild)
         log.info("voice_mode_chosen", guild_id=guild_id, user_id=by, voice_mode=guild.voice_mode.value)
         await self._store(guild, by=by, default_mode=mode is None)
 
     async def choose_names(self, guild_id: int, names: tuple[str, ...] | None, *, by: int) -> None:
-        """Choose the bot's names there; None: the settings apply. Raises `StoreError`."""
-        guild = await self.of_guild(guild_id)
+        """Choose the bot's names there; None: the settings apply. Raises `StoreError`.
+
+        They replace what was chosen before, also if that cannot be read.
+        """
+        guild = await self._known_or_repaired(guild_id, lambda now: replace(now, wake_names=names), by=by)
         guild.wake_names = names or self.wake_names
         await _confirmed(guild)
         log.info("wake_names_chosen", guild_id=guild_id, user_id=by, name_count=len(guild.wake_names))
         await self._store(guild, by=by, default_names=names is None)
+
+    async def _known_or_repaired(
+        self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int
+    ) -> GuildParticipation:
+        """Return a server's participation, after `change` was stored if the stored choice could not be read before."""
+        try:
+            return await self.of_guild(guild_id)
+        except ParticipationUnreadError as unread:
+            try:
+                await self._choices.choose(guild_id, change, by=by)
+            except StoreError as error:
+                raise unread from error
+            return await self.of_guild(guild_id)
 
     async def _store(
         self,

@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from sqlalchemy import and_, delete, select, update
 
 from bot.guild import GuildChoice, Silence, VoiceMode
@@ -25,6 +27,23 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
+
+log = structlog.get_logger()
+
+UNKNOWN_MODE = Text(
+    "Guild {guild_id} has a mode of memory that this Roomtone does not know: {mode}. Choose one by /rolling-context."
+)
+UNREADABLE = Text(
+    "What guild {guild_id} has chosen of when I speak cannot be read. Choose anew by /voice-mode and /wake-names."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredChoice:
+    """What is stored of a guild's choice. `readable`: None in place of what cannot be read. `problem`: what that is."""
+
+    readable: GuildChoice
+    problem: Text | None = None
 
 
 class GuildStore:
@@ -51,22 +70,37 @@ class GuildStore:
 
     async def choice(self, guild_id: int) -> GuildChoice:
         if guild_id not in self._cache:
-            wanted = select(guild_settings).where(guild_settings.c.guild_id == guild_id)
-            async with self._database.reading() as connection:
-                row = (await connection.execute(wanted)).one_or_none()
+            stored = await self._stored(guild_id)
+            if stored.problem is not None:
+                raise StoreError(stored.problem)
             # A choice made meanwhile is newer and wins.
-            self._cache.setdefault(guild_id, GuildChoice() if row is None else _choice(row))
+            self._cache.setdefault(guild_id, stored.readable)
         return self._cache[guild_id]
 
     async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
-        """Store what `change` makes of a guild's choice and return it. `by`: the id of the member who chose."""
+        """Store what `change` makes of a guild's choice and return it. `by`: the id of the member who chose.
+
+        Where the stored choice cannot be read, this repairs it: the settings apply in place of what is unreadable.
+        """
         async with self._one_at_a_time:
-            choice = change(await self.choice(guild_id))
+            before = self._cache.get(guild_id)
+            if before is None:
+                stored = await self._stored(guild_id)
+                before = stored.readable
+                if stored.problem is not None:
+                    log.warning("guild_choice_repaired", guild_id=guild_id, user_id=by)
+            choice = change(before)
             await self._put(guild_id, choice, by=by)
             self._cache[guild_id] = choice
             for watcher in self._watchers:
                 watcher(guild_id, choice)
         return choice
+
+    async def _stored(self, guild_id: int) -> _StoredChoice:
+        wanted = select(guild_settings).where(guild_settings.c.guild_id == guild_id)
+        async with self._database.reading() as connection:
+            row = (await connection.execute(wanted)).one_or_none()
+        return _StoredChoice(GuildChoice()) if row is None else _choice(row)
 
     async def _put(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
         values: dict[str, object] = {
@@ -89,31 +123,25 @@ class GuildStore:
                 await connection.execute(guild_settings.insert().values(values | {"guild_id": guild_id}))
 
 
-def _choice(row: Row[Any]) -> GuildChoice:
-    try:
-        mode = None if row.compaction_mode is None else Mode(row.compaction_mode)
-    except ValueError as exc:
-        raise StoreError(
-            Text(
-                "Guild {guild_id} has a mode of memory that this Roomtone does not know: {mode}. Choose one "
-                "by /rolling-context.",
-                guild_id=str(row.guild_id),
-                mode=repr(row.compaction_mode),
-            )
-        ) from exc
+def _choice(row: Row[Any]) -> _StoredChoice:
+    mode: Mode | None = None
+    voice_mode: VoiceMode | None = None
+    wake_names: tuple[str, ...] | None = None
+    problem: Text | None = None
     try:
         voice_mode = None if row.voice_mode is None else VoiceMode(row.voice_mode)
+    except ValueError:
+        problem = UNREADABLE.fill(guild_id=str(row.guild_id))
+    try:
         wake_names = None if row.wake_names is None else tuple(str(name) for name in json.loads(row.wake_names))
-    except ValueError as exc:
-        raise StoreError(
-            Text(
-                "What guild {guild_id} has chosen of when I speak cannot be read. Choose anew by /voice-mode and "
-                "/wake-names.",
-                guild_id=str(row.guild_id),
-            )
-        ) from exc
+    except (ValueError, TypeError):
+        problem = UNREADABLE.fill(guild_id=str(row.guild_id))
+    try:
+        mode = None if row.compaction_mode is None else Mode(row.compaction_mode)
+    except ValueError:
+        problem = UNKNOWN_MODE.fill(guild_id=str(row.guild_id), mode=repr(row.compaction_mode))
     silence = Silence(always=bool(row.quiet_always), session_id=row.quiet_session, until=row.quiet_until)
-    return GuildChoice(mode, row.budget_enabled, voice_mode, wake_names, silence, row.persona)
+    return _StoredChoice(GuildChoice(mode, row.budget_enabled, voice_mode, wake_names, silence, row.persona), problem)
 
 
 class OptOutStore:
