@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from bot.store.forgetting import ForgetReport
+    from bot.store.forget_report import ForgetReport
     from bot.store.speakers import StoredSpeaker
     from compaction.memory.restating import ForgottenWords
     from compaction.model import SessionId
@@ -70,11 +70,12 @@ class PersonEraser:
     ) -> ErasureReport:
         """Forget what a person said: everywhere, in one session, or in one turn.
 
-        Their id leaves the logs only if they are forgotten everywhere. `on_changed`: gets each session that has
-        changed, also if the attempt fails later. Raises `StoreError`, and `OSError` for the logs: the same call then
-        does what is left.
+        Open rooms of all processes store nothing any more that they had of the person. Their id leaves the logs only if
+        they are forgotten everywhere. `on_changed`: gets each session that has changed, also if the attempt fails
+        later. Raises `StoreError`, and `OSError` for the logs: the same call then does what is left.
         """
         wanted = (person.id, session_id, seq)
+        person = await self._forgetter.begin(person, session_id=session_id, seq=seq)
         words = await self._words_of(person, wanted)
         stored = await self._forgetter.forget(
             person, session_id=session_id, seq=seq, words=words, on_changed=on_changed

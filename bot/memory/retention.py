@@ -20,6 +20,7 @@ from bot.log_files import drop_lines_before
 from bot.server_settings import no_server_settings
 from bot.shards import ONLY_SHARD
 from bot.store.ageing import delete_aged
+from bot.store.forgettings import drop_old_forgettings
 from bot.store.tiers import TierStore
 from bot.store.wiping import wipe_deleted
 from compaction.errors import StoreError
@@ -142,6 +143,8 @@ class Retention:
             shortened += aged.results
             failure = failure or aged.failure
         pruned = await self._prune(now) if self._settings.enabled else 0
+        async with self._database.writing() as connection:
+            await drop_old_forgettings(connection)
         # Also when nothing was deleted now: a wipe may have been cut short before. One process sees to that.
         wipes = self._shards.leads or deleted or shortened or pruned
         wiped = await wipe_deleted(self._database) if wipes else True

@@ -113,6 +113,8 @@ class GuildParticipation:
     consented_in: str | None = None
     # The bot only writes down in this session: it says nothing, whoever asks.
     listens_only: bool = False
+    # People whom the room was told to forget in this session, and until when they had spoken (monotonic seconds).
+    forgotten_until: dict[int, float] = field(default_factory=dict)
 
     def excludes(self, person_id: int) -> bool:
         """Return whether a person may not be heard: they opted out, or were asked and have not agreed. Thread-safe."""
@@ -127,6 +129,7 @@ class GuildParticipation:
         self.listens_only = listens_only
         if session_id != self.consented_in:
             self.agreed, self.consented_in = frozenset(), session_id
+            self.forgotten_until = {}
 
 
 class GuildParticipations:

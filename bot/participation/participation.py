@@ -91,8 +91,6 @@ class Participation:
         self._statistics = ParticipationStatistics()
         self._names = PersonNames()
         self._prompt_tokens = 0
-        # Until when people had themselves forgotten (monotonic seconds).
-        self._forgotten_until: dict[int, float] = {}
 
     # -- the present state -----------------------------------------------------------------------------------
 
@@ -130,7 +128,7 @@ class Participation:
 
     def drops(self, user_id: int, *, started_at: float) -> bool:
         """Return whether an utterance becomes no turn: its person may not be heard, or has had it forgotten."""
-        until = self._forgotten_until.get(user_id)
+        until = self._guild.forgotten_until.get(user_id)
         return self.excludes(user_id) or (until is not None and started_at < until)
 
     def without_opted_out(self, people: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -211,12 +209,12 @@ class Participation:
 
     def on_forgetting(self, person_id: int) -> None:
         """Drop what this person has said or shown until now and that is not recorded yet."""
-        self._forgotten_until[person_id] = self._clock.monotonic()
+        self._guild.forgotten_until[person_id] = self._clock.monotonic()
         self._replies.drop_unrecorded(person_id)
 
     def has_forgotten(self, person_id: int) -> bool:
         """Return whether a person has had themselves forgotten in this session."""
-        return person_id in self._forgotten_until
+        return person_id in self._guild.forgotten_until
 
     def on_forgotten(self) -> None:
         """Drop what may hold words that were forgotten: the reply in progress, and what tools found."""

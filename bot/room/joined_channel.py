@@ -17,6 +17,7 @@ from bot.channel.port import ChatError
 from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.claim_watch import ClaimWatch
 from bot.room.endings import HANDED_OVER, PROCESS_ENDS
+from bot.room.forgetting_watch import ForgettingWatch
 from bot.room.live_message import LiveMessage
 from bot.room.room_faults import RoomFaults
 from bot.room.session_limits import SessionLimits
@@ -97,6 +98,13 @@ class JoinedChannel:
         # Nobody is heard before the notice is given. The connection's thread reads this.
         self._notice_given = False
         self._claim_watch = ClaimWatch(services.sessions, session.opened.claim, self._clock)
+        self._forgetting_watch = ForgettingWatch(
+            services.sessions,
+            session.opened.session.id,
+            session.guild,
+            people=self._people_known,
+            clock=self._clock,
+        )
         self._faults = RoomFaults()
         self._announcer = Announcer(
             place,
@@ -201,6 +209,7 @@ class JoinedChannel:
         yield "notices", self._tell_newcomers()
         yield "rights", self._refresh_rights()
         yield "claim", self._claim_watch.run()
+        yield "forgettings", self._forgetting_watch.run()
         if self._session.upkeep is not None:
             yield "memory-upkeep", self._session.upkeep.run()
         if self._session.screens is not None:
@@ -310,6 +319,11 @@ class JoinedChannel:
                     await self._place.write(reached.sentence)
                 self._ending.ask(reached.reason)
                 return
+
+    def _people_known(self) -> set[str]:
+        """Return the ids of the people in the channel, and of those whose turns are in memory."""
+        present = {str(person.id) for person in self._place.members()}
+        return present | {part.speaker_id for turn in self._session.memory.turns for part in turn.parts}
 
     async def _store_waiting(self) -> None:
         """Store what the database has refused before, if it takes it now."""

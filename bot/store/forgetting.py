@@ -15,7 +15,7 @@ on, and the first failure is raised at the end.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -23,12 +23,15 @@ from sqlalchemy import bindparam, delete, select, update
 
 from bot.store import rows
 from bot.store.each_session import write_each
+from bot.store.forget_report import ForgetReport
+from bot.store.forgettings import note_forgetting
 from bot.store.forgotten import NOTHING_MADE, list_session, list_words
+from bot.store.forgotten_facts import delete_facts_about, delete_facts_made_of
 from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
 from bot.store.inserts import execute_for_each
 from bot.store.prompts import forget_sent_texts
-from bot.store.rebuilding import Remade, rebuild_segments
+from bot.store.rebuilding import rebuild_segments
 from bot.store.salvage import salvage_segment, salvage_turn
 from bot.store.servers import drop_person, servers_that_name
 from bot.store.speakers import StoredSpeaker, read_speakers
@@ -44,7 +47,6 @@ from bot.store.tables import (
     turns,
 )
 from bot.store.wiping import wipe_deleted
-from compaction.language.terms import terms
 from compaction.language.text import plain
 from compaction.memory.forgotten_turns import answers_to_forget, has_part_of, without_part_of, words_in_session
 from compaction.memory.restating import ForgottenWords, forgotten_words
@@ -66,23 +68,6 @@ log = structlog.get_logger()
 
 # The kinds of the bot's own turns.
 _OF_BOT = (TurnKind.ASSISTANT, TurnKind.EFFECT)
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetReport:
-    """How much was forgotten: the person's turns, the bot's answers about them, facts in segments, screen notes,
-    facts about the person (`about`), and servers whose settings named them (`rules`). `wiped`: no byte of it is left in
-    the database's index and journal.
-    """
-
-    turns: int = 0
-    answers: int = 0
-    facts: int = 0
-    notes: int = 0
-    about: int = 0
-    rules: int = 0
-    sessions: tuple[SessionId, ...] = ()
-    wiped: bool = True
 
 
 class SpeechForgetter:
@@ -109,6 +94,21 @@ class SpeechForgetter:
                 named = await servers_that_name(connection, number)
                 known = StoredSpeaker(person_id, (), 0.0, 0, ()) if named else None
         return known
+
+    async def begin(
+        self, person: StoredSpeaker, *, session_id: SessionId | None = None, seq: int | None = None
+    ) -> StoredSpeaker:
+        """Let all open rooms know that a person is forgotten: from now on, none of them stores what it had of them.
+
+        Returns the person with what is stored of them by then. Call it before `words_of` and `forget`.
+        """
+        async with self._database.writing() as connection:
+            await note_forgetting(connection, person, session_id=session_id, seq=seq, at=self._clock.now())
+        stored = await self.find_by_id(person.id)
+        if stored is None:
+            return person
+        names = dict.fromkeys((*stored.names, *person.names))
+        return replace(stored, names=tuple(names), sessions=tuple(dict.fromkeys((*stored.sessions, *person.sessions))))
 
     async def words_of(
         self, person: StoredSpeaker, *, session_id: SessionId | None = None, seq: int | None = None
@@ -165,7 +165,7 @@ class SpeechForgetter:
                 on_changed(each)
 
         outcome = await write_each(self._database, where, forget_in, on_done=forgotten_in)
-        total = _sum_of(outcome.results)
+        total = ForgetReport.of_sessions(outcome.results)
         # Before the sent texts are deleted: a room whose revision is older stores none.
         failure = await self._refresh_open_rooms(total.sessions)
         async with self._database.writing() as connection:
@@ -224,8 +224,8 @@ class SpeechForgetter:
         seqs = frozenset(turn.seq for turn in (*theirs, *answers, *unreadable))
         left = await _turns(connection, _select_turns(session_id))
         remade = await rebuild_segments(connection, session_id, left, seqs=seqs, gone_notes=gone, words=words, now=now)
-        about = await _delete_about(connection, session_id, person.id, seq)
-        about += await _delete_facts_made_of(connection, session_id, remade, left, words)
+        about = await delete_facts_about(connection, session_id, person.id, seq)
+        about += await delete_facts_made_of(connection, session_id, remade, left, words)
         changed = bool(theirs or answers or unreadable or gone or about or remade.from_seq is not None)
         if changed:
             # Nothing in the text of an earlier summary shows whether it contains forgotten words.
@@ -250,20 +250,6 @@ class SpeechForgetter:
             about,
             sessions=(session_id,) if changed else (),
         )
-
-
-def _sum_of(reports: Iterable[ForgetReport]) -> ForgetReport:
-    total = ForgetReport()
-    for each in reports:
-        total = ForgetReport(
-            total.turns + each.turns,
-            total.answers + each.answers,
-            total.facts + each.facts,
-            total.notes + each.notes,
-            total.about + each.about,
-            sessions=(*total.sessions, *each.sessions),
-        )
-    return total
 
 
 def _select_turns(session_id: SessionId | None, start: int = 0, end: int | None = None) -> Select[Any]:
@@ -360,44 +346,6 @@ async def _delete_notes(connection: AsyncConnection, session_id: SessionId, name
     gone = frozenset(row.id for row in await _notes_of(connection, session_id, names))
     for note_id in gone:
         await connection.execute(delete(notes).where(notes.c.session_id == session_id, notes.c.id == note_id))
-    return gone
-
-
-async def _delete_about(connection: AsyncConnection, session_id: SessionId, person_id: str, seq: int | None) -> int:
-    theirs = (person_facts.c.session_id == session_id) & (person_facts.c.person_id == person_id)
-    if seq is not None:
-        theirs &= person_facts.c.turn_seq == seq
-    return (await connection.execute(delete(person_facts).where(theirs))).rowcount
-
-
-async def _delete_facts_made_of(
-    connection: AsyncConnection,
-    session_id: SessionId,
-    remade: Remade,
-    left: Sequence[Turn],
-    words: ForgottenWords,
-) -> int:
-    """Delete the facts about other people that were made of removed or unreadable facts, or that tell of the person."""
-    found = (await connection.execute(select(person_facts).where(person_facts.c.session_id == session_id))).all()
-    gone = await asyncio.to_thread(_facts_to_forget, found, remade, left, words)
-    for fact_id in gone:
-        await connection.execute(delete(person_facts).where(person_facts.c.id == fact_id))
-    return len(gone)
-
-
-def _facts_to_forget(found: Sequence[Any], remade: Remade, left: Sequence[Turn], words: ForgottenWords) -> list[str]:
-    said = {turn.seq: " ".join(part.text for part in turn.parts) for turn in left}
-    explained: set[str] | None = None
-    gone: list[str] = []
-    for row in found:
-        if row.id not in remade.blanked and row.id.rpartition("#")[0] not in remade.lost:
-            if plain(row.text) in plain(said.get(row.turn_seq, "")):
-                continue
-            if explained is None:
-                explained = {term for text in said.values() for term in terms(text)}
-            if not (words.quoted_or_named_in(row.text) or words.has_rare_word(row.text, explained)):
-                continue
-        gone.append(row.id)
     return gone
 
 

@@ -84,13 +84,14 @@ async def is_forgotten(connection: AsyncConnection, record: SegmentRecord, parag
 
 def session_digest(session_id: str) -> str:
     """Return what stands on the list for a session."""
-    return _digest(session_id)
+    return digest_of(session_id)
 
 
 def _digests(runs: Iterable[Run]) -> Collection[str]:
     # Shorter ones ('Yes please') are common.
-    return {_digest(" ".join(run)) for run in runs if is_long_enough(run)}
+    return {digest_of(" ".join(run)) for run in runs if is_long_enough(run)}
 
 
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
+    """Return what stands for a text where the text itself must not stand."""
     return hashlib.blake2s(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import case, delete, exists, func, select, update
 
 from bot.store.claims import check_claim, claim_room
+from bot.store.forgettings import forgettings_after, last_forgetting
 from bot.store.inserts import add_once
 from bot.store.tables import sessions, turns
 from bot.texts.text import Text
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
+    from bot.store.forgettings import Forgetting
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,15 @@ class Sessions:
         """Raise `StaleOwnerError` if somebody has claimed the server's room since."""
         # Rooms ask this all the time: on a connection that only reads, and not on one that next writes.
         await check_claim(self._database, claim)
+
+    async def last_forgetting(self) -> int:
+        """Return the number of the last time that somebody was forgotten; 0: it has not happened."""
+        return await last_forgetting(self._database)
+
+    async def forgettings_after(self, number: int) -> tuple[Forgetting, ...]:
+        """Return who was forgotten after that, in order."""
+        async with self._database.reading() as connection:
+            return await forgettings_after(connection, number)
 
     async def unfinished(self, *, resume_within_s: float) -> tuple[StoredSession, ...]:
         """Return the open channel sessions, left by a crashed process, that are recent enough to resume."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, exists, func, select, text, update
 
 from bot.store import rows
-from bot.store.forgotten import may_hold_forgotten
+from bot.store.forgettings import LearnedForgettings
+from bot.store.forgotten import NOTHING_MADE, list_session, may_hold_forgotten
 from bot.store.history import chapters_of, rerender_summary
 from bot.store.indexing import index_source
 from bot.store.inserts import add_once
@@ -39,15 +40,20 @@ if TYPE_CHECKING:
 
 
 class SqlTurnStore:
-    """`compaction.ports.TurnStore` on an open `Database`. Safe for all tasks of one loop."""
+    """`compaction.ports.TurnStore` on an open `Database`. Safe for all tasks of one loop.
+
+    A room has one of its own, from its first `load` to its end: it knows what was forgotten meanwhile.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._forgettings = LearnedForgettings(clock)
 
     async def load(self, session_id: SessionId) -> StoredMemory:
         """Return everything a restart needs, read in one transaction. The memory of an unknown session is empty."""
         async with self._database.reading() as connection:
+            await self._forgettings.learn(connection)
             session = await _session(connection, session_id)
             cursor = 0 if session is None else session.cursor
             last = await connection.scalar(select(func.max(turns.c.seq)).where(turns.c.session_id == session_id))
@@ -73,18 +79,24 @@ class SqlTurnStore:
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
         """Store one turn. Storing it again changes nothing, even if parts of it were forgotten meanwhile.
 
-        A reply that may have been made of words that were forgotten meanwhile is stored without its text.
+        What people said is left out if they were forgotten since, and so is the text of a reply that may have been made
+        of forgotten words. The open room takes that over.
 
         Raises `StoreError` if another turn is stored under its number.
         """
         async with self._database.writing() as connection:
+            await self._forgettings.learn(connection)
             await _ensure_session(connection, session_id, started_at=turn.started_at)
-            kept = await _without_forgotten(connection, session_id, turn)
+            left = self._forgettings.left_of_turn(session_id, turn)
+            kept = await _without_forgotten(connection, session_id, left)
             if await add_once(connection, turns, rows.turn_values(session_id, kept)):
                 await index_source(connection, session_id, kept)
+                now = self._clock.now()
+                if left is not turn:
+                    # Replies that are on their way may have been made of it.
+                    await list_session(connection, session_id, from_seq=NOTHING_MADE, at=now)
                 if kept is not turn:
-                    # So that the open room takes it over.
-                    await rerender_summary(connection, session_id, now=self._clock.now())
+                    await rerender_summary(connection, session_id, now=now)
                 return
             stored = await _turns(connection, session_id, start=turn.seq, end=turn.seq + 1)
             if stored != (turn,) and not _is_remainder(turn, stored):
@@ -102,9 +114,13 @@ class SqlTurnStore:
             return await _turns(connection, session_id, start=start, end=end)
 
     async def add_note(self, session_id: SessionId, note: Note) -> None:
-        """Store one live note, unless its id is stored already."""
+        """Store one live note, unless its id is stored already, or whoever showed it was forgotten since."""
         async with self._database.writing() as connection:
+            await self._forgettings.learn(connection)
             await _ensure_session(connection, session_id, started_at=note.at)
+            if self._forgettings.has_forgotten_note(session_id, note):
+                await rerender_summary(connection, session_id, now=self._clock.now())
+                return
             place = {"position": await _next_position(connection, notes, session_id), "status": "live"}
             if await add_once(connection, notes, rows.note_values(session_id, note) | place):
                 await index_source(connection, session_id, note)

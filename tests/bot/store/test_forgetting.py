@@ -13,8 +13,9 @@ import pytest
 from sqlalchemy import insert
 
 from bot.memory.recall import Recall
-from bot.store import forgetting, forgotten, indexing, rows
-from bot.store.forgetting import ForgetReport, SpeechForgetter
+from bot.store import forgotten, forgotten_facts, indexing, rows
+from bot.store.forget_report import ForgetReport
+from bot.store.forgetting import SpeechForgetter
 from bot.store.search import SqlRecallIndex
 from bot.store.tables import person_facts
 from bot.store.vector_store import VectorStore
@@ -308,9 +309,9 @@ async def test_forgetting_a_long_session_leaves_the_event_loop_free(
         watch(rows, "turn_from_row")
         watch(rows, "segment_from_row")
         watch(rows, "segment_values")
-        watch(forgetting, "terms")
+        watch(forgotten_facts, "terms")
         watch(forgotten, "runs_of")
-        watch(forgotten, "_digest")
+        watch(forgotten, "digest_of")
         watch(indexing, "source_terms")
         watch(ledger.SegmentLedger, "render")
         forgetter = SpeechForgetter(evening.database, evening.clock)

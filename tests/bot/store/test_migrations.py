@@ -69,6 +69,7 @@ SHIPPED_STEPS = (
     "2de8aaead306b080",
     "d5a20ad9d8379202",
     "8505cd0c742d6cef",
+    "093c37528059165c",
 )
 
 

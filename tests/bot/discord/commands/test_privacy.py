@@ -28,7 +28,7 @@ from bot.memory import personal_data
 from bot.memory.erasing import ErasureReport, PersonEraser
 from bot.memory.personal_data import FILE_NAME, PersonalData
 from bot.store import forgetting, rows
-from bot.store.forgetting import ForgetReport
+from bot.store.forget_report import ForgetReport
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, TurnKind, TurnPart
 from rehearsal.discord.server import LocalDiscord

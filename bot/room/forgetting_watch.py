@@ -1,0 +1,102 @@
+"""Watches whether another process has forgotten somebody of whom a room has something that is not stored yet.
+
+The store itself keeps that from coming back (`bot.store.forgettings`). What a model or people would still get of it is
+dropped here: speech that has no text yet, pictures of a screen, the reply in progress.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.store.forgettings import people_among
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from bot.clock import Clock
+    from bot.participation.guild_participation import GuildParticipation, SilenceableRoom
+    from bot.store.forgettings import Forgetting
+    from bot.store.sessions import Sessions
+    from compaction.model import SessionId
+
+log = structlog.get_logger()
+
+# How long a room may take to find out (`bot.store.forgotten`).
+CHECK_FORGETTINGS_S = 5.0
+# A database that answers later is left alone until the next check. Nobody is forgotten while it is away.
+ANSWER_WITHIN_S = 1.0
+
+
+class ForgettingWatch:
+    """The watch of one room. `people`: returns the ids of those who are there, or whose turns are in memory.
+
+    *Ownership*: the room runs `run` in a task.
+    """
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        session_id: SessionId,
+        guild: GuildParticipation,
+        *,
+        people: Callable[[], Collection[str]],
+        clock: Clock,
+    ) -> None:
+        self._sessions = sessions
+        self._session_id = session_id
+        self._guild = guild
+        self._people = people
+        self._clock = clock
+        # The number of the last forgetting that was seen; None: none was looked for yet.
+        self._seen: int | None = None
+        self._checked_at = float("-inf")
+        # Who was there or in memory at any check: what is forgotten leaves the memory.
+        self._known: set[str] = set()
+
+    async def run(self) -> None:
+        """Look now and at intervals. Never returns."""
+        while True:
+            await self.check()
+            await self._clock.sleep(CHECK_FORGETTINGS_S)
+
+    async def check(self) -> None:
+        """Drop what the room has of people who were forgotten since the last check."""
+        began_at = self._clock.monotonic()
+        self._known.update(self._people())
+        with suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                found = await self._new()
+            if found and (room := self._guild.room) is not None:
+                self._drop(found, room)
+            self._checked_at = began_at
+
+    async def _new(self) -> tuple[Forgetting, ...]:
+        newest = await self._sessions.last_forgetting()
+        if self._seen is None:
+            self._seen = newest
+        if newest == self._seen:
+            return ()
+        found = await self._sessions.forgettings_after(self._seen)
+        self._seen = newest
+        return found
+
+    def _drop(self, found: Iterable[Forgetting], room: SilenceableRoom) -> None:
+        here = [each for each in found if each.reaches(self._session_id)]
+        count = 0
+        for person_id, theirs in people_among(here, self._known).items():
+            # One turn is stored, so nothing of it is on its way into the store.
+            if person_id.isdecimal() and any(each.seq is None for each in theirs):
+                if self._guild.forgotten_until.get(int(person_id), float("-inf")) >= self._checked_at:
+                    # By /forget-me in this process, which has told the room already.
+                    continue
+                room.on_forgetting(int(person_id))
+            count += 1
+        if count:
+            # Without their ids, which would bring them back into the log.
+            log.info("forgotten_elsewhere", count=count)
+            room.on_forgotten()

@@ -1,0 +1,186 @@
+"""Lets open rooms know that somebody was forgotten, so that what they have not stored yet does not come back.
+
+Who forgets may be another process than the one with the room: a command, or the bot of other shards. Before it deletes
+anything it notes here whom it forgets. A room reads that in each transaction in which it stores a turn or a note of a
+screen, and leaves out what it has heard and seen until then. So nothing comes in between, and the clocks of two
+machines are never compared.
+
+People are noted by digests of their ids and names, as long as a session is open that was open by then. Whoever has the
+database can test whether a certain person is among them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, func, insert, select, update
+
+from bot.store.forgotten import digest_of
+from bot.store.tables import forgettings, sessions
+from compaction.language.text import plain
+from compaction.memory.forgotten_turns import without_part_of
+from compaction.model import Seq, SessionId
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.clock import Clock
+    from bot.store.database import Database
+    from bot.store.speakers import StoredSpeaker
+    from compaction.model import Note, Turn
+
+# The clocks of two machines may differ by this much when old rows are deleted.
+_CLOCKS_DIFFER_S = 3600.0
+_NEWEST = "SELECT coalesce(max(number), 0) FROM forgettings"
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """That a person was forgotten: everywhere, in one session, or in one turn. `person`, `names`: digests."""
+
+    number: int
+    person: str
+    names: frozenset[str]
+    session_id: SessionId | None
+    seq: Seq | None
+
+    def is_of(self, person_id: str) -> bool:
+        """Return whether this is the person who was forgotten."""
+        return digest_of(person_id) == self.person
+
+    def reaches(self, session_id: SessionId) -> bool:
+        """Return whether words of this session were forgotten."""
+        return self.session_id in (None, session_id)
+
+
+async def note_forgetting(
+    connection: AsyncConnection, person: StoredSpeaker, *, session_id: SessionId | None, seq: int | None, at: float
+) -> None:
+    """Note, inside a write transaction, that a person is forgotten from now on. `at`: UTC epoch seconds."""
+    await drop_old_forgettings(connection)
+    # The names of a person are not forgotten with one turn.
+    names = [] if seq is not None else sorted({_digest_of_name(name) for name in person.names})
+    await connection.execute(
+        insert(forgettings).values(
+            number=await _newest(connection) + 1,
+            at=at,
+            person=digest_of(person.id),
+            names=json.dumps(names),
+            only_session=session_id,
+            only_seq=seq,
+        )
+    )
+
+
+async def last_forgetting(database: Database) -> int:
+    """Return the number of the last forgetting; 0: there was none. Raises `StoreError`."""
+    # Rooms ask this all the time: in one step.
+    ((number,),) = await database.rows(_NEWEST)
+    return int(number)
+
+
+async def _newest(connection: AsyncConnection) -> int:
+    return await connection.scalar(select(func.max(forgettings.c.number))) or 0
+
+
+async def forgettings_after(connection: AsyncConnection, number: int) -> tuple[Forgetting, ...]:
+    """Return the forgettings with higher numbers, in order."""
+    wanted = select(forgettings).where(forgettings.c.number > number).order_by(forgettings.c.number)
+    return tuple(
+        Forgetting(
+            row.number,
+            row.person,
+            frozenset(json.loads(row.names)),
+            None if row.only_session is None else SessionId(row.only_session),
+            None if row.only_seq is None else Seq(row.only_seq),
+        )
+        for row in await connection.execute(wanted)
+    )
+
+
+async def drop_old_forgettings(connection: AsyncConnection) -> None:
+    """Delete, inside a write transaction, what no open session can need: it began later."""
+    open_in_channel = sessions.c.ended_at.is_(None) & sessions.c.channel_id.is_not(None)
+    first = await connection.scalar(select(func.min(sessions.c.started_at)).where(open_in_channel))
+    # Its number must not be given again.
+    newest = await _newest(connection)
+    old = forgettings.c.number <= newest if first is None else forgettings.c.at < first - _CLOCKS_DIFFER_S
+    await connection.execute(delete(forgettings).where(old, forgettings.c.number < newest))
+    await connection.execute(update(forgettings).where(old).values(person="", names="[]"))
+
+
+class LearnedForgettings:
+    """What one room has learned of forgettings, and when, by its own `clock`. Owned by the room's store of turns."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        # The number of the last forgetting that the room knows of; None: it has not asked yet.
+        self._newest: int | None = None
+        # When it learned that a person was forgotten, by the digest of their id, and where: everywhere, in one session,
+        # or in one turn of it. Then their names there, as digests.
+        self._learned: dict[tuple[str, SessionId | None, Seq | None], float] = {}
+        self._names: dict[tuple[str, SessionId | None], set[str]] = {}
+
+    async def learn(self, connection: AsyncConnection) -> None:
+        """Take over what was forgotten since the last call, inside the transaction in which something is stored."""
+        if self._newest is None:
+            # What was forgotten before the room read its session, it has not read.
+            self._newest = await _newest(connection)
+            return
+        for found in await forgettings_after(connection, self._newest):
+            self._newest = found.number
+            self._learned[found.person, found.session_id, found.seq] = self._clock.now()
+            self._names.setdefault((found.person, found.session_id), set()).update(found.names)
+
+    def left_of_turn(self, session_id: SessionId, turn: Turn) -> Turn:
+        """Return the turn without what people said in it who were forgotten since."""
+        if not self._learned:
+            return turn
+        gone = {
+            part.speaker_id
+            for part in turn.parts
+            if self._has_forgotten(digest_of(part.speaker_id), session_id, turn.seq, since=turn.started_at)
+        }
+        for part in turn.parts:
+            if part.speaker_id in gone:
+                # Their screen is known by the name alone.
+                for where in (None, session_id):
+                    names = self._names.get((digest_of(part.speaker_id), where))
+                    if names is not None:
+                        names.add(_digest_of_name(part.speaker))
+        left = turn
+        for person_id in gone:
+            left = without_part_of(left, person_id)
+        return left
+
+    def has_forgotten_note(self, session_id: SessionId, note: Note) -> bool:
+        """Return whether somebody was forgotten since of whose screen the note is."""
+        name = _digest_of_name(note.who)
+        return any(
+            name in names and self._has_forgotten(person, session_id, None, since=note.at)
+            for (person, where), names in self._names.items()
+            if where in (None, session_id)
+        )
+
+    def _has_forgotten(self, person: str, session_id: SessionId, seq: Seq | None, *, since: float) -> bool:
+        """Return whether the room has learned that a person was forgotten there after `since` (UTC epoch seconds)."""
+        places: list[tuple[SessionId | None, Seq | None]] = [(None, None), (session_id, None)]
+        if seq is not None:
+            places.append((session_id, seq))
+        return any(since <= self._learned.get((person, *place), float("-inf")) for place in places)
+
+
+def people_among(found: Iterable[Forgetting], ids: Collection[str]) -> dict[str, list[Forgetting]]:
+    """Return what was forgotten of which of these people, by their id."""
+    by_person: dict[str, list[Forgetting]] = {}
+    for each in found:
+        by_person.setdefault(each.person, []).append(each)
+    return {person_id: by_person[digest] for person_id in ids if (digest := digest_of(person_id)) in by_person}
+
+
+def _digest_of_name(name: str) -> str:
+    return digest_of(plain(name).casefold())

@@ -1,0 +1,65 @@
+"""Deletes the facts about people that were made of forgotten words, inside the transaction that forgets a session."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, select
+
+from bot.store.tables import person_facts
+from compaction.language.terms import terms
+from compaction.language.text import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.store.rebuilding import Remade
+    from compaction.memory.restating import ForgottenWords
+    from compaction.model import SessionId, Turn
+
+
+async def delete_facts_about(
+    connection: AsyncConnection, session_id: SessionId, person_id: str, seq: int | None
+) -> int:
+    """Delete the facts that a person stated about themselves in a session, or in one turn of it. Returns how many."""
+    theirs = (person_facts.c.session_id == session_id) & (person_facts.c.person_id == person_id)
+    if seq is not None:
+        theirs &= person_facts.c.turn_seq == seq
+    return (await connection.execute(delete(person_facts).where(theirs))).rowcount
+
+
+async def delete_facts_made_of(
+    connection: AsyncConnection,
+    session_id: SessionId,
+    remade: Remade,
+    left: Sequence[Turn],
+    words: ForgottenWords,
+) -> int:
+    """Delete the facts about other people that were made of removed or unreadable facts, or that tell of the person.
+
+    `left`: the turns of the session without what was forgotten. Returns how many.
+    """
+    found = (await connection.execute(select(person_facts).where(person_facts.c.session_id == session_id))).all()
+    gone = await asyncio.to_thread(_facts_to_forget, found, remade, left, words)
+    for fact_id in gone:
+        await connection.execute(delete(person_facts).where(person_facts.c.id == fact_id))
+    return len(gone)
+
+
+def _facts_to_forget(found: Sequence[Any], remade: Remade, left: Sequence[Turn], words: ForgottenWords) -> list[str]:
+    said = {turn.seq: " ".join(part.text for part in turn.parts) for turn in left}
+    explained: set[str] | None = None
+    gone: list[str] = []
+    for row in found:
+        if row.id not in remade.blanked and row.id.rpartition("#")[0] not in remade.lost:
+            if plain(row.text) in plain(said.get(row.turn_seq, "")):
+                continue
+            if explained is None:
+                explained = {term for text in said.values() for term in terms(text)}
+            if not (words.quoted_or_named_in(row.text) or words.has_rare_word(row.text, explained)):
+                continue
+        gone.append(row.id)
+    return gone

@@ -1,0 +1,150 @@
+"""Somebody is forgotten by another process: an open room drops what it still has on its way of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.guild import VoiceMode
+from bot.logs import log_path
+from bot.memory.erasing import PersonEraser
+from bot.participation.costs import CostCeiling, CostLedger
+from bot.participation.guild_participation import GuildParticipation
+from bot.participation.settings import ParticipationSettings
+from bot.room.forgetting_watch import CHECK_FORGETTINGS_S, ForgettingWatch
+from bot.store.database import open_database
+from bot.store.forgettings import note_forgetting
+from bot.store.sessions import Sessions
+from bot.store.speakers import StoredSpeaker
+from compaction.errors import StoreError
+from compaction.model import SessionId
+from tests.bot.participation.test_guild_participation import FakeRoom
+from tests.bot.room.test_room import a_house, living, settle
+from tests.fakes.clock import FakeClock
+from tests.fakes.place import ADA
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bot.store.database import Database
+
+EVENING = SessionId("evening")
+
+
+class Scene:
+    """A room with Ada (1) and Bo (2), and its watch on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.clock = FakeClock()
+        self.room = FakeRoom()
+        ledger = CostLedger(CostCeiling.from_settings(ParticipationSettings()))
+        self.guild = GuildParticipation(10, VoiceMode.NAME, (), ledger, room=self.room)
+        self.people: Sequence[str] = ("1", "2")
+        self.watch = ForgettingWatch(
+            Sessions(database, self.clock), EVENING, self.guild, people=lambda: self.people, clock=self.clock
+        )
+
+    async def begin(self) -> None:
+        """Open the room's session."""
+        sessions = Sessions(self.database, self.clock)
+        await sessions.open(guild_id=10, channel_id=20, resume_within_s=0.0, session_id=EVENING)
+
+    async def forget(self, person_id: str, *, session_id: str | None = None, seq: int | None = None) -> None:
+        """Note that a person is forgotten, as another process does."""
+        person = StoredSpeaker(person_id, (), 0.0, 0, ())
+        where = None if session_id is None else SessionId(session_id)
+        async with self.database.writing() as connection:
+            await note_forgetting(connection, person, session_id=where, seq=seq, at=self.clock.now())
+
+    async def check(self) -> tuple[list[int], int]:
+        """Let time pass and look; return whom the room was told to forget so far, and how often to drop the rest."""
+        self.clock.advance(CHECK_FORGETTINGS_S)
+        await self.watch.check()
+        return self.room.forgetting, self.room.forgotten
+
+
+@pytest.mark.asyncio
+async def test_who_is_forgotten_elsewhere_is_forgotten_here(tmp_path: Path) -> None:
+    """Once for each time, and not for what was before the room. Who was never there, and other sessions, do not
+    count; of one turn only what was made of it is dropped.
+    """
+    async with open_database(tmp_path / "a.db") as database:
+        scene = Scene(database)
+        await scene.begin()
+        await scene.forget("1")
+        assert await scene.check() == ([], 0)
+        await scene.forget("2")
+        await scene.forget("3")
+        assert await scene.check() == ([2], 1)
+        assert await scene.check() == ([2], 1)
+        await scene.forget("1", session_id="another")
+        assert await scene.check() == ([2], 1)
+        await scene.forget("1", session_id=EVENING, seq=0)
+        assert await scene.check() == ([2], 2)
+        # Whoever was there counts also after they have left and their turns are gone.
+        scene.people = ()
+        await scene.forget("1", session_id=EVENING)
+        assert await scene.check() == ([2, 1], 3)
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> None:
+    """/forget-me in the room's own process has told it: what the person says since is kept, and no reply is stopped."""
+    async with open_database(tmp_path / "a.db") as database:
+        scene = Scene(database)
+        await scene.begin()
+        await scene.check()
+        scene.guild.forgotten_until[1] = scene.clock.monotonic() + 1.0
+        await scene.forget("1")
+        assert await scene.check() == ([], 0)
+        await scene.forget("1")
+        assert await scene.check() == ([1], 1)
+
+
+class OutageSessions(Sessions):
+    """Sessions whose database cannot be reached while `is_away`."""
+
+    is_away = False
+
+    async def last_forgetting(self) -> int:
+        if self.is_away:
+            raise StoreError("The database does not answer.")
+        return await super().last_forgetting()
+
+
+@pytest.mark.asyncio
+async def test_a_database_that_is_away_is_asked_again(tmp_path: Path) -> None:
+    """The room goes on meanwhile, and finds out afterwards."""
+    async with open_database(tmp_path / "a.db") as database:
+        scene = Scene(database)
+        await scene.begin()
+        outage = OutageSessions(database, scene.clock)
+        scene.watch = ForgettingWatch(outage, EVENING, scene.guild, people=lambda: scene.people, clock=scene.clock)
+        await scene.check()
+        await scene.forget("1")
+        outage.is_away = True
+        assert await scene.check() == ([], 0)
+        outage.is_away = False
+        assert await scene.check() == ([1], 1)
+
+
+@pytest.mark.asyncio
+async def test_an_open_room_finds_out(tmp_path: Path) -> None:
+    """`roomtone memory forget` on the same database reaches a room in which nobody says anything any more."""
+    async with a_house(tmp_path) as house, living(house), open_database(tmp_path / "room.db") as other:
+        await house.say(ADA.id, "The spare key is under the blue flower pot.")
+        guild = await house.participation.of_guild(house.place.guild_id)
+        eraser = PersonEraser(other, house.clock, log_folder=log_path(tmp_path).parent)
+        (ada,) = await eraser.find(str(ADA.id))
+        with capture_logs() as logs:
+            await eraser.erase(ada)
+            await house.pass_time(CHECK_FORGETTINGS_S + 1)
+            await settle(lambda: bool(guild.forgotten_until))
+        assert list(guild.forgotten_until) == [ADA.id]
+        (told,) = (each for each in logs if each["event"] == "forgotten_elsewhere")
+        # Without their id, which would bring it back into the log.
+        assert told == {"event": "forgotten_elsewhere", "count": 1, "log_level": "info"}

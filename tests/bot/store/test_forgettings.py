@@ -1,0 +1,218 @@
+"""What an open room has not stored yet does not come back after another process has forgotten a person."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import select, update
+
+from bot.logs import log_path
+from bot.memory.erasing import PersonEraser
+from bot.memory.retention import DAY_S, Retention
+from bot.store.database import open_database
+from bot.store.forgettings import LearnedForgettings, last_forgetting, note_forgetting
+from bot.store.speakers import StoredSpeaker
+from bot.store.tables import forgettings, sessions
+from compaction.errors import StoreError
+from compaction.model import Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.settings import TierSettings
+from tests.bot.evening import Evening
+from tests.compaction.turn_store_contract import note, turn
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.store.database import Database
+    from tests.bot.conftest import Place
+
+EVENING, OTHER = SessionId("evening"), SessionId("other")
+SECRET = "My boat is moored behind the old lighthouse at Wickhamq."
+ADA = StoredSpeaker("id-Ada", ("Ada",), 0.0, 1, (EVENING,))
+
+
+@asynccontextmanager
+async def another_process(place: Place, evening: Evening, folder: Path) -> AsyncIterator[PersonEraser]:
+    """Open the evening's database again, as `roomtone memory forget` does."""
+    async with open_database(place, synchronous="normal") as database:
+        yield PersonEraser(database, evening.clock, log_folder=log_path(folder).parent)
+
+
+def refuse_writes(evening: Evening, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Let the room's database refuse writes until this is undone: the disk is full, or it is away."""
+
+    async def full(_: AsyncConnection) -> None:
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr(evening.store, "_database", evening.database.checked(full))
+    return monkeypatch
+
+
+async def say_unstored(evening: Evening, text: str, speaker: str, kind: TurnKind = TurnKind.SPEECH) -> None:
+    """Let somebody say something that the store refuses."""
+    with pytest.raises(StoreError, match="full"):
+        await evening.say(text, speaker, kind=kind)
+
+
+@pytest.mark.asyncio
+async def test_what_waits_in_an_open_room_does_not_come_back(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Turns, notes and replies that the database refused while somebody spoke are stored without what they had of the
+    person, who was forgotten by another process meanwhile. What others said is there, and the room's memory and the
+    next prompt have nothing of the person either.
+    """
+    async with Evening(place) as evening, another_process(place, evening, tmp_path) as eraser:
+        await evening.say("Good evening.")
+        outage = refuse_writes(evening, monkeypatch)
+        await say_unstored(evening, SECRET, "Ada")
+        await say_unstored(evening, "The gate code is 4411.", "Bob")
+        await say_unstored(evening, "So it is at Wickhamq.", "Bot", TurnKind.ASSISTANT)
+        with pytest.raises(StoreError, match="full"):
+            await evening.memory.add_note(Note(NoteId("n1"), evening.clock.now(), "Ada", "A map of Wickhamq."))
+        with pytest.raises(StoreError, match="full"):
+            await evening.memory.add_note(Note(NoteId("n2"), evening.clock.now(), "Bob", "A gate."))
+        (ada,) = await eraser.find("Ada")
+        await eraser.erase(ada)
+        outage.undo()
+        await evening.memory.store_waiting()
+        await evening.keeper.run_once()
+        stored = await evening.store.load(EVENING)
+        said = [[part.text for part in each.parts] for each in stored.window]
+        assert said == [[], [], ["The gate code is 4411."], []]
+        assert [each.id for each in stored.live_notes] == ["n2"]
+        assert "Wickhamq" not in f"{evening.memory.turns} {evening.memory.live_notes}"
+        sent = evening.asks(await evening.say("Well?", "Bob"), zone=UTC)
+        assert "Wickhamq" not in str(sent.parts)
+
+
+@pytest.mark.asyncio
+async def test_what_is_recorded_later_was_said_before(place: Place, tmp_path: Path) -> None:
+    """Speech that had no text yet, and a note of a picture of then, are left out. What the person says and shows once
+    the room has learned of it is kept.
+    """
+    async with Evening(place) as evening, another_process(place, evening, tmp_path) as eraser:
+        await evening.say("Good evening.")
+        spoken_at = evening.clock.now()
+        (ada,) = await eraser.find("Ada")
+        await eraser.erase(ada)
+        evening.clock.advance(3.0)
+        part = TurnPart("id-Ada", "Ada", SECRET)
+        await evening.memory.append(TurnKind.SPEECH, (part,), started_at=spoken_at, ended_at=spoken_at + 2.0)
+        await evening.memory.add_note(Note(NoteId("n1"), spoken_at, "Ada", "A map of Wickhamq."))
+        await evening.keeper.run_once()
+        await evening.say("I am still here.")
+        await evening.memory.add_note(Note(NoteId("n2"), evening.clock.now(), "Ada", "A cat."))
+        stored = await evening.store.load(EVENING)
+        assert [[each.text for each in turn.parts] for turn in stored.window] == [[], [], ["I am still here."]]
+        assert [each.id for each in stored.live_notes] == ["n2"]
+        assert "Wickhamq" not in str(evening.memory.turns)
+
+
+@pytest.mark.asyncio
+async def test_a_session_that_began_after_the_person_was_looked_up_is_forgotten_too(
+    place: Place, tmp_path: Path
+) -> None:
+    """The owner takes their time to confirm, and meanwhile the person speaks in another channel."""
+    async with Evening(place) as evening, another_process(place, evening, tmp_path) as eraser:
+        await evening.say("Good evening.")
+        (ada,) = await eraser.find("Ada")
+        async with Evening(place, name="other", clock=evening.clock, channel=702) as other:
+            await other.say(SECRET)
+            assert set((await eraser.erase(ada)).stored.sessions) == {EVENING, OTHER}
+            assert (await other.store.load(OTHER)).window[0].parts == ()
+
+
+def said(text: str, speaker: str, *, seq: int = 0, at: float = 0.0) -> Turn:
+    """Return a turn."""
+    return Turn(Seq(seq), TurnKind.SPEECH, at, at + 1.0, (TurnPart(f"id-{speaker}", speaker, text),))
+
+
+async def note_of(database: Database, session_id: SessionId | None = None, seq: int | None = None) -> None:
+    """Note that Ada is forgotten."""
+    async with database.writing() as connection:
+        await note_forgetting(connection, ADA, session_id=session_id, seq=seq, at=0.0)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("where", "seq", "gone"),
+    [
+        (None, None, {(EVENING, 0), (EVENING, 1), (OTHER, 0), (EVENING, "note"), (OTHER, "note")}),
+        (EVENING, None, {(EVENING, 0), (EVENING, 1), (EVENING, "note")}),
+        (EVENING, 1, {(EVENING, 1)}),
+    ],
+)
+async def test_only_what_was_to_be_forgotten_is_left_out(
+    place: Place, where: SessionId | None, seq: int | None, gone: set[tuple[SessionId, int | str]]
+) -> None:
+    """Everywhere, in one session, or in one turn; of Ada alone."""
+    async with open_database(place) as database:
+        learned = LearnedForgettings(FakeClock(100.0))
+        async with database.reading() as connection:
+            await learned.learn(connection)
+        await note_of(database, where, seq)
+        async with database.reading() as connection:
+            await learned.learn(connection)
+    found: set[tuple[SessionId, int | str]] = set()
+    for session_id in (EVENING, OTHER):
+        for number in (0, 1) if session_id == EVENING else (0,):
+            if not learned.left_of_turn(session_id, said("x", "Ada", seq=number)).parts:
+                found.add((session_id, number))
+            assert learned.left_of_turn(session_id, bob := said("x", "Bob", seq=number)) is bob
+            later = said("x", "Ada", seq=number, at=101.0)
+            assert learned.left_of_turn(session_id, later) is later
+        shown = Note(NoteId("n"), 99.0, "ADA", "x")
+        if learned.has_forgotten_note(session_id, shown):
+            found.add((session_id, "note"))
+        assert not learned.has_forgotten_note(session_id, note("n", at=99.0))
+    assert found == gone
+
+
+@pytest.mark.asyncio
+async def test_a_name_that_nobody_had_stored_is_learned_from_the_turn(tmp_path: Path) -> None:
+    """A person whose first words wait still has no stored name; the notes of their screen have nothing else."""
+    async with open_database(tmp_path / "a.db") as database:
+        learned = LearnedForgettings(FakeClock(100.0))
+        async with database.reading() as connection:
+            await learned.learn(connection)
+        async with database.writing() as connection:
+            nameless = StoredSpeaker("id-Bob", (), 0.0, 0, ())
+            await note_forgetting(connection, nameless, session_id=None, seq=None, at=0.0)
+            await learned.learn(connection)
+    shown = note("n", at=99.0)
+    assert not learned.has_forgotten_note(EVENING, shown)
+    assert learned.left_of_turn(EVENING, turn(0, speaker="Bob")).started_at > 100.0
+    assert learned.left_of_turn(EVENING, said("I share my screen.", "Bob")).tombstone
+    assert learned.has_forgotten_note(EVENING, shown)
+
+
+@pytest.mark.asyncio
+async def test_nothing_of_the_person_stands_there_and_no_longer_than_needed(place: Place) -> None:
+    """The rows have digests, go when every session of that time has ended, and no number is given twice."""
+    clock = FakeClock()
+    async with Evening(place, clock=clock) as evening:
+        for _ in range(2):
+            async with evening.database.writing() as connection:
+                await note_forgetting(connection, ADA, session_id=None, seq=None, at=clock.now())
+        retention = Retention(evening.database, TierSettings(), clock=clock, in_use={EVENING})
+        await retention.enforce()
+        async with evening.database.reading() as connection:
+            rows = (await connection.execute(select(forgettings))).all()
+        assert len(rows) == 2
+        assert "Ada" not in str(rows)
+        clock.advance(DAY_S)
+        async with evening.database.writing() as connection:
+            await connection.execute(update(sessions).values(ended_at=clock.now()))
+        await retention.enforce()
+        async with evening.database.reading() as connection:
+            (left,) = (await connection.execute(select(forgettings))).all()
+        assert (left.number, left.person, left.names) == (2, "", "[]")
+        await note_of(evening.database)
+        assert await last_forgetting(evening.database) == 3
