@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from bot.store import rows
 from bot.store.fact_kind import KIND
 from bot.store.inserts import add_all_once
+from bot.store.salvage import salvage_segment
 from bot.store.tables import passages, segments
 from compaction.language.terms import normalized_words, terms
 from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, PassageKind
@@ -73,7 +73,7 @@ async def text_of_fact(connection: AsyncConnection, session_id: str, key: str) -
     index = place.partition(".")[0]
     stored = select(segments).where(segments.c.session_id == session_id, segments.c.id == segment_id)
     found = (await connection.execute(stored)).one_or_none()
-    facts: Sequence[Fact] = () if found is None else rows.segment_from_row(found).facts
+    facts: Sequence[Fact] = () if found is None else salvage_segment(found).thing.facts
     if not index.isdecimal() or int(index) >= len(facts):
         return None
     text = facts[int(index)].attributed_text

@@ -15,6 +15,7 @@ from bot.store import rows
 from bot.store.fact_kind import KIND as FACT_KIND
 from bot.store.fact_passages import index_facts
 from bot.store.inserts import add_all_once, add_once
+from bot.store.salvage import read_or_none, salvage_segment
 from bot.store.tables import corrections, notes, passages, search_marks, segments, sessions, turns
 from bot.store.tags import passage_tags
 from compaction.language.terms import terms_version
@@ -22,7 +23,7 @@ from compaction.memory.passage import PassageKind, source_kind, source_terms
 from compaction.model import Note, Segment, Seq, SessionId, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from sqlalchemy import Table
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
 CATCH_UP_BATCH = 50
 # The mark that says which version of `terms` made the index.
 _TERMS_MARK = "terms"
+_READ: Mapping[str, Callable[[Any], PassageSource]] = {
+    "turns": rows.turn_from_row,
+    "notes": rows.note_from_row,
+    "segments": rows.segment_from_row,
+}
 
 
 async def index_source(connection: AsyncConnection, session_id: SessionId, source: PassageSource) -> None:
@@ -67,15 +73,16 @@ async def index_segments_again(connection: AsyncConnection, session_id: SessionI
 
 
 async def catch_up(database: Database) -> int:
-    """Index all stored items that are not indexed, and index again those whose terms another version made.
+    """Index all stored items that are not indexed and can be read, and index again those whose terms another version
+    made.
 
     Returns the number of passages that were added or changed. Uses short transactions, one after the other.
     """
     count = await _renew_terms(database)
-    for table, order, read, present in (
-        (turns, (turns.c.session_id, turns.c.seq), rows.turn_from_row, _indexed(turns, turns.c.seq)),
-        (notes, (notes.c.session_id, notes.c.id), rows.note_from_row, _indexed(notes, None)),
-        (segments, (segments.c.session_id, segments.c.id), rows.segment_from_row, _indexed(segments, None)),
+    for table, order, present in (
+        (turns, (turns.c.session_id, turns.c.seq), _indexed(turns, turns.c.seq)),
+        (notes, (notes.c.session_id, notes.c.id), _indexed(notes, None)),
+        (segments, (segments.c.session_id, segments.c.id), _indexed(segments, None)),
     ):
         wanted = select(table).outerjoin(passages, present).where(passages.c.id.is_(None)).order_by(*order)
         if table is turns:
@@ -86,8 +93,9 @@ async def catch_up(database: Database) -> int:
             async with database.writing() as connection:
                 found = (await connection.execute(batch.limit(CATCH_UP_BATCH))).all()
                 for row in found:
-                    await index_source(connection, SessionId(row.session_id), read(row))
-            count += len(found)
+                    if (source := read_or_none(_READ[table.name], row)) is not None:
+                        await index_source(connection, SessionId(row.session_id), source)
+                        count += 1
             if len(found) < CATCH_UP_BATCH:
                 break
             after = tuple(getattr(found[-1], column.name) for column in order)
@@ -106,10 +114,10 @@ async def _renew_terms(database: Database) -> int:
         if (await connection.execute(made_by)).scalar() == version:
             return 0
     count = 0
-    for table, read, present in (
-        (turns, rows.turn_from_row, _indexed(turns, turns.c.seq)),
-        (notes, rows.note_from_row, _indexed(notes, None)),
-        (segments, rows.segment_from_row, _indexed(segments, None)),
+    for table, present in (
+        (turns, _indexed(turns, turns.c.seq)),
+        (notes, _indexed(notes, None)),
+        (segments, _indexed(segments, None)),
     ):
         indexed = select(table, passages.c.id.label("passage_id"), passages.c.own.label("old_terms"))
         indexed = indexed.join(passages, present).order_by(passages.c.id).limit(CATCH_UP_BATCH)
@@ -118,7 +126,8 @@ async def _renew_terms(database: Database) -> int:
             async with database.writing() as connection:
                 found = (await connection.execute(indexed.where(passages.c.id > after))).all()
                 for row in found:
-                    source = read(row)
+                    if (source := read_or_none(_READ[table.name], row)) is None:
+                        continue
                     if isinstance(source, Segment):
                         await _index_facts_again(connection, SessionId(row.session_id), source)
                     own = _terms_text(source)
@@ -255,7 +264,7 @@ async def _store_corrections(connection: AsyncConnection, session_id: SessionId,
         select(segments).where(segments.c.session_id == session_id, segments.c.id.in_(names))
     )
     for row in found.all():
-        of_segment = [(f"{row.id}#{number}", fact) for number, fact in enumerate(rows.segment_from_row(row).facts)]
+        of_segment = [(f"{row.id}#{number}", fact) for number, fact in enumerate(salvage_segment(row).thing.facts)]
         standing = {seq for ref, fact in of_segment if ref not in replacing and fact.text for seq in fact.turns}
         for ref, old in of_segment:
             if ref in replacing and old.text and old.note_id is None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bot.store import rows
 from bot.store.fact_passages import terms_of_facts
+from bot.store.rows import UNREADABLE
+from bot.store.salvage import read_or_none
 from bot.store.tables import notes, segments
 from compaction.memory.passage import Passage, PassageId, PassageKind, PassageSource
-from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.model import Seq, SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sqlalchemy import Table
 
@@ -63,29 +66,30 @@ def _turns_around(connection: PlainConnection, sql: PlainSql, found: Sequence[_R
     ]
     if not ranges:
         return {}
-    return {
-        (session_id, seq): Turn(
-            Seq(seq),
-            TurnKind(kind),
-            started_at,
-            ended_at,
-            tuple(TurnPart(*part) for part in json.loads(parts)),
-            tombstone=bool(tombstone),
-        )
-        for session_id, seq, kind, started_at, ended_at, parts, tombstone in connection.execute(
-            sql.around, {"ranges": json.dumps(ranges)}
-        )
-    }
+    around: dict[_Key, Turn] = {}
+    for session_id, seq, kind, started_at, ended_at, parts, tombstone in connection.execute(
+        sql.around, {"ranges": json.dumps(ranges)}
+    ):
+        # One that cannot be read keeps no other one from being found.
+        with suppress(*UNREADABLE):
+            said = rows.parts_of(parts)
+            around[session_id, seq] = Turn(
+                Seq(seq), TurnKind(kind), started_at, ended_at, said, tombstone=bool(tombstone)
+            )
+    return around
 
 
 def _others(connection: PlainConnection, found: Sequence[_Row]) -> dict[tuple[str, str, str], PassageSource]:
     others: dict[tuple[str, str, str], PassageSource] = {}
     for row in found:
         table = notes if row.kind == PassageKind.NOTE else segments
-        read = rows.note_from_row if row.kind == PassageKind.NOTE else rows.segment_from_row
+        read: Callable[[Any], PassageSource] = (
+            rows.note_from_row if row.kind == PassageKind.NOTE else rows.segment_from_row
+        )
         stored = _row(connection, table, row)
-        if stored is not None:
-            others[row.session_id, row.kind, row.key] = read(stored)
+        source = None if stored is None else read_or_none(read, stored)
+        if source is not None:
+            others[row.session_id, row.kind, row.key] = source
     return others
 
 

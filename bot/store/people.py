@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, insert, or_, select, update
 
-from bot.store import rows
 from bot.store.inserts import add_once
 from bot.store.prompts import forget_sent_texts
+from bot.store.salvage import salvage_turn
 from bot.store.tables import person_draws, person_facts, person_forgets, sessions, turns
 from compaction.memory.people import PersonFact, merge_facts
 from compaction.model import Seq, SessionId
@@ -153,7 +153,7 @@ async def _still_said(connection: AsyncConnection, session_id: SessionId, drawn:
     found = await connection.execute(
         select(turns).where(turns.c.session_id == session_id, turns.c.seq.in_(sorted(seqs)))
     )
-    speakers = {row.seq: {part.speaker_id for part in rows.turn_from_row(row).parts} for row in found}
+    speakers = {row.seq: {part.speaker_id for part in salvage_turn(row).thing.parts} for row in found}
     return replace(
         drawn,
         facts=tuple(

@@ -1,6 +1,7 @@
 """Reads what can be read of rows that are damaged or that a newer Roomtone wrote.
 
-Forgetting and retention need it: one row that nobody can read must not keep anybody's words. A kind that this version
+Forgetting and retention need it: one row that nobody can read must not keep anybody's words. Nor shall it keep a room
+from beginning, or the others from being found. A kind that this version
 does not know is read as another one. A fact that cannot be read leaves a blank in its place, because other facts refer
 to facts by their index.
 """
@@ -36,6 +37,14 @@ class Salvaged(Generic[T]):
 
     thing: T
     lost: str | None = None
+
+
+def read_or_none(read: Callable[[Any], T], row: Any) -> T | None:
+    """Return what `read` makes of a row; None if it cannot be read."""
+    try:
+        return read(row)
+    except UnreadableRowError:
+        return None
 
 
 def salvage_turn(row: Row[Any]) -> Salvaged[Turn]:

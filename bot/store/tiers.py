@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 
 from bot.shards import ONLY_SHARD
-from bot.store import rows
 from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
 from bot.store.inserts import add_all_once, add_once
@@ -58,7 +57,7 @@ class TierStore:
                     .where(segments.c.session_id == session_id)
                     .order_by(segments.c.start_seq, segments.c.position)
                 )
-                folded = tuple(rows.segment_from_row(row) for row in found)
+                folded = tuple(salvage_segment(row).thing for row in found)
             of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
             known = {row.segment_id: row for row in await connection.execute(of_session)}
             new = [segment for segment in folded if segment.id not in known]
@@ -304,7 +303,7 @@ async def _count_access(connection: AsyncConnection, session_id: SessionId, firs
         .where(segments.c.session_id == session_id, segments.c.start_seq <= last, segments.c.end_seq > first)
         .where(segments.c.start_seq < segments.c.end_seq)
     )
-    found = [rows.segment_from_row(row) for row in await connection.execute(holding)]
+    found = [salvage_segment(row).thing for row in await connection.execute(holding)]
     if not found:
         return
     total = await connection.scalar(select(func.max(turns.c.seq)).where(turns.c.session_id == session_id))

@@ -6,37 +6,39 @@ whether a call succeeded may repeat it.
 
 from __future__ import annotations
 
-import asyncio
-import json
+from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, exists, func, select, text, update
+import structlog
+from sqlalchemy import delete, exists, func, select, update
 
 from bot.store import rows
 from bot.store.forgettings import LearnedForgettings
 from bot.store.forgotten import NOTHING_MADE, list_session, may_hold_forgotten
-from bot.store.history import chapters_of, rerender_summary
+from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
 from bot.store.inserts import add_once
+from bot.store.stored_memory import read_memory, read_turns, session_row
 from bot.store.tables import chapters, corrections, landings, notes, segment_tiers, segments, sessions, turns
 from bot.store.tier_rows import drop_record
 from bot.texts.text import Text
 from compaction.errors import StoreError
-from compaction.model import CompactionState, Seq, TurnKind
-from compaction.ports import StoredMemory
+from compaction.model import TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Row, Table
+    from sqlalchemy import Table
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from bot.store.dialects.port import PlainSql
-    from compaction.model import Chapter, Note, NoteId, Segment, SessionId, Turn
-    from compaction.ports import Landing
+    from bot.store.stored_memory import RowKey
+    from compaction.model import Chapter, CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
+    from compaction.ports import Landing, StoredMemory
+
+log = structlog.get_logger()
 
 
 class SqlTurnStore:
@@ -49,32 +51,27 @@ class SqlTurnStore:
         self._database = database
         self._clock = clock
         self._forgettings = LearnedForgettings(clock)
+        # What the log has told of.
+        self._unreadable: frozenset[RowKey] = frozenset()
 
     async def load(self, session_id: SessionId) -> StoredMemory:
-        """Return everything a restart needs, read in one transaction. The memory of an unknown session is empty."""
+        """Return everything a restart needs, read in one transaction. The memory of an unknown session is empty.
+
+        Of rows that cannot be read it is what can be, and the log says so once.
+        """
         async with self._database.reading() as connection:
             await self._forgettings.learn(connection)
-            session = await _session(connection, session_id)
-            cursor = 0 if session is None else session.cursor
-            last = await connection.scalar(select(func.max(turns.c.seq)).where(turns.c.session_id == session_id))
-            window = await _turns(connection, session_id, start=cursor, end=None)
-            kept = await connection.execute(
-                select(segments)
-                .where(segments.c.session_id == session_id)
-                .order_by(segments.c.start_seq, segments.c.position)
+            memory, unreadable = await read_memory(connection, self._database.sql, session_id)
+        if not unreadable <= self._unreadable:
+            self._unreadable |= unreadable
+            log.error(
+                "stored_rows_unreadable",
+                session_id=session_id,
+                **Counter(table for table, _ in unreadable),
+                remedy="update Roomtone if a newer one wrote them, or restore a backup (`roomtone restore FILE`). They "
+                "stay as they are, and the room goes on without them",
             )
-            live = await _notes(connection, session_id, status="live")
-            pending = await _notes(connection, session_id, status="pending")
-            return StoredMemory(
-                total_turns=0 if last is None else last + 1,
-                state=_state(session, pending),
-                window=window,
-                segments=await asyncio.to_thread(lambda found: tuple(map(rows.segment_from_row, found)), kept.all()),
-                live_notes=live,
-                ended=session is not None and session.ended_at is not None,
-                speakers=await _speakers(connection, self._database.sql, session_id),
-                chapters=await chapters_of(connection, session_id),
-            )
+        return memory
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
         """Store one turn. Storing it again changes nothing, even if parts of it were forgotten meanwhile.
@@ -98,7 +95,7 @@ class SqlTurnStore:
                 if kept is not turn:
                     await rerender_summary(connection, session_id, now=now)
                 return
-            stored = await _turns(connection, session_id, start=turn.seq, end=turn.seq + 1)
+            stored = await read_turns(connection, session_id, start=turn.seq, end=turn.seq + 1)
             if stored != (turn,) and not _is_remainder(turn, stored):
                 raise StoreError(
                     Text(
@@ -111,7 +108,7 @@ class SqlTurnStore:
 
     async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
         async with self._database.reading() as connection:
-            return await _turns(connection, session_id, start=start, end=end)
+            return await read_turns(connection, session_id, start=start, end=end)
 
     async def add_note(self, session_id: SessionId, note: Note) -> None:
         """Store one live note, unless its id is stored already, or whoever showed it was forgotten since."""
@@ -135,7 +132,7 @@ class SqlTurnStore:
         session_id = landing.session_id
         async with self._database.writing() as connection:
             await _ensure_session(connection, session_id, started_at=self._clock.now())
-            session = await _session(connection, session_id)
+            session = await session_row(connection, session_id)
             expected = (landing.expected_cursor, landing.expected_revision)
             if session is None or session.ended_at is not None or (session.cursor, session.revision) != expected:
                 return False
@@ -160,7 +157,7 @@ class SqlTurnStore:
         async with self._database.writing() as connection:
             now = self._clock.now()
             await _ensure_session(connection, session_id, started_at=now)
-            session = await _session(connection, session_id)
+            session = await session_row(connection, session_id)
             if session is None or session.ended_at is not None:
                 return
             if (session.cursor, session.revision) != (state.cursor, state.revision):
@@ -204,33 +201,6 @@ def _is_remainder(turn: Turn, stored: tuple[Turn, ...]) -> bool:
 async def _ensure_session(connection: AsyncConnection, session_id: SessionId, *, started_at: float) -> None:
     """Create the session's row if `Sessions` has not (in a replay or a test)."""
     await add_once(connection, sessions, {"id": session_id, "started_at": started_at})
-
-
-async def _session(connection: AsyncConnection, session_id: SessionId) -> Row[Any] | None:
-    return (await connection.execute(select(sessions).where(sessions.c.id == session_id))).one_or_none()
-
-
-async def _speakers(connection: AsyncConnection, sql: PlainSql, session_id: SessionId) -> tuple[tuple[str, str], ...]:
-    """Return id and name of each speaker, as they first appeared."""
-    found = await connection.execute(text(sql.speakers), {"session": session_id})
-    # As JSON, because a name may have characters that no encoding has.
-    return tuple((json.loads(speaker_id), json.loads(name)) for speaker_id, name in found)
-
-
-async def _turns(
-    connection: AsyncConnection, session_id: SessionId, *, start: int, end: int | None
-) -> tuple[Turn, ...]:
-    wanted = select(turns).where(turns.c.session_id == session_id, turns.c.seq >= start).order_by(turns.c.seq)
-    if end is not None:
-        wanted = wanted.where(turns.c.seq < end)
-    return tuple(rows.turn_from_row(row) for row in await connection.execute(wanted))
-
-
-async def _notes(connection: AsyncConnection, session_id: SessionId, *, status: str) -> tuple[Note, ...]:
-    found = await connection.execute(
-        select(notes).where(notes.c.session_id == session_id, notes.c.status == status).order_by(notes.c.position)
-    )
-    return tuple(rows.note_from_row(row) for row in found)
 
 
 async def _move_notes(
@@ -319,16 +289,4 @@ async def _store_state(connection: AsyncConnection, session_id: SessionId, state
         update(sessions)
         .where(sessions.c.id == session_id)
         .values(cursor=state.cursor, revision=state.revision, summary=state.summary, last_at=state.last_at)
-    )
-
-
-def _state(session: Row[Any] | None, pending: tuple[Note, ...]) -> CompactionState:
-    if session is None:
-        return CompactionState(pending_notes=pending)
-    return CompactionState(
-        cursor=Seq(session.cursor),
-        revision=session.revision,
-        summary=session.summary,
-        last_at=session.last_at,
-        pending_notes=pending,
     )

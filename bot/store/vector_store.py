@@ -9,6 +9,7 @@ from sqlalchemy import String, cast, delete, exists, insert, select, update
 from bot.store import rows
 from bot.store.fact_kind import KIND as FACT_KIND
 from bot.store.fact_passages import text_of_fact
+from bot.store.salvage import read_or_none
 from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
 from bot.store.vector_search import vector_search
 from bot.store.vectors import quantize
@@ -112,7 +113,7 @@ def select_withheld_sessions() -> Select[tuple[str]]:
 
 
 async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
-    source: PassageSource
+    source: PassageSource | None
     if row.kind == FACT_KIND:
         return await text_of_fact(connection, row.session_id, row.key)
     if row.kind == PassageKind.TURN:
@@ -120,20 +121,20 @@ async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
         found = (await connection.execute(of_turn)).one_or_none()
         if found is None:
             return None
-        source = rows.turn_from_row(found)
+        source = read_or_none(rows.turn_from_row, found)
     elif row.kind == PassageKind.NOTE:
         of_note = select(notes).where(notes.c.session_id == row.session_id, notes.c.id == row.key)
         found = (await connection.execute(of_note)).one_or_none()
         if found is None:
             return None
-        source = rows.note_from_row(found)
+        source = read_or_none(rows.note_from_row, found)
     else:
         of_segment = select(segments).where(segments.c.session_id == row.session_id, segments.c.id == row.key)
         found = (await connection.execute(of_segment)).one_or_none()
         if found is None:
             return None
-        source = rows.segment_from_row(found)
-    return text_to_embed(source)
+        source = read_or_none(rows.segment_from_row, found)
+    return None if source is None else text_to_embed(source)
 
 
 async def _mark(connection: AsyncConnection, name: str) -> int:

@@ -1,4 +1,6 @@
-"""Rows that are damaged, or that a newer Roomtone wrote, keep nobody's words from being forgotten or from ageing."""
+"""Rows that are damaged, or that a newer Roomtone wrote, keep nobody's words from being forgotten or from ageing, no
+session from going on, and nothing else from being found.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +8,22 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
+from structlog.testing import capture_logs
 
+from bot.memory.recall import Recall
 from bot.memory.retention import DAY_S, Retention
 from bot.store import rows
 from bot.store.ageing import delete_aged
+from bot.store.database import open_database
 from bot.store.each_session import write_each
 from bot.store.forgetting import SpeechForgetter
+from bot.store.indexing import catch_up
 from bot.store.personal_data import PersonalDataStore
 from bot.store.rows import UnreadableRowError
-from bot.store.tables import chapters, metadata, notes, person_facts, segments, tier_opt_outs, turns
+from bot.store.search import SqlRecallIndex
+from bot.store.tables import chapters, metadata, notes, passages, person_facts, segments, tier_opt_outs, turns
+from bot.store.vector_store import VectorStore
 from bot.texts.text import in_language, sentence_of
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart
@@ -369,3 +377,57 @@ async def test_the_failure_of_one_session_is_raised_when_the_others_are_done(
         left = await words_in(slow.database)
         assert "hazelq" not in left
         assert "wickhamq" in left
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("table", "values"), [*DAMAGES, (notes, {"why": "a whim"})])
+async def test_a_session_with_an_unreadable_row_goes_on(
+    tmp_path: Path, table: Table, values: dict[str, object]
+) -> None:
+    """It opens with what can be read, folds, and ends, and the log names the rows once. They stay as they are."""
+    async with Evening(tmp_path / "a.db") as before:
+        await before.memory.add_note(Note(NoteId("n1"), T0, "Bob", "A cat."))
+        await before.talk(65)
+        await add_chapter(before)
+    where = {turns: turns.c.seq == 64, notes: notes.c.id == "n1"}
+    async with open_database(tmp_path / "a.db") as database:
+        await damage(database, table, values, *([where[table]] if table in where else []))
+    with capture_logs() as logs:
+        async with Evening(tmp_path / "a.db") as evening:
+            assert [turn.seq for turn in evening.memory.turns][-1] == 64
+            assert evening.memory.total_turns == 65
+            assert evening.memory.summary is not None
+            await evening.talk(20)
+            await evening.memory.refresh()
+            await evening.keeper.run_once()
+            assert evening.memory.cursor >= 20
+            await evening.memory.end()
+            stored = await evening.store.load(evening.session_id)
+            async with evening.database.reading() as connection:
+                left = (await connection.execute(select(table))).mappings().all()
+    assert stored.ended
+    assert any(all(row[key] == value for key, value in values.items()) for row in left)
+    told = [each for each in logs if each["event"] == "stored_rows_unreadable"]
+    readable = "kind" in values
+    assert len(told) == (not readable)
+    assert readable or table.name in told[0]
+    assert not [each for each in logs if each["event"] in ("memory_upkeep_failed", "memory_upkeep_broke")]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("table", "values"), SORTS)
+async def test_what_can_be_read_is_found_beside_what_cannot(
+    place: Place, table: Table, values: dict[str, object]
+) -> None:
+    """The index is brought up to date, and a search returns the turns of which nothing is damaged."""
+    async with Evening(place) as evening:
+        await evening.talk(65)
+        await evening.say("The ferry to Ostend leaves at nine.", "Bob")
+        await add_chapter(evening)
+        await damage(evening.database, table, values, *((turns.c.seq.in_((64, 3)),) if table is turns else ()))
+        async with evening.database.writing() as connection:
+            await connection.execute(delete(passages))
+        assert await catch_up(evening.database) > 60
+        recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
+        found = await recall.search("When does the ferry to Ostend leave?")
+        assert "ferry" in str(found[0])
