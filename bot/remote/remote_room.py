@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,19 +16,18 @@ import structlog
 from bot import events
 from bot.errors import BotError, SetupError
 from bot.health import HealthFault
-from bot.remote.adopted_room import changes_since, moves_between, take_over_report, until_stored
+from bot.remote.adopted_room import changes_since, take_over_report, until_stored
 from bot.remote.event_messages import event_in
+from bot.remote.member_moves import MemberMoves
 from bot.remote.messages import MalformedError
 from bot.remote.placement import THIS_MACHINE
 from bot.remote.remote_participation import CONFIRM_WITHIN_S, READ_AGAIN_WITHIN_S, RemoteParticipation
+from bot.remote.room_choices import RoomChoices
 from bot.remote.room_figures import FiguresTold
 from bot.remote.room_messages import (
-    ChangeServers,
-    ChoiceChanged,
     CloseRoom,
     CostTold,
     EventTold,
-    MemberMoved,
     MemoryLook,
     OpenRoom,
     PlaySample,
@@ -37,9 +35,7 @@ from bot.remote.room_messages import (
     ReportRoom,
     RoomLook,
     RoomOver,
-    ServersChanged,
     SessionBegun,
-    StoreSilence,
 )
 from bot.remote.told_guild import told_participation
 from bot.remote.told_log import follow_log
@@ -47,7 +43,7 @@ from bot.remote.told_memory import ToldMemory
 from bot.remote.wire_error import error_from_wire
 from bot.room.endings import HANDED_OVER, HandedOverError, ProcessLostError
 from bot.room.unfinished_speech import UnfinishedSpeech
-from bot.server_settings import from_json, to_json
+from bot.server_settings import to_json
 from bot.texts.text import Text, joined, sentence_of
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import SessionId
@@ -56,7 +52,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bot.channel.port import ListenRequest, MembershipChange, Place, UnfinishedWords
-    from bot.guild import GuildChoice
     from bot.models.voices import EmbeddedVoice
     from bot.participation.guild_participation import GuildParticipation
     from bot.remote.adoption import AdoptedRoom
@@ -64,7 +59,6 @@ if TYPE_CHECKING:
     from bot.remote.link import MessageLink
     from bot.remote.room_messages import RoomReport
     from bot.remote.room_seat import RoomSeat
-    from bot.server_settings import ServerSettings
 
 log = structlog.get_logger()
 
@@ -105,10 +99,9 @@ class RemoteRoom:
         self._close_reason: str | None = None
         # Ends when somebody closes the room before it has a process.
         self._waiting: asyncio.Timeout | None = None
-        # Before the process takes them.
-        self._early: list[MembershipChange] = []
-        # Whether it takes these, and what commands change.
-        self._takes_moves = self._runs = False
+        self._moves = MemberMoves()
+        # Whether the process takes what commands change.
+        self._runs = False
         self._guild: GuildParticipation | None = None
         self._session_id: SessionId | None = None
         self._look: RoomLook | None = None
@@ -144,7 +137,8 @@ class RemoteRoom:
             seat = self._seat = await self._taken(stack)
             if seat is None:
                 return self._close_reason or ""
-            self._participation = RemoteParticipation(seat, guild, runs=lambda: self._runs, ended=self._ended)
+            told = self._participation = RemoteParticipation(seat, guild, runs=lambda: self._runs, ended=self._ended)
+            choices = RoomChoices(self._parts, guild, told, seat.link, runs=lambda: self._runs)
             where = seat.machine or "here"
             log.info("room_placed", guild_id=guild.guild_id, machine=where, run_id=seat.run_id, again=bool(adopted))
             self._handle(seat.link)
@@ -157,10 +151,10 @@ class RemoteRoom:
             try:
                 with self._parts.serve(self._place, seat.link), self._shown:
                     if adopted is None:
-                        await self._open(seat)
+                        await self._open(seat, choices)
                     else:
                         adopted.admit()
-                        await self._take_back(seat, guild)
+                        await self._take_back(seat, guild, choices)
                     return await self._end_of(seat)
             except BaseException as error:
                 if not self._over.done() and not seat.is_handed_back:
@@ -185,10 +179,10 @@ class RemoteRoom:
         if fences and seat.may_go_on:
             await self._parts.fence(self._place.guild_id)
 
-    async def _open(self, seat: RoomSeat) -> None:
+    async def _open(self, seat: RoomSeat, choices: RoomChoices) -> None:
         try:
             request = await self._request()
-            self._watch()
+            choices.watch(self._shown)
             await seat.link.ask(request, within_s=OPEN_WITHIN_S)
         except StoreError:
             # The process has not taken the room, and waits for it until the database is back.
@@ -198,7 +192,7 @@ class RemoteRoom:
             if seat.is_open:
                 raise
             raise ProcessLostError(GONE) from None
-        await self._tell_all(seat)
+        await self._tell_all(seat, choices)
 
     async def _request(self) -> OpenRoom:
         parts = self._parts
@@ -215,7 +209,7 @@ class RemoteRoom:
             parts.opened_by,
         )
 
-    async def _take_back(self, seat: RoomSeat, guild: GuildParticipation) -> None:
+    async def _take_back(self, seat: RoomSeat, guild: GuildParticipation, choices: RoomChoices) -> None:
         """Go on with a room that runs in its process. What was changed since its gateway process was lost is in effect
         there before anybody here knows of the room, also if the database is away then. Raises `ProcessLostError`.
         """
@@ -229,53 +223,38 @@ class RemoteRoom:
             self._known_to_commands(guild, report.session_id)
             self._runs = True
             await take_over_report(report, self._place, guild, self._parts.participation, self._parts.clock)
-            self._watch()
+            choices.watch(self._shown)
             await seat.link.ask(changes_since(report, guild), within_s=CONFIRM_WITHIN_S)
             read_again = partial(seat.link.ask, ReadMemoryAgain(), within_s=READ_AGAIN_WITHIN_S)
-            for work in (partial(self._tell_all, seat), read_again):
-                on_wait = partial(self._run_on, report)
+            for work in (partial(self._tell_all, seat, choices), read_again):
+                on_wait = partial(self._run_on, seat, report)
                 await until_stored(work, self._parts.clock, on_wait=on_wait, goes_on=goes_on)
         except BotError as error:
             # It is made stale, and begins anew.
             raise ProcessLostError(NOT_TAKEN_BACK.fill(why=sentence_of(error))) from error
         if not goes_on():
             return
-        self._tell_moves(report)
+        self._tell_moves(seat, report)
         self._on_begun(SessionBegun(report.session_id, report.listens_only))
         if self._look is not None:
             self._on_look(self._look)
         if report.shows_listening:
             await self._place.show_listening(on=True)
 
-    def _run_on(self, report: RoomReport) -> None:
+    def _run_on(self, seat: RoomSeat, report: RoomReport) -> None:
         """Take note that the room hears people, although what it has to know cannot be read yet."""
-        self._tell_moves(report)
+        self._tell_moves(seat, report)
         self._opened.set()
 
-    def _tell_moves(self, report: RoomReport) -> None:
-        """Tell who has moved since the link was lost, once. Who moves from now on is told at once."""
-        if self._takes_moves:
-            return
-        self._early.clear()
-        self._takes_moves = True
-        for change in moves_between(report.members, self._place.members()):
-            self.on_membership(change)
+    def _tell_moves(self, seat: RoomSeat, report: RoomReport) -> None:
+        self._moves.begin_again(seat.link, report.members, self._place.members())
 
-    def _watch(self) -> None:
-        self._shown.enter_context(self._parts.servers.watched(self._on_servers))
-        self._shown.enter_context(self._parts.choices.watched(self._on_choice))
-
-    async def _tell_all(self, seat: RoomSeat) -> None:
+    async def _tell_all(self, seat: RoomSeat, choices: RoomChoices) -> None:
         """Tell the room what somebody may have changed before it listened."""
-        parts, guild_id = self._parts, self._place.guild_id
         self._runs = True
-        self._on_servers(guild_id, parts.servers.of(guild_id))
-        self._on_choice(guild_id, await parts.choices.choice(guild_id))
+        await choices.tell()
         if self._adopted is None:
-            self._takes_moves = True
-            for change in self._early:
-                self.on_membership(change)
-            self._early.clear()
+            self._moves.begin(seat.link)
         if self._close_reason is not None:
             seat.link.tell(CloseRoom(self._close_reason))
 
@@ -307,7 +286,8 @@ class RemoteRoom:
         self._parts.upkeeps.add(participation)
 
     def _forget(self, guild: GuildParticipation) -> None:
-        self._runs = self._takes_moves = False
+        self._runs = False
+        self._moves.end()
         self._ended.set()
         if guild.room is self._participation:
             guild.room = None
@@ -324,10 +304,7 @@ class RemoteRoom:
             self._seat.link.tell(CloseRoom(reason))
 
     def on_membership(self, change: MembershipChange) -> None:
-        if not self._takes_moves or self._seat is None:
-            self._early.append(change)
-            return
-        self._seat.link.tell(MemberMoved(change))
+        self._moves.add(change)
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         if self._seat is None or not self._opened.is_set():
@@ -350,16 +327,6 @@ class RemoteRoom:
     def faults(self) -> list[HealthFault]:
         return [] if self._look is None else [HealthFault(*each) for each in self._look.faults]
 
-    # -- what a server has chosen -----------------------------------------------------------------------------------
-
-    def _on_choice(self, guild_id: int, choice: GuildChoice) -> None:
-        if guild_id == self._place.guild_id and self._seat is not None and self._runs:
-            self._seat.link.tell(ChoiceChanged(choice))
-
-    def _on_servers(self, guild_id: int, settings: ServerSettings) -> None:
-        if guild_id == self._place.guild_id and self._seat is not None and self._runs:
-            self._seat.link.tell(ServersChanged(to_json(settings)))
-
     # -- what the room tells ----------------------------------------------------------------------------------------
 
     def _handle(self, link: MessageLink) -> None:
@@ -371,8 +338,6 @@ class RemoteRoom:
         handlers.hear(EventTold, self._on_event)
         handlers.hear(CostTold, self._on_cost)
         handlers.answer(RoomOver, self._on_over)
-        handlers.answer(StoreSilence, self._store_silence)
-        handlers.answer(ChangeServers, self._change_servers)
 
     def _on_begun(self, told: SessionBegun) -> None:
         guild, parts, participation = self._guild, self._parts, self._participation
@@ -422,19 +387,3 @@ class RemoteRoom:
     async def _on_over(self, told: RoomOver) -> None:
         if not self._over.done():
             self._over.set_result(told)
-
-    async def _store_silence(self, told: StoreSilence) -> None:
-        assert self._guild is not None, "the room was opened"
-        self._guild.silence = told.silence
-        # What a command changed meanwhile was told with the silence of before.
-        if self._participation is not None:
-            await self._participation.confirm()
-        await self._parts.participation.store_silence(self._guild, by=told.by)
-
-    async def _change_servers(self, told: ChangeServers) -> None:
-        servers, guild_id = self._parts.servers, self._place.guild_id
-        listen_only = from_json(told.servers).listen_only
-        # All else may have been changed by a manager meanwhile.
-        await servers.change(guild_id, lambda now: replace(now, listen_only=listen_only), by=None)
-        # After the answer, with which the room lets apply what it has asked for.
-        asyncio.get_running_loop().call_soon(lambda: self._on_servers(guild_id, servers.of(guild_id)))
