@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
+from rehearsal.judge.silence import judge_silence
 from rehearsal.report.report import ExpectationResult
 from rehearsal.runner.observations import ServerObservations
 from rehearsal.script.expectations import (
@@ -39,6 +40,7 @@ from rehearsal.words import contains_words, sounds_like, word_errors
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rehearsal.judge.silence import SilenceEvidence
     from rehearsal.report.report import (
         BotTurnReport,
         CompactionReport,
@@ -49,19 +51,10 @@ if TYPE_CHECKING:
     from rehearsal.runner.observations import LoggedProblem, ObservedPromptPart, ObservedTurn, ObservedUtterance
     from rehearsal.script.expectations import Expectation
 
-
-@dataclass(frozen=True, slots=True)
-class SilenceEvidence:
-    """What people received of the bot while an `ExpectSilent` wants silence.
-
-    `since_s`, `until_s`: that time, in seconds since the live start; infinite until the end of the run. `listened`:
-    somebody was in the channel for all of it. `voice_s`: when they received the first voiced sound, or None.
-    """
-
-    since_s: float
-    until_s: float
-    listened: bool
-    voice_s: float | None = None
+# A text is another person's if it has two in three of their words and one in three of its own speaker's at most.
+OWN_WORDS_WER, OTHERS_WER = 0.67, 0.34
+# Lines that begin at most so far apart may overlap.
+TOGETHER_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +147,7 @@ def _verdict(expected: Expectation, evidence: RunEvidence) -> tuple[bool, str]:
         case ExpectInterrupted():
             return _interrupted(expected, evidence)
         case ExpectSilent():
-            return _silent(expected, evidence)
+            return judge_silence(expected, evidence.silences.get(expected), evidence.bot_turns)
         case ExpectThought():
             return _thought(expected, evidence)
         case ExpectRecorded():
@@ -205,9 +198,23 @@ def _quoted(row: UtteranceReport) -> str:
 
 def _attributed(evidence: RunEvidence) -> tuple[bool, str]:
     heard = [row for row in evidence.utterances if row.heard_as]
-    misattributed = [stray for stray in evidence.strays if stray.really]
-    wrong = [f'"{stray.transcript}" was said by {stray.really}, not {stray.speaker}' for stray in misattributed]
+    said = [(stray.transcript, stray.really, stray.speaker) for stray in evidence.strays if stray.really]
+    # Utterances are matched by time, so only words tell that two people who spoke at once were taken for each other.
+    said += [
+        (row.transcript, other.speaker, row.speaker) for row in heard if (other := _really(row, evidence.utterances))
+    ]
+    wrong = [f'"{transcript}" was said by {really}, not {speaker}' for transcript, really, speaker in said]
     return not wrong and bool(heard), "; ".join(wrong) or f"{len(heard)} of {len(heard)}"
+
+
+def _really(row: UtteranceReport, rows: Sequence[UtteranceReport]) -> UtteranceReport | None:
+    """Return another person's line whose words were heard under this one, or None."""
+    if row.wer < OWN_WORDS_WER:
+        return None
+    others = (
+        other for other in rows if other.speaker != row.speaker and abs(other.started_s - row.started_s) <= TOGETHER_S
+    )
+    return next((other for other in others if word_errors(other.reference, row.transcript).rate <= OTHERS_WER), None)
 
 
 def _answered(expected: ExpectAnswer, turns: Sequence[BotTurnReport]) -> tuple[bool, str]:
@@ -350,36 +357,6 @@ def _tool_called(expected: ExpectToolCalled, evidence: RunEvidence) -> tuple[boo
         return False, f"tools that were called: {others}"
     missing = [word for word in expected.words if not any(contains_words(text, word) for text in results)]
     return not missing, f"missing {', '.join(missing)}" if missing else f"{len(results)} times"
-
-
-def silence_wanted(expected: ExpectSilent, step_times: Mapping[str, tuple[float, float]]) -> tuple[float, float] | None:
-    """Return from when to when silence is wanted, in the seconds of `step_times`; None if a step was not reached."""
-    if expected.since not in step_times or (expected.until and expected.until not in step_times):
-        return None
-    until = step_times[expected.until][0] if expected.until else float("inf")
-    return step_times[expected.since][1] + expected.within_s, until
-
-
-def _silent(expected: ExpectSilent, evidence: RunEvidence) -> tuple[bool, str]:
-    silence = evidence.silences.get(expected)
-    if silence is None:
-        return False, "the step was not reached"
-    since, until = silence.since_s, silence.until_s
-    span = f"{since:.1f} s to " + (f"{until:.1f} s" if expected.until else "the end")
-    if until <= since:
-        return False, f"there is no time from {span}"
-    if not silence.listened:
-        return False, f"nobody was there to hear it from {span}"
-    # What the bot says of itself alone would hide a voice of which it does not know.
-    spoken = [
-        turn
-        for turn in evidence.bot_turns
-        if turn.at_s < until and (turn.at_s if turn.fell_silent_s is None else turn.fell_silent_s) > since
-    ]
-    reasons = [f'at {turn.at_s:.1f} s: "{turn.text}"' for turn in spoken]
-    if silence.voice_s is not None:
-        reasons.append(f"its voice was received at {silence.voice_s:.1f} s")
-    return not reasons, "; ".join(reasons) or f"silent from {span}"
 
 
 def _thought(expected: ExpectThought, evidence: RunEvidence) -> tuple[bool, str]:

@@ -15,14 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rehearsal.judge.expectations import (
-    RunEvidence,
-    SilenceEvidence,
-    judge_answers,
-    judge_expectation,
-    silence_wanted,
-)
+from rehearsal.judge.expectations import RunEvidence, judge_answers, judge_expectation
 from rehearsal.judge.matching import line_of_other_speaker, match_utterances
+from rehearsal.judge.silence import SilenceEvidence, silence_wanted
 from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, read_sound
 from rehearsal.people.voiced import voiced_frames
 from rehearsal.report.report import (

@@ -194,6 +194,27 @@ def test_names_tell_promises_of_one_kind_apart() -> None:
     assert judged("max_latency", stage="end_to_text_ms", ms=1).name == "max_latency end_to_text_ms p95"
 
 
+def test_two_people_who_were_taken_for_each_other_are_found() -> None:
+    """Both spoke at the same time, so time does not tell them apart: the words do. A text that is merely bad is its
+    speaker's, and so is one that both said, or that somebody else says later.
+    """
+    mira = replace(row(), reference="where shall we go on Sunday", transcript="I like the sea most of all", wer=1.0)
+    jonas = replace(
+        row("Jonas"), reference="I like the sea most of all", transcript="where shell we go on Sunday", wer=1.0
+    )
+    swapped = judged("attributed", replace(WELL, utterances=(mira, jonas)))
+    assert not swapped.passed
+    assert swapped.detail.startswith('"I like the sea most of all" was said by Jonas, not Mira; "where shell')
+    assert judged("attributed", replace(WELL, utterances=(mira, replace(jonas, started_s=60.0)))).passed
+    bad = replace(mira, transcript="wear shell tea")
+    both = replace(mira, reference=jonas.reference, wer=0.0)
+    for rows in (
+        (bad, replace(jonas, transcript=jonas.reference, wer=0.0)),
+        (both, replace(jonas, transcript="x", wer=1.0)),
+    ):
+        assert judged("attributed", replace(WELL, utterances=rows)).passed
+
+
 def broken_off(**values: Any) -> RunEvidence:
     """Return evidence of an answer that was interrupted.
 

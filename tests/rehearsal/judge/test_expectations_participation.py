@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.judge.expectations import (
-    RunEvidence,
-    SilenceEvidence,
-    describe_part,
-    judge_answers,
-    judge_expectation,
-    silence_wanted,
-)
+from rehearsal.judge.expectations import RunEvidence, describe_part, judge_answers, judge_expectation
+from rehearsal.judge.silence import SilenceEvidence, silence_wanted
 from rehearsal.report.report import BotTurnReport, LatencyPercentiles, LatencyReport, UtteranceReport
 from rehearsal.runner.observations import ObservedPromptPart, ObservedToolCall, ObservedTurn, ServerObservations
 from rehearsal.script.expectations import EXPECTATION_KINDS, ExpectSilent
