@@ -2,8 +2,9 @@
 
 A sentence is worth the weights of its terms (TF-IDF over the batch and the known facts), more with cues of something
 lasting or decided, divided by its length to the power of 0.7. Sentences are chosen greedily by maximal marginal
-relevance (Carbonell and Goldstein, 1998): one that resembles what the same person said is worth less. What different
-people say, or say with the other sign, is never alike. Each third of the batch has at least one sentence.
+relevance (Carbonell and Goldstein, 1998): the more of it the same person has said, the less it is worth. What different
+people say, or say with the other sign, is never alike. Only what a longer statement of the person says wholly is left
+out. Each third of the batch has at least one sentence.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from math import fsum, log
 from typing import TYPE_CHECKING
 
 from compaction.language.meaning import Meaning, meaning, replaces, shared_share
-from compaction.language.text import as_sentence, plain, sentences
+from compaction.language.text import as_sentence, plain, sentences, words
 from compaction.model import Fact, FactKind, Importance, Strategy
 from compaction.notes import condense_notes
 from compaction.summary.density import VALUE_WEIGHT, cost, density, substance
@@ -55,6 +56,8 @@ _SHORTLIST = 120
 _STRETCHES = 3
 # How much a likeness to what the same person said takes from a sentence.
 _LIKENESS = 0.8
+# So many names, values and topics make a statement.
+_STATES_SOMETHING = 2
 # A sentence of the bot repeats people if they said this share of it.
 _REPEATS = 0.7
 # What somebody else says answers an open question if it shares this much with it.
@@ -244,6 +247,7 @@ def _choose(
     worth = {each.position: each.says.weight * weigh(each.says) / cost(len(each.text)) for each in said}
     left = sorted(said, key=lambda each: (-worth[each.position], each.position))[:_SHORTLIST]
     left = [each for each in left if not any(_takes_place(later, each) for later in left)]
+    left = _without_repeated(left)
     first, last = min(worth, default=0), max(worth, default=0)
     stretch = {each.position: (each.position - first) * _STRETCHES // (last - first + 1) for each in left}
     likeness = dict.fromkeys(stretch, 0.0)
@@ -260,7 +264,9 @@ def _choose(
         )
         left.remove(best)
         length = len(best.text) + len(best.speaker) + 3
-        if length > room or likeness[best.position] >= 1.0:
+        # One word alone states nothing beside what has it: 'Ninth.' after 'The ninth works, I think.'
+        is_repeated = likeness[best.position] >= 1.0 and len(best.says.about) < _STATES_SOMETHING
+        if length > room or is_repeated:
             continue
         chosen.append(best)
         room -= length
@@ -277,10 +283,40 @@ def _takes_place(new: SpokenStatement, old: SpokenStatement) -> bool:
     )
 
 
-def _alike(one: SpokenStatement, other: SpokenStatement) -> float:
-    """Return how alike two statements of one person are; those of two people or of another sign are not."""
-    same = one.who == other.who and one.says.denied == other.says.denied and one.says.values == other.says.values
-    return shared_share(one.says, other.says) if same else 0.0
+def _without_repeated(said: Sequence[SpokenStatement]) -> list[SpokenStatement]:
+    """Return the statements without those that another one says wholly; the order stays."""
+    told = {each.position: words(each.text) for each in said}
+
+    def says_all_of(one: SpokenStatement, other: SpokenStatement) -> bool:
+        mine, theirs = told[one.position], told[other.position]
+        is_more = (len(mine), -one.position) > (len(theirs), -other.position)
+        return is_more and mine[: len(theirs)] == theirs and _manner(one) == _manner(other)
+
+    return [each for each in said if not any(says_all_of(other, each) for other in said)]
+
+
+def _manner(statement: SpokenStatement) -> tuple[object, ...]:
+    """Return what makes the same words another statement: by whom, of whom, denied, asked, supposed or reported."""
+    says = statement.says
+    return (
+        statement.speaker,
+        statement.who,
+        says.own,
+        says.negated,
+        says.denied,
+        says.asks,
+        says.supposes,
+        says.reports,
+    )
+
+
+def _alike(chosen: SpokenStatement, other: SpokenStatement) -> float:
+    """Return the share of a statement that a chosen one of the same person says, too; none of one with another sign or
+    value.
+    """
+    mine, theirs = chosen.says, other.says
+    same = chosen.who == other.who and mine.denied == theirs.denied and mine.values == theirs.values
+    return len(mine.about & theirs.about) / len(theirs.about) if same and theirs.about else 0.0
 
 
 def _fact(statement: SpokenStatement, supersedes: tuple[str, ...]) -> Fact:

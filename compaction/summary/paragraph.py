@@ -211,7 +211,8 @@ class _Choice:
 
 
 def _same(one: Candidate, other: Candidate) -> bool:
-    """Return whether two sentences say the same. What different people say of themselves is never the same.
+    """Return whether one sentence says nothing beside the other. What different people say of themselves is never the
+    same.
 
     A sentence that isn't quoted names whom it is about, so both must have the same names.
     """
@@ -220,7 +221,9 @@ def _same(one: Candidate, other: Candidate) -> bool:
     if one.text == other.text:
         return True
     mine, theirs = one.meaning, other.meaning
-    if mine.values != theirs.values or mine.negated != theirs.negated or not one.about or not other.about:
+    if (mine.values, mine.negated, mine.asks) != (theirs.values, theirs.negated, theirs.asks):
+        return False
+    if not one.about or not other.about:
         return False
     if one.quoted and mine.names != theirs.names:
         return False
@@ -228,7 +231,7 @@ def _same(one: Candidate, other: Candidate) -> bool:
     if one.quoted:
         return shared / len(one.about | other.about) >= _SAME
     named = _openers(one) | mine.names == _openers(other) | theirs.names
-    return named and shared / min(len(one.about), len(other.about)) >= _SAME
+    return named and shared / len(one.about) >= _SAME
 
 
 def _openers(candidate: Candidate) -> frozenset[str]:

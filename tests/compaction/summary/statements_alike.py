@@ -38,7 +38,9 @@ CASES = (
         stays=(0,),
         goes=(1,),
     ),
-    _case("The cabin is in Braemar.", "The cabin is in Braemar, behind the church by the river.", stays=(1,), goes=(0,)),
+    _case(
+        "The cabin is in Braemar.", "The cabin is in Braemar, behind the church by the river.", stays=(1,), goes=(0,)
+    ),
     _case("I'm allergic to nuts.", "My brother is allergic to nuts, too, and afraid of dogs.", stays=(0, 1)),
     _case("Bob owes me twenty euros.", "Bob owes me twenty euros and Cy owes me thirty.", stays=(1,), goes=(0,)),
     _case("I can bring the tent.", "I can bring the tent if my brother lends me his car.", stays=(1,)),
@@ -92,18 +94,14 @@ CASES = (
         goes=(0,),
         apart=True,
     ),
-    _case(
-        "My dog is called Bruno.", "My mother's dog is called Bruno and bites postmen.", stays=(0, 1), apart=True
-    ),
+    _case("My dog is called Bruno.", "My mother's dog is called Bruno and bites postmen.", stays=(0, 1), apart=True),
     _case(
         "The landlord fixes the heating.",
         "The landlord fixes the heating only after the holidays.",
         stays=(1,),
         apart=True,
     ),
-    _case(
-        "Is the museum in Porto?", "The museum is in Porto, opposite the harbour.", stays=(1,), apart=True
-    ),
+    _case("Is the museum in Porto?", "The museum is in Porto, opposite the harbour.", stays=(1,), apart=True),
     _case(
         "I drive to Lisbon.", "I drive to Lisbon with Mara and Jon in the old van.", stays=(1,), goes=(0,), apart=True
     ),
@@ -132,11 +130,7 @@ CASES = (
         goes=(0, 1),
         apart=True,
     ),
-    _case(
-        "We booked the cabin.", "We booked the cabin and cancelled the flights.", stays=(1,), goes=(0,), apart=True
-    ),
+    _case("We booked the cabin.", "We booked the cabin and cancelled the flights.", stays=(1,), goes=(0,), apart=True),
     _case("Mara gave me the key.", "I gave Mara the key.", stays=(0, 1), apart=True),
-    _case(
-        "I take the night train.", "My daughter takes the night train with her class.", stays=(0, 1), apart=True
-    ),
+    _case("I take the night train.", "My daughter takes the night train with her class.", stays=(0, 1), apart=True),
 )

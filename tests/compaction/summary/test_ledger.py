@@ -105,6 +105,25 @@ def test_same_thing_said_twice_is_told_once() -> None:
     assert summary.text == 'Ada said: "We leave at nine."'
 
 
+def test_what_only_the_longer_of_two_facts_says_is_told() -> None:
+    """A short fact in a model's words, though it is worthier, leaves out nothing of a longer one about the same."""
+    short = replace(fact(1, "Ada is allergic to nuts.", FactKind.LASTING), quoted=False, importance=3)
+    long = replace(
+        fact(11, "Ada is allergic to nuts and keeps an inhaler in the blue bag.", FactKind.LASTING), quoted=False
+    )
+    summary = render_summary([batch(0, short), batch(1, long)])
+    assert summary is not None
+    assert "inhaler in the blue bag" in summary.text
+
+
+def test_a_question_is_not_its_answer() -> None:
+    """A question and a statement of the same words are two sentences."""
+    said = [fact(1, "Is the raid on Friday?", FactKind.OPEN), fact(4, "The raid is on Friday.")]
+    summary = render_summary([batch(0, *said)])
+    assert summary is not None
+    assert summary.text == 'Ada said: "Is the raid on Friday? The raid is on Friday."'
+
+
 def test_who_takes_up_a_statement_is_quoted_for_themselves() -> None:
     """What needs a statement before it to be understood is kept with it, but nobody is quoted with another's words, and
     the statement is told once.
