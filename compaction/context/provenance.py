@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from compaction.context.build import SessionContext, build_payload
-from compaction.memory.passage import source_text
+from compaction.memory.passage import source_parts
 from compaction.memory.people import person_facts_part
-from compaction.memory.quotes import Citation, parse_citation, quote_part
+from compaction.memory.quotes import parse_citation, quote_part, quoted_parts
 from compaction.model import Mode, Note, RenderedSummary, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, keep_as_sent, make_part, payload_digest
 
@@ -218,28 +218,15 @@ def _recalled(record: ContextRecord, kept: StoredSources, lost: list[str]) -> li
     for ref in record.recall:
         cited = parse_citation(ref)
         source = kept.quoted.get(ref)
-        if cited is None or source is None or (isinstance(source, Turn) and source.tombstone):
+        said = () if cited is None or source is None else quoted_parts(source_parts(source), cited.chosen)
+        if cited is None or source is None or not said:
             gone += 1
             continue
-        whole = Citation(
-            kind=cited.kind,
-            session_id=cited.session_id,
-            key=cited.key,
-            speaker=_speaker(source),
-            at=source.at if isinstance(source, Note) else source.started_at,
-            chosen=cited.chosen,
-            replaced=cited.replaced,
-        )
-        made.append(quote_part(whole, source_text(source), session_id=record.session_id, zone=record.zone))
+        at = source.at if isinstance(source, Note) else source.started_at
+        made.append(quote_part(cited, said, at=at, session_id=record.session_id, zone=record.zone))
     if gone:
         lost.append(f"{gone} recalled quotes are of words that are not stored any more.")
     return made
-
-
-def _speaker(source: Turn | Note) -> str:
-    if isinstance(source, Note):
-        return source.who
-    return ", ".join(dict.fromkeys(each.speaker for each in source.parts))
 
 
 def _eviction(record: ContextRecord) -> PayloadPart:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NewType, Protocol, TypeAlias
 
 from compaction.language.terms import normalized_words, terms
-from compaction.model import Note, Segment, Seq, SessionId, Turn, TurnKind
+from compaction.model import Note, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,6 +85,8 @@ class Passage:
     def text(self) -> str:
         return source_text(self.source)
 
+
+
     @property
     def speakers(self) -> tuple[str, ...]:
         """Return the display names of the passage's speakers, each once."""
@@ -100,6 +102,17 @@ def source_text(source: PassageSource) -> str:
             return source.what
         case Segment():
             return "\n".join(dict.fromkeys((source.gist, *(fact.text for fact in source.facts))))
+
+
+def source_parts(source: PassageSource) -> tuple[TurnPart, ...]:
+    """Return who says which words of a turn or note; nothing of a segment, whose words are nobody's alone."""
+    match source:
+        case Turn():
+            return source.parts
+        case Note():
+            return (TurnPart("", source.who, source.what),)
+        case Segment():
+            return ()
 
 
 def source_terms(source: PassageSource) -> tuple[str, ...]:
@@ -141,7 +154,7 @@ def text_to_embed(source: PassageSource) -> str | None:
         return None
     if isinstance(source, Segment):
         return text
-    return f"{', '.join(dict.fromkeys(name for _, name in source_speakers(source)))}: {text}"
+    return " ".join(f"{part.speaker}: {' '.join(part.text.split())}" for part in source_parts(source))
 
 
 # A short text like 'Yeah, exactly' is similar to every other agreement and to nothing that people search for.

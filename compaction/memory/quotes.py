@@ -1,23 +1,25 @@
 """Selects the search hits that are quoted in the prompt of a reply, and formats the quotes. Pure.
 
 Only a few hits are quoted. They must be about the question, and must not repeat what the prompt already contains (the
-recent turns, or the summary in the same words). Quotes are made for one reply and are not stored as turns, so recalled
-text is never folded again.
+recent turns, or the summary in the same words). A quote says which of its words are whose. Quotes are made for one
+reply and are not stored as turns, so recalled text is never folded again.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from compaction.language.meaning import meaning
 from compaction.language.terms import terms
 from compaction.language.text import plain, sentences
 from compaction.memory.passage import PassageKind
 from compaction.model import SessionId, TurnKind
 from compaction.payload import PartKind, PayloadPart, data_part
 from compaction.speaker_names import plain_name
+from compaction.summary.checks import clauses
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
@@ -26,27 +28,29 @@ if TYPE_CHECKING:
 
     from compaction.memory.query import SearchQuery
     from compaction.memory.recall import RecallHit
+    from compaction.model import TurnPart
 
 # A hit below this is about something else.
 LEAST_RELEVANCE = 0.34
 MAX_QUOTE_CHARS = 400
 _QUOTED_KINDS = frozenset({TurnKind.SPEECH})
+# Between sentences of a quote that were not said together.
+_GAP = " … "
+_REPLACED = "(no longer so: it was corrected later)"
 _REF = re.compile(r"(?P<kind>turn|note):(?P<session>.+)#(?P<key>[^#]+?)(?:@(?P<chosen>[\d,]*)(?P<replaced>!)?)?$")
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """The source of a quote. `key`: the seq of the turn, or the id of the note. `at`: UTC epoch seconds.
+    """The source of a quote. `key`: the seq of the turn, or the id of the note.
 
-    `chosen`: the indices of the quoted sentences; empty means all sentences. `replaced`: the source was corrected
-    later.
+    `chosen`: the numbers of the quoted sentences, counted through all parts of the source; empty means all sentences.
+    `replaced`: the source was corrected later.
     """
 
     kind: PassageKind
     session_id: SessionId
     key: str
-    speaker: str
-    at: float
     chosen: tuple[int, ...]
     replaced: bool
 
@@ -57,35 +61,29 @@ class Citation:
         return f"{self.kind.value}:{self.session_id}#{self.key}" + (f"@{how}" if how else "")
 
 
-@dataclass(frozen=True, slots=True)
-class CitationRef:
-    """A parsed `Citation.ref`."""
-
-    kind: PassageKind
-    session_id: SessionId
-    key: str
-    chosen: tuple[int, ...]
-    replaced: bool
-
-
-def parse_citation(ref: str) -> CitationRef | None:
+def parse_citation(ref: str) -> Citation | None:
     """Parse a `Citation.ref`. Returns None for any other text."""
     found = _REF.match(ref)
     if found is None:
         return None
     chosen = tuple(int(index) for index in (found["chosen"] or "").split(",") if index)
-    return CitationRef(
+    return Citation(
         PassageKind(found["kind"]), SessionId(found["session"]), found["key"], chosen, found["replaced"] is not None
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """One quote in a prompt, and the search hit it comes from. `text`: the quoted words."""
+    """One quote in a prompt, and the search hit it comes from. `said`: the quoted words of each speaker."""
 
     part: PayloadPart
     recalled: RecallHit
-    text: str
+    said: tuple[TurnPart, ...]
+
+    @property
+    def text(self) -> str:
+        """Return the quoted words, a line for each speaker."""
+        return "\n".join(part.text for part in self.said)
 
 
 def select_quotes(
@@ -102,10 +100,10 @@ def select_quotes(
     """Return the quotes to send, best first: at most `most` quotes with at most `max_tokens` tokens in total.
 
     `found`: search hits, best first. `session_id`: the current session; quotes from other sessions include a date.
-    `asked_at`: UTC epoch seconds. `in_view`: texts that the prompt contains anyway (summary sentences, recent turns).
-    Only people's words and screen notes are quoted, not the bot's own words or gists.
+    `asked_at`: UTC epoch seconds. `in_view`: texts that the prompt contains anyway, with their speakers (summary
+    sentences, recent turns). Only people's words and screen notes are quoted, not the bot's own words or gists.
     """
-    seen = [frozenset(terms(f"{speaker} {text}")) for speaker, text in in_view]
+    seen = [_SeenText.of(speaker, text) for speaker, text in in_view]
     quotes: list[Quote] = []
     tokens = 0
     for each in found:
@@ -113,17 +111,17 @@ def select_quotes(
             break
         if not _is_about(each) or each.at >= asked_at:
             continue
-        chosen = _new_sentences(each, frozenset(asked.terms), seen)
+        chosen = _chosen_sentences(each, frozenset(asked.terms), seen)
         if chosen is None:
             continue
         cited = _cited(each, chosen)
-        text = _quoted_text(each.text, chosen)
-        made = quote_part(cited, each.text, session_id=session_id, zone=zone)
+        said = quoted_parts(each.parts, chosen)
+        made = quote_part(cited, said, at=each.at, session_id=session_id, zone=zone)
         if tokens + made.tokens > max_tokens:
             continue
         tokens += made.tokens
-        seen.append(frozenset(terms(f"{each.speaker} {text}")))
-        quotes.append(Quote(made, each, text))
+        seen += [_SeenText.of(part.speaker, part.text) for part in said]
+        quotes.append(Quote(made, each, said))
     return tuple(quotes)
 
 
@@ -135,68 +133,117 @@ def _is_about(recalled: RecallHit) -> bool:
     return recalled.relevance >= LEAST_RELEVANCE
 
 
-def _new_sentences(
-    recalled: RecallHit, asked: frozenset[str], seen: Sequence[frozenset[str]]
-) -> tuple[int, ...] | None:
-    """Return the indices of the hit's sentences that the prompt does not contain yet. Empty means all sentences.
+def _chosen_sentences(recalled: RecallHit, asked: frozenset[str], seen: Sequence[_SeenText]) -> tuple[int, ...] | None:
+    """Return the numbers of the hit's sentences to quote: those that the prompt does not contain yet. Empty means all.
 
-    Returns None if no sentence is new, or if none of the new sentences is about the question although others are.
+    Returns None if no sentence is new, or if none of the new sentences is about the question although others are. Of
+    what was corrected, only the sentences about the question are quoted, because the correction is about them.
     """
-    said = sentences(recalled.text)
-    new = tuple(index for index, sentence in enumerate(said) if not _is_in_view(recalled.speaker, sentence, seen))
-    about = [index for index, sentence in enumerate(said) if asked.intersection(terms(sentence))]
-    if not new or (about and not any(index in new for index in about)):
+    said = _sentences_of(recalled.parts)
+    shared = [len(asked.intersection(terms(text))) for _, text in said]
+    new = [place for place, (who, text) in enumerate(said) if not _is_in_view(who.speaker, text, seen)]
+    if any(shared):
+        if not any(shared[place] for place in new):
+            return None
+        if recalled.superseded_by is not None:
+            new = [place for place in new if shared[place]]
+    if not new:
         return None
-    return () if len(new) == len(said) else new
+    fitting = _fitting(new, [text for _, text in said], shared)
+    return () if len(fitting) == len(said) else fitting
 
 
-def _quoted_text(whole: str, chosen: Sequence[int]) -> str:
-    said = sentences(whole)
-    text = f"… {' … '.join(said[index] for index in chosen)}" if chosen else plain(whole)
-    text = inline(text)
-    if len(text) > MAX_QUOTE_CHARS:
-        text = f"{text[:MAX_QUOTE_CHARS].rsplit(' ', 1)[0]} … [cut]"
-    return text
+def _fitting(new: Sequence[int], said: Sequence[str], shared: Sequence[int]) -> tuple[int, ...]:
+    """Return which of the new sentences fit into a quote: first those with most words of the question, then what
+    follows the best of them. At least one, which is cut if it is too long.
+    """
+    best = max(new, key=lambda place: (shared[place], -place))
+    room = MAX_QUOTE_CHARS
+    chosen: list[int] = []
+    for place in sorted(new, key=lambda place: (-shared[place], place < best, place)):
+        if len(said[place]) <= room:
+            room -= len(said[place]) + len(_GAP)
+            chosen.append(place)
+    return tuple(sorted(chosen)) or (best,)
 
 
-def _is_in_view(speaker: str, sentence: str, seen: Sequence[frozenset[str]]) -> bool:
-    """Return whether one text of the prompt has every word of a sentence and its speaker's name.
+def _sentences_of(parts: Sequence[TurnPart]) -> list[tuple[TurnPart, str]]:
+    return [(part, sentence) for part in parts for sentence in sentences(part.text)]
 
-    A text that lacks one word may be about another person or name another value.
+
+def quoted_parts(parts: Sequence[TurnPart], chosen: Sequence[int]) -> tuple[TurnPart, ...]:
+    """Return the quoted words of each speaker, who may have none. `chosen`: as in `Citation`.
+
+    Nothing if the parts lack a chosen sentence: then some of the words were deleted since.
+    """
+    if not chosen:
+        return tuple(replace(part, text=_cut(inline(plain(part.text)))) for part in parts if plain(part.text))
+    quoted: list[TurnPart] = []
+    first = 0
+    for part in parts:
+        said = sentences(part.text)
+        own = [place - first for place in chosen if first <= place < first + len(said)]
+        if own:
+            text = plain(part.text) if len(own) == len(said) else f"… {_GAP.join(said[place] for place in own)}"
+            quoted.append(replace(part, text=_cut(inline(text))))
+        first += len(said)
+    return () if max(chosen) >= first else tuple(quoted)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_QUOTE_CHARS else f"{text[:MAX_QUOTE_CHARS].rsplit(' ', 1)[0]} … [cut]"
+
+
+@dataclass(frozen=True, slots=True)
+class _SeenText:
+    """A text that the prompt has, and the terms of it and of its speaker's name."""
+
+    terms: frozenset[str]
+    text: str
+
+    @classmethod
+    def of(cls, speaker: str, text: str) -> _SeenText:
+        return cls(frozenset(terms(f"{speaker} {text}")), text)
+
+    def says(self, own: frozenset[str], *, negated: bool) -> bool:
+        """Return whether a clause with some of these terms has this sign."""
+        return any(said.negated is negated and not own.isdisjoint(terms(clause)) for clause, said in clauses(self.text))
+
+
+def _is_in_view(speaker: str, sentence: str, seen: Sequence[_SeenText]) -> bool:
+    """Return whether one text of the prompt has every word of a sentence and its speaker's name, with the same sign.
+
+    A text that lacks one word may be about another person or name another value. 'Not' is no search term.
     """
     own = frozenset(terms(sentence))
-    return not own or any(own.union(terms(speaker)) <= each for each in seen)
+    wanted = own.union(terms(speaker))
+    return not own or any(wanted <= each.terms and each.says(own, negated=meaning(sentence).negated) for each in seen)
 
 
 def _cited(recalled: RecallHit, chosen: tuple[int, ...]) -> Citation:
     key = recalled.note_id if recalled.kind is PassageKind.NOTE else recalled.seq
-    return Citation(
-        kind=recalled.kind,
-        session_id=recalled.session_id,
-        key=str(key),
-        speaker=recalled.speaker,
-        at=recalled.at,
-        chosen=chosen,
-        replaced=recalled.superseded_by is not None,
-    )
+    return Citation(recalled.kind, recalled.session_id, str(key), chosen, recalled.superseded_by is not None)
 
 
-def quote_part(cited: Citation, whole: str, *, session_id: SessionId, zone: tzinfo) -> PayloadPart:
-    """Return a quote as a part of the prompt. `whole`: the full text of its source. `session_id`: the
-    current session.
+def quote_part(
+    cited: Citation, said: Sequence[TurnPart], *, at: float, session_id: SessionId, zone: tzinfo
+) -> PayloadPart:
+    """Return a quote as a part of the prompt, with a line for each speaker.
+
+    `said`: the words to quote (`quoted_parts`). `at`: when they were said, UTC epoch seconds. `session_id`: the current
+    session.
     """
-    at = datetime.fromtimestamp(cited.at, zone)
+    moment = datetime.fromtimestamp(at, zone)
     here = cited.session_id == session_id
-    when = f"{at:%H:%M}" if here else f"{at.day} {at:%B}, {at:%H:%M}"
-    who = ", ".join(plain_name(each) for each in cited.speaker.split(", "))
-    text = _quoted_text(whole, cited.chosen)
-    quoted = f"on {who}'s screen: {text}" if cited.kind is PassageKind.NOTE else f"{who}: {text}"
-    old = " (no longer so: it was corrected later)" if cited.replaced else ""
+    when = f"{moment:%H:%M}" if here else f"{moment.day} {moment:%B}, {moment:%H:%M}"
     where = f", turn {cited.key}" if here and cited.kind is PassageKind.TURN else ""
+    screen = cited.kind is PassageKind.NOTE
+    lines = [
+        f"on {plain_name(part.speaker)}'s screen: {part.text}" if screen else f"{plain_name(part.speaker)}: {part.text}"
+        for part in said
+    ]
+    if cited.replaced:
+        lines = [*lines, _REPLACED] if len(lines) > 1 else [f"{lines[0]} {_REPLACED}"]
+    quoted = "\n".join(lines)
     # The part has no seqs, because a quote does not stand for turns of the current window.
-    return data_part(
-        PartKind.RECALL,
-        f"[{when}] From memory{where}, {quoted}{old}",
-        timestamp=cited.at,
-        refs=(cited.ref,),
-    )
+    return data_part(PartKind.RECALL, f"[{when}] From memory{where}, {quoted}", timestamp=at, refs=(cited.ref,))

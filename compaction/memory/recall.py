@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.terms import normalized_words
 from compaction.memory.corrections import move_corrections_up
-from compaction.memory.passage import PassageKind, source_kind
+from compaction.memory.passage import PassageKind, source_kind, source_parts
 from compaction.memory.ranked_passage import RankedPassage, TurnRef
 from compaction.model import Note, Segment, Seq, Turn, TurnKind
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from compaction.memory.passage import Passage, PassageId
     from compaction.memory.query import SearchQuery, SearchTerms
-    from compaction.model import NoteId, SessionId
+    from compaction.model import NoteId, SessionId, TurnPart
 
 __all__ = ["RecallHit", "TurnRef", "rank_hits"]
 
@@ -35,7 +35,7 @@ class RecallHit:
     `seq`: the turn that was found. `turns`: that turn with its neighbours, `seq_from <= seq <= seq_to`. A segment has a
     range but no turns; a note has neither. `relevance`: the share of the query that the hit covers (0.0-1.0).
     `likeness`: cosine of the embeddings, or None if they were not compared. `superseded_by`: the later turn that
-    corrects this one. `supersedes`: the turns that this one corrects.
+    corrects this one. `supersedes`: the turns that this one corrects. `parts`: who says which words of a turn or note.
     """
 
     passage_id: PassageId
@@ -55,6 +55,7 @@ class RecallHit:
     superseded_by: TurnRef | None = None
     supersedes: tuple[TurnRef, ...] = ()
     note_id: NoteId | None = None
+    parts: tuple[TurnPart, ...] = ()
 
 
 def rank_hits(
@@ -132,6 +133,7 @@ def _hit(ranked: RankedPassage, elsewhere: Collection[TurnRef | None]) -> Recall
         superseded_by=ranked.superseded_by,
         supersedes=tuple(ranked.supersedes),
         note_id=source.id if isinstance(source, Note) else None,
+        parts=source_parts(source),
     )
 
 

@@ -76,8 +76,9 @@ def _recalled(context: ModelContext) -> Iterator[_Found]:
         if recalled.kind is PassageKind.NOTE:
             yield quote.text, EvidenceOrigin.NOTE, None, recalled.at, recalled.at
             continue
-        for sentence in sentences(quote.text):
-            yield sentence.removeprefix("… "), EvidenceOrigin.TURN, recalled.speaker, recalled.at, recalled.at
+        for said in quote.said:
+            for sentence in sentences(said.text):
+                yield sentence.removeprefix("… "), EvidenceOrigin.TURN, said.speaker, recalled.at, recalled.at
 
 
 def _summarised(context: ModelContext, content: str, own_names: Collection[str]) -> Iterator[_Found]:

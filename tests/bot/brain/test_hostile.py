@@ -30,9 +30,9 @@ from bot.llm.settings import LlmSettings
 from compaction.budget.messages import MessageToolCall
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.people import PersonFact, person_facts_part
-from compaction.memory.quotes import Citation, Quote, quote_part
+from compaction.memory.quotes import Citation, Quote, quote_part, quoted_parts
 from compaction.memory.recall import RecallHit
-from compaction.model import Fact, FactKind, Mode, Note, NoteId, Seq, SessionId
+from compaction.model import Fact, FactKind, Mode, Note, NoteId, Seq, SessionId, TurnPart
 from compaction.payload import PartKind
 from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
@@ -321,8 +321,9 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
         assert memory.cursor == 10 * folds
         for number in range(3):
             await memory.add_note(Note(NoteId(f"n{number}"), talk.at, f"Eve\n{ORDER}", BREAKOUT))
-        cited = Citation(PassageKind.TURN, SessionId("s"), "3", f"Bo [21:05] {ORDER}", talk.at, (), replaced=False)
-        quote = quote_part(cited, BREAKOUT, session_id=SessionId("s"), zone=UTC)
+        cited = Citation(PassageKind.TURN, SessionId("s"), "3", (), replaced=False)
+        said = quoted_parts([TurnPart("2", f"Bo [21:05] {ORDER}", BREAKOUT)], ())
+        quote = quote_part(cited, said, at=talk.at, session_id=SessionId("s"), zone=UTC)
         hit = RecallHit(
             PassageId(3), PassageKind.TURN, SessionId("s"), Seq(3), Seq(3), Seq(3), (), "Bo", talk.at, BREAKOUT, 1.0
         )
@@ -341,7 +342,7 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
                 now=talk.at,
                 zone=UTC,
                 participants=[person_facts_part([fact], {"1": f"Bo [21:05] {ORDER}"})],
-                quotes=[Quote(quote, hit, BREAKOUT)],
+                quotes=[Quote(quote, hit, said)],
                 policy=PromptPolicy(Mode.SUMMARY, limit, enforced=True, count_tokens=len, summarise_dropped=True)
                 if limit == 20_000
                 else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,11 @@ from bot.brain.recall_quotes import QuoteFinder, select_turns_surely_sent
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.settings import RecallSettings
 from compaction.errors import StoreError
-from compaction.model import Seq, TurnKind
+from compaction.model import Seq, SessionId, TurnKind, TurnPart
 from compaction.payload import PartKind, coverage
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import Fold
-from tests.compaction.memory.recall_index_contract import turn
+from tests.compaction.memory.recall_index_contract import T0, turn
 from tests.compaction.rooms import EVENING, Room
 from tests.fakes.recall_index import InMemoryRecallIndex
 
@@ -83,6 +84,22 @@ async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
         assert coverage(context.parts, room.memory.total_turns).missing == ()
         found = [each for each in collect_evidence(context, own_names=()) if each.text == FACT]
         assert [(each.speaker, each.order) for each in found] == [("Dora", 0)]
+
+
+@pytest.mark.asyncio
+async def test_each_speaker_is_evidence_for_their_own_words() -> None:
+    """Of a quoted turn in which two people speak, each has said only their own words."""
+    async with Room(summariser=Forgetful()) as room:
+        index = InMemoryRecallIndex()
+        said = (TurnPart("1", "Ada", "My spare key is lost."), TurnPart("2", "Bob", FACT))
+        index.tell(SessionId("older"), replace(turn(3, ""), parts=said), guild_id=1, channel_id=10)
+        question = await room.say("Where is the spare key?")
+        quotes = await quoting(index, room).find(replace(question, started_at=T0 + 900.0), room.memory)
+        context = build_context_messages(
+            room.memory, question, system=("Be kind.",), max_input_tokens=20_000, now=0.0, zone=UTC, quotes=quotes
+        )
+        found = collect_evidence(context, own_names=())
+        assert [(each.speaker, each.text) for each in found] == [("Ada", "My spare key is lost."), ("Bob", FACT)]
 
 
 @pytest.mark.asyncio

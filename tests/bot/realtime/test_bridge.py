@@ -359,7 +359,7 @@ async def test_what_was_said_before_the_window_is_brought_along() -> None:
                     RecallHit(
                         PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0
                     ),
-                    text,
+                    (TurnPart("2", "Bo", text),),
                 )
                 for when, session in (("", SessionId("s")), ("3 May, ", SessionId("older")))
             )

@@ -12,7 +12,7 @@ from compaction.context.build import SessionContext, build_payload
 from compaction.context.provenance import StoredSources, rebuild_payload
 from compaction.context.record import read_record
 from compaction.language.text import plain
-from compaction.model import Mode, Seq
+from compaction.model import Mode, Seq, TurnPart
 from compaction.payload import PartKind, context_built_fields, keep_as_sent, make_part, text_digest
 from compaction.summary.ledger import render_summary
 from compaction.summary.trace import trace_sentences
@@ -98,6 +98,26 @@ def test_a_word_that_changed_since_is_noticed() -> None:
     assert gone.exact is False
     assert "Turn 29, the one that was answered, is not stored any more." in gone.lost
     assert any(sentence.startswith("Turns 20, 21, 22") and "and 1 more" in sentence for sentence in gone.lost)
+
+
+def test_a_quote_of_words_forgotten_since_is_told_as_lost() -> None:
+    """A quote is rebuilt with each speaker's words. If one of them was forgotten since, its sentence may be gone."""
+    made = context(range(20, 30), current=29)
+    line, _ = logged(made)
+    both = replace(
+        turn(3),
+        parts=(TurnPart("1", "Ada", "We rent the cabin. It has a stove."), TurnPart("2", "Bob", "I pay for it.")),
+    )
+    ref = f"turn:{EVENING}#3@1,2"
+    record = read_record({**line, "recall": [ref], "tokens": {**line["tokens"], PartKind.RECALL.value: 20}})
+    assert record is not None
+    whole = rebuild_payload(record, replace(kept(made), quoted={ref: both}))
+    (quote,) = (part for part in whole.payload if part.kind is PartKind.RECALL)
+    assert "Ada: … It has a stove.\nBob: I pay for it." in quote.content
+    assert whole.lost == ()
+    left = rebuild_payload(record, replace(kept(made), quoted={ref: replace(both, parts=both.parts[1:])}))
+    assert all(part.kind is not PartKind.RECALL for part in left.payload)
+    assert left.lost == ("1 recalled quotes are of words that are not stored any more.",)
 
 
 def test_parts_of_another_kind_are_told_as_lost() -> None:
