@@ -40,8 +40,8 @@ ENGLISH = Language(
         march april may june july august september october november december noon midday=noon midnight tomorrow
         tonight"""),
     ambiguous=word_set("may march august will mark second"),
-    fillers=word_set("um umm uh uhh er erm okay ok oh ah hey and but anyway"),
-    openers=word_set("sorry so well right listen look yeah yes hello hi like guys folks everybody everyone alright"),
+    fillers=word_set("um umm uh uhh erm okay ok oh ah hey and but anyway"),
+    openers=word_set("er sorry so well right listen look yeah yes hello hi like guys folks everybody everyone alright"),
     joints=word_set("and but so because then while although unless plus or"),
     thoughts=word_set("think know believe want mind forget worry care need wait agree sure hope"),
     cues={

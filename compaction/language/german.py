@@ -32,7 +32,7 @@ GERMAN = Language(
         vierte vierten 5 fünf fünfte fünften 6 sechs sechste sechsten 7 sieben siebte siebten 8 acht achte achten 9
         neun neunte neunten 10 zehn zehnte zehnten zehner 11 elf elfte elften 12 zwölf zwölfte zwölften dutzend 13
         dreizehn 14 vierzehn 15 fünfzehn 16 sechzehn 17 siebzehn 18 achtzehn 19 neunzehn 20 zwanzig zwanzigste
-        zwanzigsten 30 dreißig dreissig 40 vierzig 50 fünfzig 60 sechzig 70 siebzig 80 achtzig 90 neunzig 100
+        zwanzigsten 30 dreißig 40 vierzig 50 fünfzig 60 sechzig 70 siebzig 80 achtzig 90 neunzig 100
         hundert 1000 tausend 1000000 million millionen""",
         joint="und",
     ),

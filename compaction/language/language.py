@@ -83,7 +83,7 @@ class Language:
         """Return the phrases with their cues, by the stem of their first word."""
         found: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
         for cue, listed in self.cues.items():
-            for each in listed.split():
+            for each in listed.casefold().split():
                 phrase = tuple(each.split("_"))
                 found.setdefault(self.stem(phrase[0]), []).append((cue, phrase))
         return found
@@ -97,14 +97,15 @@ def _stands(phrase: tuple[str, ...], stem: str, words: Sequence[str], at: int) -
 
 
 def word_set(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
+    """Return the words as `text.words` yields them: 'weiß' is 'weiss'."""
+    return frozenset(listed.casefold().split())
 
 
 def number_words(listed: str, *, joint: str = "") -> dict[str, str]:
     """Return number words with their digits, which stand before them. `joint`: 'und' in 'fünfundzwanzig'."""
     found: dict[str, str] = {}
     value = ""
-    for word in listed.split():
+    for word in listed.casefold().split():
         if word.isdigit():
             value = word
         else:
@@ -118,7 +119,7 @@ def number_words(listed: str, *, joint: str = "") -> dict[str, str]:
 
 def value_words(listed: str) -> dict[str, str]:
     """Return words with the value that each stands for: itself, or what follows its equals sign."""
-    return {word: value or word for word, _, value in (each.partition("=") for each in listed.split())}
+    return {word: value or word for word, _, value in (each.partition("=") for each in listed.casefold().split())}
 
 
 # One stemmer of each language for each thread, because a stemmer keeps the word at hand in itself.

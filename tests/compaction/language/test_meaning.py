@@ -80,6 +80,7 @@ def test_unspaced_scripts_have_topics() -> None:
         ("I have the map", False),
         ("wo ist die Karte", True),
         ("hat jemand die Karte", True),
+        ("weißt du noch wo die Karte ist", True),
         ("Ich habe die Karte.", False),
         ("谁有地图？", True),
     ],
@@ -108,6 +109,7 @@ def test_changes_are_announced(text: str) -> None:
     ("text", "kind"),
     [
         ("My sister lives in Graz.", FactKind.LASTING),
+        ("Ich weiß nicht, ob wir morgen fahren.", FactKind.OPEN),
         ("The door code is 4417.", FactKind.LASTING),
         ("I'll call the landlord.", FactKind.LASTING),
         ("We decided to take the train.", FactKind.DECISION),
