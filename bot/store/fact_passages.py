@@ -16,7 +16,7 @@ from bot.store.fact_kind import KIND
 from bot.store.inserts import add_all_once
 from bot.store.salvage import salvage_segment
 from bot.store.tables import passages, segments
-from compaction.language.terms import normalized_words, terms
+from compaction.language.terms import name_terms, normalized_words, terms
 from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, PassageKind
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ async def index_facts(connection: AsyncConnection, session_id: SessionId, segmen
             "key": key,
             "start_seq": seq,
             "at": turns[seq].at,
-            "own": " ".join(dict.fromkeys((*terms(fact.speaker), *terms(fact.text)))),
+            "own": " ".join(dict.fromkeys((*name_terms(fact.speaker), *terms(fact.text)))),
             "preceding": "",
             "following": "",
             "tags": turns[seq].tags,

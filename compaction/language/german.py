@@ -25,7 +25,8 @@ GERMAN = Language(
         willst wir wird wirst wo wohl wollen wollte worden wurde wurden würde würden zu zum zur zwar zwischen über"""),
     light=word_set("""
         geht gehen gehst ging gemacht gesagt geworden komme kommen kommst kommt kam mache machen macht nehme nehmen
-        nimmt sage sagen sagt sagte sehe sehen sieht glaube glauben denke denken meine weiß wissen tun tut"""),
+        nimmt sage sagen sagt sagte sehe sehen sieht glaube glauben denke denken erinnerst meine weiß weißt wissen tun
+        tut"""),
     numbers=number_words(
         """
         0 null 1 ein eins erste ersten erster erstes 2 zwei zweite zweiten zweimal 3 drei dritte dritten 4 vier

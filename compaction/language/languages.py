@@ -15,11 +15,8 @@ if TYPE_CHECKING:
 
 # The first is taken if the words of a text tell nothing.
 LANGUAGES: tuple[Language, ...] = (ENGLISH, GERMAN)
-# The empty words of English, its number words and stemmer: for the rules that tell who is addressed, and for
-# search terms.
+# The empty words of English, for the rules that tell who is addressed.
 STOPWORDS = ENGLISH.stopwords | ENGLISH.light
-NUMBER_WORDS = {word: value for word, value in ENGLISH.numbers.items() if word not in STOPWORDS}
-stem = ENGLISH.stem
 # Part of what tells whether a stored search index is current.
 STEMMER_VERSION = version("snowballstemmer")
 # More words tell nothing new.

@@ -1,21 +1,25 @@
 """Search terms: the words of a text that the index stores and a query searches for. Pure.
 
-Words lose case and accents and become English stems. Number words become digits, and stop words are left out. Scripts
-without spaces give overlapping pairs of characters. A term consists of letters and digits only, so nothing that people
-say can be mistaken for search syntax.
+Words lose case and accents and become stems of their text's language. Number words become digits, and stop words are
+left out. Scripts without spaces give overlapping pairs of characters. A term consists of letters and digits only, so
+nothing that people say can be mistaken for search syntax.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
+from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
-from compaction.language.languages import NUMBER_WORDS, STEMMER_VERSION, STOPWORDS, stem
+from compaction.language.languages import LANGUAGES, STEMMER_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from compaction.language.language import Language
 
 # Longer strings are not words, and further terms of a text say little more about its subject.
 MAX_TERM_CHARS = 40
@@ -31,10 +35,10 @@ UNSPACED = re.compile(
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 # Two more words are ignored, because questions begin with them ('Do you remember …', 'Tell me …').
-_EMPTY = STOPWORDS | {"remember", "tell"}
+_OPENING = frozenset({"remember", "tell"})
 # Increase this number with every change in the results of `terms`. Stored passages are then indexed again
 # (`bot.store.indexing`).
-_RULES_VERSION = 3
+_RULES_VERSION = 4
 
 
 def terms_version() -> int:
@@ -45,14 +49,24 @@ def terms_version() -> int:
 
 
 def terms(text: str) -> tuple[str, ...]:
-    """Return the terms of a text in order, including repetitions; at most `MAX_TERMS`."""
-    found: list[str] = []
-    for word in plain_words(text):
-        for term in _terms_of(word):
-            found.append(term)
-            if len(found) == MAX_TERMS:
-                return tuple(found)
-    return tuple(found)
+    """Return the terms of a text in order, including repetitions; at most `MAX_TERMS`.
+
+    A text in another language has the stems of the first one, too: a question of few words may not tell its language.
+    """
+    spoken = list(plain_words(text))
+    own = _forms_of(spoken)
+    return _found(spoken, (own,) if own is _FORMS[0] else (own, _FORMS[0]))
+
+
+def query_terms(query: str) -> tuple[str, ...]:
+    """Return the terms of a question, in its own language alone: a term that nobody said makes hits less relevant."""
+    spoken = list(plain_words(query))
+    return _found(spoken, (_forms_of(spoken),))
+
+
+def name_terms(name: str) -> tuple[str, ...]:
+    """Return the terms of a name in every language, because a name tells none."""
+    return tuple(dict.fromkeys(term for forms in _FORMS for term in _found(plain_words(name), (forms,))))
 
 
 def normalized_words(text: str) -> tuple[str, ...]:
@@ -69,28 +83,68 @@ def plain_words(text: str) -> Iterator[str]:
         yield match.group().replace("’", "'")
 
 
-def _terms_of(word: str) -> Iterator[str]:
-    if word in _EMPTY:
+@dataclass(frozen=True, slots=True)
+class _Forms:
+    """What terms need of a language; the words as `plain_words` yields them. `empty`: left out."""
+
+    vocabulary: frozenset[str]
+    empty: frozenset[str]
+    numbers: Mapping[str, str]
+    stem: Callable[[str], str]
+
+    @classmethod
+    def of(cls, language: Language) -> _Forms:
+        empty = _plain_set(language.stopwords | language.light) | _OPENING
+        numbers = {each: value for word, value in language.numbers.items() for each in plain_words(word)}
+        return cls(
+            _plain_set(language.vocabulary),
+            empty,
+            {word: value for word, value in numbers.items() if word not in empty},
+            language.stem,
+        )
+
+
+def _plain_set(listed: Iterable[str]) -> frozenset[str]:
+    return frozenset(each for word in listed for each in plain_words(word))
+
+
+_FORMS = tuple(map(_Forms.of, LANGUAGES))
+
+
+def _forms_of(spoken: Sequence[str]) -> _Forms:
+    """Return those of the language that has most of these words; the first of equal ones."""
+    return max(_FORMS, key=lambda each: sum(word in each.vocabulary for word in spoken))
+
+
+def _found(spoken: Iterable[str], languages: Sequence[_Forms]) -> tuple[str, ...]:
+    """Return the terms of these words. The first of the languages is theirs, and the others add their stems."""
+    found = (term for word in spoken for term in _terms_of(word, languages))
+    return tuple(islice(found, MAX_TERMS))
+
+
+def _terms_of(word: str, languages: Sequence[_Forms]) -> Iterator[str]:
+    own = languages[0]
+    if word in own.empty:
         return
-    if word in NUMBER_WORDS:
-        yield NUMBER_WORDS[word]
+    if word in own.numbers:
+        yield own.numbers[word]
         return
     for piece in word.removesuffix("'s").split("'"):
-        if piece in _EMPTY:
+        if piece in own.empty:
             continue
         start = 0
         for run in UNSPACED.finditer(piece):
-            yield from _plain_term(piece[start : run.start()])
+            yield from _plain_term(piece[start : run.start()], languages)
             yield from _pairs(run.group())
             start = run.end()
-        yield from _plain_term(piece[start:])
+        yield from _plain_term(piece[start:], languages)
 
 
-def _plain_term(word: str) -> Iterator[str]:
+def _plain_term(word: str, languages: Sequence[_Forms]) -> Iterator[str]:
     # A single letter is a slip or the rest of a contraction, so it is ignored. A single digit is a number.
     if len(word) > 1 or word.isdigit():
         cut = word[:MAX_TERM_CHARS]
-        yield cut.lstrip("0") or "0" if cut.isdigit() else stem(cut)
+        yield from (cut.lstrip("0") or "0",) if cut.isdigit() else dict.fromkeys(each.stem(cut) for each in languages)
 
 
 def _pairs(run: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NewType, Protocol, TypeAlias
 
-from compaction.language.terms import normalized_words, terms
+from compaction.language.terms import name_terms, normalized_words, terms
 from compaction.model import Note, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:
@@ -85,8 +85,6 @@ class Passage:
     def text(self) -> str:
         return source_text(self.source)
 
-
-
     @property
     def speakers(self) -> tuple[str, ...]:
         """Return the display names of the passage's speakers, each once."""
@@ -120,7 +118,7 @@ def source_terms(source: PassageSource) -> tuple[str, ...]:
 
     A question often names a person, and that person's own words rarely hold the name.
     """
-    names = [term for _, name in source_speakers(source) for term in terms(name)]
+    names = [term for _, name in source_speakers(source) for term in name_terms(name)]
     return (*dict.fromkeys(names), *terms(source_text(source)))
 
 

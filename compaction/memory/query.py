@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.language.terms import normalized_words, terms
+from compaction.language.terms import normalized_words, query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -62,7 +62,8 @@ class SearchTerms:
 
 def parse_query(query: str) -> SearchQuery:
     """Return the parsed query. It has no terms if the text has no meaningful word."""
-    return SearchQuery(query, tuple(dict.fromkeys(terms(query)))[:MAX_TERMS_READ], frozenset(normalized_words(query)))
+    found = tuple(dict.fromkeys(query_terms(query)))[:MAX_TERMS_READ]
+    return SearchQuery(query, found, frozenset(normalized_words(query)))
 
 
 def choose_terms(query: SearchQuery, counts: Mapping[str, int], total: int) -> SearchTerms:

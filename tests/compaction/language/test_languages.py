@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.language.languages import stem
+from compaction.language.languages import LANGUAGES
+
+stem = LANGUAGES[0].stem
 
 
 @pytest.mark.parametrize(

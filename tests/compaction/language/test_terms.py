@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.language.terms import MAX_TERM_CHARS, MAX_TERMS, normalized_words, terms
+from compaction.language.terms import (
+    MAX_TERM_CHARS,
+    MAX_TERMS,
+    name_terms,
+    normalized_words,
+    query_terms,
+    terms,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +29,9 @@ from compaction.language.terms import MAX_TERM_CHARS, MAX_TERMS, normalized_word
         ("明天下午三点", "下午"),
         ("회의는 세시", "회의"),
         ("ﬁnal ½ Ⅷ", "final 1 2 viii"),
+        ("Die Hütten in Braemar sind am Montag frei.", "hütte braemar"),
+        ("Wir treffen uns um neun am Bahnhof.", "9 bahnhof"),
+        ("Ich habe Angst vor Hunden.", "Hat jemand Angst vor Hunden?"),
     ],
 )
 def test_what_is_asked_is_found_in_what_was_said(said: str, asked: str) -> None:
@@ -35,6 +45,30 @@ def test_what_is_asked_is_found_in_what_was_said(said: str, asked: str) -> None:
 def test_what_means_nothing_has_no_terms(text: str) -> None:
     """Words without meaning, signs and half a character give no search terms."""
     assert terms(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Die Hütten in Braemar sind schon gebucht.", "Wann haben wir die Hütte gebucht?"),
+        ("Ich nehme die allergischen Kinder mit.", "Wer ist denn noch mal allergisch?"),
+        ("Das Spiel fängt um halb neun an.", "Fängt das Spiel um 9 an?"),
+        ("Die Prüfungen sind im Juni.", "Weißt du noch, wann die Prüfung ist?"),
+    ],
+)
+def test_a_german_question_is_about_its_nouns(said: str, asked: str) -> None:
+    """Every term of a German question is found in German talk: its empty words are no terms, and endings go."""
+    assert set(query_terms(asked)) <= set(terms(said)), (query_terms(asked), terms(said))
+    assert query_terms(asked)
+
+
+def test_a_short_question_finds_another_language() -> None:
+    """Words that tell no language, such as a name, find what was said in any."""
+    said = set(terms("Matthias hat die Schlüssel vom Haus seiner Tante."))
+    for asked in ("Matthias", "What did Matthias do?", "Was hat Matthias gemacht?", "Schlüssel"):
+        assert set(query_terms(asked)) & (said | set(name_terms("Matthias")))
+    assert set(query_terms("Wo ist Matthias?")) <= set(name_terms("Matthias"))
+    assert set(query_terms("Where is Matthias?")) <= set(name_terms("Matthias"))
 
 
 @given(st.text(max_size=400))
