@@ -94,7 +94,9 @@ class Recall:
         finally:
             similarity.cancel()
         scores = fuse_rankings([(FULL_TEXT_WEIGHT, worded), (LIKENESS_WEIGHT, [passage_id for passage_id, _ in alike])])
-        found = await self._index.passages(top_passages(scores, JUDGED))
+        found = list(await self._index.passages(top_passages(scores, JUDGED)))
+        if in_view is not None and len(scores) > JUDGED and sum(not each.is_in(in_view) for each in found) < limit:
+            found += await self._crowded_out(choice, replace(scope, in_view=in_view), found, scores)
         # The vector search does not filter out the archive.
         found = [each for each in found if scope.archived or not each.archived]
         found = [*found, *await self._known_corrections(found)]
@@ -115,6 +117,20 @@ class Recall:
         if not choice.terms:
             return choice, ()
         return choice, await self._index.full_text(choice.terms, scope, limit=RANKED, newest=choice.newest)
+
+    async def _crowded_out(
+        self, choice: SearchTerms, scope: Scope, found: Sequence[Passage], scores: dict[PassageId, float]
+    ) -> Sequence[Passage]:
+        """Return the best passages that are not in view, if what is in view took their places; add their `scores`.
+
+        A room that talks about one thing says its words in most of the turns that the reader sees already.
+        """
+        ranked = await self._index.full_text(choice.terms, scope, limit=RANKED, newest=choice.newest)
+        beyond = fuse_rankings([(FULL_TEXT_WEIGHT, ranked)])
+        for each in found:
+            beyond.pop(each.id, None)
+        scores.update(beyond)
+        return await self._index.passages(top_passages(beyond, JUDGED))
 
     async def _alike(self, query: str, scope: Scope, *, within_s: float) -> Sequence[tuple[PassageId, float]]:
         """Return the passages nearest in meaning; empty if the embedder does not answer in time."""

@@ -85,6 +85,11 @@ class Passage:
     def text(self) -> str:
         return source_text(self.source)
 
+    def is_in(self, view: tuple[SessionId, Seq] | None) -> bool:
+        """Return whether it is a turn of a session from a seq on."""
+        turn = self.source if isinstance(self.source, Turn) else None
+        return turn is not None and view is not None and self.session_id == view[0] and turn.seq >= view[1]
+
     @property
     def speakers(self) -> tuple[str, ...]:
         """Return the display names of the passage's speakers, each once."""

@@ -85,7 +85,7 @@ def rank_hits(
     for each in sorted((each for each in ranked if each.score > 0.0), key=_order):
         if len(chosen) == limit:
             break
-        if not _is_in_view(each.ref, in_view) and shown.add(each):
+        if not each.passage.is_in(in_view) and shown.add(each):
             chosen.append(each)
     # Each turn is shown once: by the hit that found it, else by its best neighbour.
     taken = {each.ref for each in chosen}
@@ -135,10 +135,6 @@ def _hit(ranked: RankedPassage, elsewhere: Collection[TurnRef | None]) -> Recall
         note_id=source.id if isinstance(source, Note) else None,
         parts=source_parts(source),
     )
-
-
-def _is_in_view(ref: TurnRef | None, in_view: tuple[SessionId, Seq] | None) -> bool:
-    return ref is not None and in_view is not None and ref.session_id == in_view[0] and ref.seq >= in_view[1]
 
 
 def _order(each: RankedPassage) -> tuple[float, float, int]:

@@ -73,6 +73,18 @@ async def test_what_was_said_is_found_word_for_word() -> None:
 
 
 @pytest.mark.asyncio
+async def test_what_is_in_view_crowds_nothing_out() -> None:
+    """What was said long ago is found while everybody talks about it, however many turns in view have its words."""
+    said = [turn(seq, CHATTER[seq % 5], "Bob") for seq in range(300)]
+    said[7] = turn(7, "The dragon sleeps in the old mill behind the river, says the smith who sold us the horses.")
+    said += [turn(seq, "The dragon, the dragon!", "Bob" if seq % 2 else "Cy") for seq in range(300, 400)]
+    index, store = await evening(*said)
+    found = await Recall(index, store).search("What do we know about the dragon?", Scope(in_view=(EVENING, Seq(300))))
+    assert 7 in [each.seq for each in found]
+    assert all(each.seq is not None and each.seq < 300 for each in found)
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize(("old", "new", "question"), REPLACED)
 async def test_in_an_evening_s_talk_the_value_that_holds_comes_first(old: str, new: str, question: str) -> None:
     """A corrected value is found before the old one, in a session of 60 turns, for each of 23 questions."""
