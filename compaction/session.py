@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from compaction.model import CompactionState, Note, RenderedSummary, Segment, SessionId, TurnKind, TurnPart
     from compaction.ports import SessionClock, TurnStore
     from compaction.restored_session import RestoredSession
-    from compaction.summary.port import Summariser
+    from compaction.summary.port import KnownFact, Summariser
 
 # Normally building a context starts runs, but a bot that never speaks builds no context. If there are more unfolded
 # turns than this, each new turn also checks whether a batch is due.
@@ -423,6 +423,11 @@ class SessionMemory:
     def segments(self) -> tuple[Segment, ...]:
         """Return the segments of all stored runs, in order."""
         return self._compactor.segments
+
+    @property
+    def known_facts(self) -> tuple[KnownFact, ...]:
+        """Return the standing facts that a new batch may replace: the newest and the weightiest."""
+        return self._compactor.known_facts
 
 
 def _effective_mode(mode: Mode, log: structlog.typing.FilteringBoundLogger, *, searchable: bool) -> Mode:

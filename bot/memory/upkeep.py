@@ -302,17 +302,16 @@ class MemoryUpkeep:
 
     def _facts_of(self, start: int, end: int, batch: Sequence[Turn]) -> list[KnownFact]:
         """Return the facts of these turns: of their segments, or extracted if they are not folded."""
-        segments = [each for each in self._memory.segments if not each.closing]
         if end <= self._memory.cursor:
             return [
                 each
-                for segment in segments
-                if start < segment.end and segment.start < end
+                for segment in self._memory.segments
+                if start < segment.end and segment.start < end and not segment.closing
                 for each in _known_facts(segment)
                 if start <= each.fact.turns[-1] < end
             ]
-        known = [each for segment in segments for each in _known_facts(segment)]
-        extracted = extract_facts(batch, start=Seq(start), known=known)
+        # Not all facts: ten thousand turns have eight thousand, and other rooms wait meanwhile.
+        extracted = extract_facts(batch, start=Seq(start), known=self._memory.known_facts)
         return [KnownFact(f"{self._session_id}:{start}-{end}#{index}", fact) for index, fact in enumerate(extracted)]
 
     # -- tiers ------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from compaction.model import Mode, Note, NoteId, RenderedSummary, Segment, SessionId
     from compaction.ports import SessionClock, StoredMemory
     from compaction.settings import CompactionSettings
-    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest, Summariser
+    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest, KnownFact, Summariser
     from compaction.timeline import Timeline
 
 # How long to wait for a cancelled run. Only a summariser that ignores its cancellation takes this long.
@@ -125,6 +125,11 @@ class Compactor:
     def segments(self) -> tuple[Segment, ...]:
         """Return the segments of all stored runs, in order."""
         return self._view.ledger.segments
+
+    @property
+    def known_facts(self) -> tuple[KnownFact, ...]:
+        """Return the standing facts that a new batch may replace: the newest and the weightiest."""
+        return self._view.ledger.known_facts()
 
     def set_mode(self, mode: Mode) -> None:
         """Change the mode. Turns are folded only in the mode `summary`."""

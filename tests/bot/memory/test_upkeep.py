@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import text
@@ -264,6 +264,28 @@ async def test_what_a_repair_finds_is_remembered_of_people(place: Place) -> None
             "Cy": [],
         }
         assert await evening.people.extracted_through(evening.session_id) == evening.memory.cursor
+
+
+@pytest.mark.asyncio
+async def test_the_end_of_a_long_session_reads_no_more_than_a_fold(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was not folded is held against the facts that a fold would know, and not against all of the session."""
+    known: list[int] = []
+
+    def counted(*args: Any, **options: Any) -> tuple[Fact, ...]:
+        known.append(len(options["known"]))
+        return extract_facts(*args, **options)
+
+    monkeypatch.setattr("bot.memory.upkeep.extract_facts", counted)
+    monkeypatch.setattr("compaction.summary.ledger._NEWEST_KNOWN", 2)
+    monkeypatch.setattr("compaction.summary.ledger._WEIGHTIEST_KNOWN", 2)
+    async with Evening(place) as evening:
+        await evening.talk(100)
+        await evening.keeper.finish()
+        assert sum(len(each.facts) for each in evening.memory.segments) > 4
+        assert len(known) >= 5
+        assert max(known) == 4
 
 
 @pytest.mark.asyncio
