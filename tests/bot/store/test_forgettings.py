@@ -93,6 +93,30 @@ async def test_what_waits_in_an_open_room_does_not_come_back(
 
 
 @pytest.mark.asyncio
+async def test_nothing_of_the_person_had_been_stored_yet(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All they ever said and showed waits in an open room when they use /forget-me at another shard, which finds
+    nothing of them. Neither that nor the reply to it is stored.
+    """
+    async with Evening(place) as evening, another_process(place, evening, tmp_path) as eraser:
+        await evening.say("Good evening.", "Bob")
+        outage = refuse_writes(evening, monkeypatch)
+        await say_unstored(evening, SECRET, "Ada")
+        await say_unstored(evening, "So it is at Wickhamq.", "Bot", TurnKind.ASSISTANT)
+        with pytest.raises(StoreError, match="full"):
+            await evening.memory.add_note(Note(NoteId("n1"), evening.clock.now(), "Ada", "A map of Wickhamq."))
+        assert (await eraser.erase(StoredSpeaker("id-Ada", (), 0.0, 0, ()))).stored.sessions == ()
+        outage.undo()
+        await evening.memory.store_waiting()
+        await evening.keeper.run_once()
+        stored = await evening.store.load(EVENING)
+        assert [[part.text for part in each.parts] for each in stored.window] == [["Good evening."], [], []]
+        assert stored.live_notes == ()
+        assert "Wickhamq" not in f"{evening.memory.turns} {evening.memory.live_notes}"
+
+
+@pytest.mark.asyncio
 async def test_what_is_recorded_later_was_said_before(place: Place, tmp_path: Path) -> None:
     """Speech that had no text yet, and a note of a picture of then, are left out. What the person says and shows once
     the room has learned of it is kept.
