@@ -17,7 +17,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from bot.store import rows
-from bot.store.rows import UnreadableRowError
+from bot.store.rows import UNREADABLE, UnreadableRowError
 from bot.store.salvage import salvage_chapter, salvage_segment, salvage_turn
 from bot.store.tables import chapters, notes, segments, sessions, turns
 from compaction.model import CompactionState, Seq
@@ -140,12 +140,20 @@ async def _speakers(connection: AsyncConnection, sql: PlainSql, session_id: Sess
         async with connection.begin_nested():
             found = (await connection.execute(text(sql.speakers), {"session": session_id})).all()
         # As JSON, because a name may have characters that no encoding has.
-        return tuple((json.loads(speaker_id), json.loads(name)) for speaker_id, name in found)
-    except (DBAPIError, TypeError):
-        # A turn is no such JSON. Read here, the turns take longer.
+        return tuple((_string(speaker_id), _string(name)) for speaker_id, name in found)
+    except (DBAPIError, *UNREADABLE):
+        # A turn cannot be read. The others are read here, which takes longer.
         said = await _turn_rows(connection, session_id, start=0, end=None)
     spoken = await asyncio.to_thread(_salvaged_turns, said, set())
     return tuple(dict.fromkeys((part.speaker_id, part.speaker) for turn in spoken for part in turn.parts))
+
+
+def _string(stored: str) -> str:
+    """Return a string from its JSON. Raises one of `UNREADABLE`."""
+    value = json.loads(stored)
+    if not isinstance(value, str):
+        raise TypeError
+    return value
 
 
 def _state(session: Row[Any] | None, pending: tuple[Note, ...]) -> CompactionState:

@@ -53,6 +53,9 @@ DAMAGES: tuple[tuple[Table, dict[str, object]], ...] = (
     (turns, {"parts": '[["id-Bob", "Bob"]]'}),
     (turns, {"parts": '[["id-Bob", "Bob", null]]'}),
     (turns, {"parts": "[" * 100_000}),
+    (turns, {"parts": '[[1, "Bob", "Hello."]]'}),
+    (turns, {"parts": '[["id-Bob", {}, "Hello."]]'}),
+    (turns, {"parts": '["id-Bob"]'}),
     (turns, {"kind": "gesture"}),
     (segments, {"facts": "[{]"}),
     (segments, {"facts": '["a fact"]'}),
@@ -64,7 +67,7 @@ DAMAGES: tuple[tuple[Table, dict[str, object]], ...] = (
 )
 
 # One of each sort, for the tests that take two databases.
-SORTS = (DAMAGES[0], DAMAGES[5], DAMAGES[6], DAMAGES[10], DAMAGES[12])
+SORTS = (DAMAGES[0], DAMAGES[8], DAMAGES[9], DAMAGES[13], DAMAGES[15])
 
 
 async def damage(database: Database, table: Table, values: dict[str, object], *where: ColumnElement[bool]) -> None:
@@ -381,19 +384,17 @@ async def test_the_failure_of_one_session_is_raised_when_the_others_are_done(
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("table", "values"), [*DAMAGES, (notes, {"why": "a whim"})])
-async def test_a_session_with_an_unreadable_row_goes_on(
-    tmp_path: Path, table: Table, values: dict[str, object]
-) -> None:
+async def test_a_session_with_an_unreadable_row_goes_on(place: Place, table: Table, values: dict[str, object]) -> None:
     """It opens with what can be read, folds, and ends, and the log names the rows once. They stay as they are."""
-    async with Evening(tmp_path / "a.db") as before:
+    async with Evening(place) as before:
         await before.memory.add_note(Note(NoteId("n1"), T0, "Bob", "A cat."))
         await before.talk(65)
         await add_chapter(before)
     where = {turns: turns.c.seq == 64, notes: notes.c.id == "n1"}
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         await damage(database, table, values, *([where[table]] if table in where else []))
     with capture_logs() as logs:
-        async with Evening(tmp_path / "a.db") as evening:
+        async with Evening(place) as evening:
             assert [turn.seq for turn in evening.memory.turns][-1] == 64
             assert evening.memory.total_turns == 65
             assert evening.memory.summary is not None
