@@ -13,6 +13,7 @@ from bot.memory.erasing import PersonEraser
 from bot.participation.costs import CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
 from bot.participation.settings import ParticipationSettings
+from bot.room import forgetting_watch
 from bot.room.forgetting_watch import CHECK_FORGETTINGS_S, ForgettingWatch
 from bot.store.database import open_database
 from bot.store.forgettings import note_forgetting
@@ -133,10 +134,14 @@ async def test_a_database_that_is_away_is_asked_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_an_open_room_finds_out(tmp_path: Path) -> None:
+async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`roomtone memory forget` on the same database reaches a room in which nobody says anything any more."""
-    async with a_house(tmp_path) as house, living(house), open_database(tmp_path / "room.db") as other:
+    monkeypatch.setattr(forgetting_watch, "ANSWER_WITHIN_S", 60.0)
+    async with a_house(tmp_path) as house, living(house) as (room, _), open_database(tmp_path / "room.db") as other:
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
+        channel = room._channel
+        assert channel is not None
+        await settle(lambda: channel._forgetting_watch._seen is not None)
         guild = await house.participation.of_guild(house.place.guild_id)
         eraser = PersonEraser(other, house.clock, log_folder=log_path(tmp_path).parent)
         (ada,) = await eraser.find(str(ADA.id))
