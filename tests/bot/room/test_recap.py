@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +18,7 @@ from bot.store.database import open_database
 from bot.store.forgetting import SpeechForgetter
 from bot.store.history import SessionHistory
 from bot.store.sessions import Sessions
-from bot.store.tables import sessions, turns
+from bot.store.tables import chapters, sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.summary.extractive import ExtractiveSummariser
@@ -144,9 +143,10 @@ async def test_a_session_that_cannot_be_read_keeps_no_recap_of_others(tmp_path: 
                 await connection.execute(
                     insert(sessions).values(stale | {"id": name, "guild_id": 77, "channel_id": channel})
                 )
-            part = json.dumps([["id-Bo", "Bo", "Hello."]])
-            turn = {"session_id": "a", "seq": 0, "kind": "gesture", "started_at": 0.0, "ended_at": 1.0}
-            await connection.execute(insert(turns).values(turn | {"parts": part, "tombstone": False}))
+            chapter: dict[str, object] = {column.name: "" for column in chapters.columns}
+            numbers = {"level": 1, "start_seq": 0, "end_seq": 9, "started_at": 0.0, "ended_at": 1.0, "created_at": 1.0}
+            chapter |= {**numbers, "session_id": "a", "refs": "damaged"}
+            await connection.execute(insert(chapters).values(chapter))
         assert [each.session.id for each in await house.sessions.stale_recaps()] == ["a", "b"]
         assert house.readable is not None
         await RecapRenewal(house.sessions, house.readable.digests).run_once(lambda *_: house.place)
