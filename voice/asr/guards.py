@@ -10,6 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from voice.asr.gibberish import is_gibberish
@@ -138,10 +139,10 @@ def judge(
 
 
 def breaks_off(text: str, *, speech_s: float) -> bool:
-    """Return whether `text` is too short for its speech, so that recognising it again is worthwhile. The caller must
+    """Return whether `text` says too little for its speech, so that recognising it again is worthwhile. The caller must
     not drop the text for this reason.
     """
-    return speech_s >= BROKEN_OFF_AFTER_S and letter_count(text) < BROKEN_OFF_CHARS_PER_S * speech_s
+    return speech_s >= BROKEN_OFF_AFTER_S and told_letter_count(text) < BROKEN_OFF_CHARS_PER_S * speech_s
 
 
 def is_echo(text: str, own_words: str) -> bool:
@@ -168,6 +169,13 @@ def _is_loop(spoken: str) -> bool:
         if rest == 0 and words == words[:length] * times:
             return times >= (PHRASE_LOOPED_TIMES if length > 1 else WORD_LOOPED_TIMES)
     return False
+
+
+def told_letter_count(text: str) -> int:
+    """Return the number of letters in `text` without words that only repeat the one before: a small model that loses a
+    sentence fills its time with 'Room Room Room'.
+    """
+    return letter_count(" ".join(next(same) for _, same in groupby(text.split(), key=_spoken)))
 
 
 def letter_count(text: str) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voice.asr.guards import GuardReason, breaks_off, letter_count
+from voice.asr.guards import GuardReason, breaks_off, told_letter_count
 from voice.audio import LISTEN_RATE_HZ
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ LEADING_SILENCE = np.zeros(LISTEN_RATE_HZ // 2, np.int16)
 class Doubt(StrEnum):
     """Why a sound is heard again."""
 
-    BROKEN_OFF = "broken_off"  # fewer letters than its speech must have
+    BROKEN_OFF = "broken_off"  # fewer letters than its speech must have, repeated words left out
     DROPPED = "dropped"  # a guard would drop the text, though somebody spoke
     UNSURE = "unsure"  # a guard would drop the text, because the model's own probability is low
 
@@ -84,6 +84,6 @@ def is_mended(first: Recognition, second: Recognition, doubt: Doubt, fault: Guar
         case Doubt.DROPPED:
             return True
         case Doubt.BROKEN_OFF:
-            return letter_count(second.text) > letter_count(first.text)
+            return told_letter_count(second.text) > told_letter_count(first.text)
         case Doubt.UNSURE:
             return second.mean_logprob > RESCUED_LOGPROB

@@ -114,10 +114,16 @@ def test_nobody_echoes_a_silent_bot() -> None:
         ("Roomtone, when does the concert start?", 1.95, False),
         ("Roomtone?", 0.9, False),
         ("Yes.", 0.5, False),
+        # What only repeats itself tells no more than one word.
+        ("Room Room Room", 1.95, True),
+        ("Room, room. Room!", 1.95, True),
+        ("No, no, no, we leave at nine.", 1.95, False),
         # One character of a script without letters stands for several letters.
         ("今日は雨が降っている", 2.0, False),
     ],
 )
 def test_half_a_sentence_is_known_by_its_length(heard: str, speech_s: float, is_broken: bool) -> None:
-    """A text with fewer letters than the slowest speech has is broken off. One word in a short sound is not."""
+    """A text with fewer letters than the slowest speech has, each repeated word once, is broken off. One word in a short
+    sound is not.
+    """
     assert breaks_off(heard, speech_s=speech_s) is is_broken

@@ -54,6 +54,19 @@ def test_which_text_is_kept(doubt: Doubt, second: str, logprob: float, fault: Gu
     assert is_mended(first, recognition(second, mean_logprob=logprob), doubt, fault) is mended
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "mended"),
+    [
+        ("Room Room Room Room Room", "Roomtone, who is it?", True),
+        ("No, no, no, no.", "No, no, no.", False),
+        ("Room Room Room", "Room Room Room Room", False),
+    ],
+)
+def test_a_longer_stammer_is_no_longer_text(first: str, second: str, mended: bool) -> None:
+    """Words that only repeat the one before do not count."""
+    assert is_mended(recognition(first), recognition(second), Doubt.BROKEN_OFF, None) is mended
+
+
 def test_the_sound_is_another_one_unless_it_is_heard_carefully() -> None:
     """A greedy model gives the same text for the same sound, so a second pass changes the sound or the search."""
     pcm = np.ones(800, np.int16)
