@@ -209,11 +209,16 @@ def make_digest(parts: DigestParts, fold: Fold | None = None) -> Digest:
         decisions=_lines(standing, FactKind.DECISION),
         open=_lines(standing, FactKind.OPEN),
         last=tuple(
-            DigestLine(turn.started_at, part.text[:_LAST_CHARS], part.speaker)
+            DigestLine(turn.started_at, _beginning(part.text), part.speaker)
             for turn in said[-_LAST:]
             for part in turn.parts
         ),
     )
+
+
+def _beginning(text: str) -> str:
+    """Return a text, or as many whole words of its beginning as are quoted."""
+    return text if len(text) <= _LAST_CHARS else f"{text[:_LAST_CHARS].rsplit(' ', 1)[0]} …"
 
 
 def _is_said(turn: Turn) -> bool:

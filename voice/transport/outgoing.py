@@ -289,7 +289,9 @@ class Outgoing:
         if sealed.keys != sealed.carrier.keys:
             # The group has moved to another epoch since the frame was sealed.
             sealed = _Sealed.by(sealed.carrier, sealed.opus)
-        sealed.carrier.send(sealed.datagram, at=at)
+        # A group that has just been reset seals nothing: the frame would go out in the clear.
+        if sealed.keys == sealed.carrier.keys and sealed.carrier.can_send:
+            sealed.carrier.send(sealed.datagram, at=at)
 
     def _run(self) -> None:
         pace = SlotTimer()

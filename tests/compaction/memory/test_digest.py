@@ -176,6 +176,14 @@ def test_only_what_people_say_is_quoted() -> None:
     assert (digest.people, [line.text for line in digest.last]) == (("Cy", "Ada"), ["The boat race was wonderful."])
 
 
+def test_long_last_words_are_cut_between_words() -> None:
+    """Of the last turns as many whole words are quoted as fit, and a text without spaces is cut somewhere."""
+    turns = [turn(0, "Ada", f"{'walking ' * 24}along the embankment"), turn(1, "Bob", "x" * 300)]
+    ada, bob = make_digest(digest_parts(turns, SegmentLedger())).last
+    assert ada.text == f"{'walking ' * 24}along …"
+    assert bob.text == f"{'x' * 200} …"
+
+
 def test_it_is_short() -> None:
     """Of a long session the topics are spread over it, and the most important facts are kept in the order of talk."""
 

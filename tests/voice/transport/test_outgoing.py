@@ -162,6 +162,28 @@ def test_what_was_sealed_for_another_epoch_is_sealed_anew() -> None:
     assert (len(wire.sent), wire.sealed) == (3, 4)
 
 
+class ResetWire(Wire):
+    """Loses its group while it seals a frame anew, which it then leaves in the clear."""
+
+    def seal(self, packet: bytes) -> bytes:
+        if self.sealed == 2:
+            self.can_send, self.keys = False, b"0"
+        return super().seal(packet)
+
+
+def test_no_frame_goes_out_in_the_clear_when_the_group_is_reset_meanwhile() -> None:
+    """A frame whose group is reset between the check and the sealing is lost."""
+    wire, words = ResetWire(), Words(5)
+    outgoing = Outgoing(words, lambda: wire)
+    outgoing.slot()
+    wire.keys = b"2"
+    outgoing.slot()
+    assert (len(wire.sent), wire.sealed) == (1, 4)
+    wire.can_send, wire.keys = True, b"3"
+    outgoing.slot()
+    assert len(wire.sent) == 2
+
+
 @dataclass
 class Clock:
     """A clock that the test moves."""
