@@ -123,7 +123,7 @@ def test_nobody_echoes_a_silent_bot() -> None:
     ],
 )
 def test_half_a_sentence_is_known_by_its_length(heard: str, speech_s: float, is_broken: bool) -> None:
-    """A text with fewer letters than the slowest speech has, each repeated word once, is broken off. One word in a short
-    sound is not.
+    """A text with fewer letters than the slowest speech has, each repeated word once, is broken off. One word in a
+    short sound is not.
     """
     assert breaks_off(heard, speech_s=speech_s) is is_broken
