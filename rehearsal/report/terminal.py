@@ -66,8 +66,12 @@ class TerminalReport(RunObserver):
     # -- as it happens -------------------------------------------------------------------------------------
 
     def say(self, sentence: str) -> None:
-        """Print a sentence about the preparations for the run."""
-        self._console.print(sentence, markup=False, soft_wrap=not self._console.is_terminal)
+        """Print a sentence about the preparations for the run. A picture of the run does not show it."""
+        recording, self._console.record = self._console.record, False
+        try:
+            self._console.print(sentence, markup=False, soft_wrap=not self._console.is_terminal)
+        finally:
+            self._console.record = recording
 
     def opened(self, scenario: Scenario) -> None:
         """Print the title, who takes part, and the settings of the network."""

@@ -109,3 +109,16 @@ def test_what_went_wrong_is_visible() -> None:
     TerminalReport(Console(file=out, width=80)).show(report)
     for what in ("not heard", "nobody heard it", "it was Mira", "No compaction landed.", "3 too short"):
         assert what in out.getvalue()
+
+
+def test_a_picture_shows_no_preparations() -> None:
+    """What is printed before the run, such as where the dashboard is, is on the terminal and in no picture."""
+    file = io.StringIO()
+    console = Console(file=file, width=100, record=True)
+    program = TerminalReport(console)
+    program.say("Dashboard: http://127.0.0.1:1/secret")
+    console.print("The evening begins.")
+    assert "secret" in file.getvalue()
+    picture = console.export_svg()
+    assert "secret" not in picture
+    assert "evening" in picture
