@@ -46,7 +46,7 @@ def process_for_room(processes: Sequence[ProcessLoad], *, urgent: bool = False) 
     def rank(index: int) -> tuple[bool, bool, int, int, bool, str, int, int]:
         found = processes[index]
         is_own = found.machine == THIS_MACHINE
-        crowded = 0 if found.free > 0 else found.rooms
+        crowded = 0 if found.free > 0 else 1 + found.rooms
         where = (rooms[found.machine], is_own, found.machine, -found.rooms, index)
         return (not found.loaded, found.doubtful, crowded, *where)
 

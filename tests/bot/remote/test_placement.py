@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.remote.placement import THIS_MACHINE, ProcessLoad, process_for_room
@@ -142,6 +142,7 @@ def test_the_order_of_the_processes_does_not_matter_but_among_equals(
 
 
 @given(LOADS)
+@example([ProcessLoad(NORTH, 0, 0, emergency=1), ProcessLoad(NORTH, 0, 1)])
 def test_a_room_that_has_lost_its_process_is_placed_as_any_other_where_a_loaded_one_waits(
     processes: list[ProcessLoad],
 ) -> None:
