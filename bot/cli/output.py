@@ -95,6 +95,12 @@ def open_console(
     return console
 
 
+def svg_picture(console: Console, *, title: str) -> str:
+    """Return what a recording console has printed, as an SVG picture that asks no server for its fonts."""
+    svg = console.export_svg(title=title, clear=False)
+    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+
+
 class _WithoutTrailingBlanks(RenderHook):
     """Leaves out the blanks with which rich fills tables up to their width."""
 

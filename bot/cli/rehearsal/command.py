@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 # Typer reads the command's signature at run time, so its types must be imported.
-from bot.cli.output import open_console, say
+from bot.cli.output import open_console, say, svg_picture
 from bot.cli.rehearsal import options
 from bot.cli.rehearsal.options import (
     RehearsalOptions,
@@ -158,7 +158,7 @@ def _shown(
     with null_console() as console, logging_from_settings(settings, console=console), program:
         outcome = asyncio.run(until_stopped(playing(program)))
     # The picture shows the conversation without the report.
-    picture = shown.export_svg(title="roomtone rehearse", clear=False) if wanted.picture is not None else ""
+    picture = svg_picture(shown, title="roomtone rehearse") if wanted.picture is not None else ""
     program.show(outcome)
     if wanted.report is not None:
         outcome.write(wanted.report)

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from bot.cli.output import count, fold, fold_pieces, open_console, print_indented, say
+from bot.cli.output import count, fold, fold_pieces, open_console, print_indented, say, svg_picture
 
 if TYPE_CHECKING:
     import pytest
@@ -72,3 +72,13 @@ def test_a_path_is_not_broken() -> None:
 def test_numbers_and_their_nouns() -> None:
     """One of a thing is singular."""
     assert [count(number, "turn") for number in (0, 1, 1200)] == ["0 turns", "1 turn", "1,200 turns"]
+
+
+def test_a_picture_asks_no_server_for_its_fonts() -> None:
+    """Whoever opens a picture of a conversation tells nobody about it."""
+    console = open_console(file=io.StringIO(), width=60, record=True)
+    console.print("The evening begins.")
+    picture = svg_picture(console, title="roomtone rehearse")
+    assert "evening" in picture
+    assert "url(http" not in picture
+    assert "font-family" in picture
