@@ -27,7 +27,7 @@ from compaction.memory.tiers import (
 from compaction.model import Seq
 from compaction.payload import PartKind, is_kept_as_sent, text_digest
 from compaction.summary.extractive import extract_facts
-from compaction.summary.port import KnownFact
+from compaction.summary.port import KnownFact, known_facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -284,7 +284,7 @@ class MemoryUpkeep:
         batch = await self._turns.turns(self._session_id, Seq(start), Seq(end))
         allowed = [self._memory.allowed_part(turn) for turn in batch]
         changed = {turn.seq for turn, left in zip(batch, allowed, strict=True) if left is not turn}
-        known = self._facts_of(start, end, allowed) if repaired is None else _known_facts(repaired)
+        known = self._facts_of(start, end, allowed) if repaired is None else known_facts_of(repaired)
         facts = [each for each in known if changed.isdisjoint(each.fact.turns)]
         if await self._people.extract(
             self._session_id,
@@ -307,7 +307,7 @@ class MemoryUpkeep:
                 each
                 for segment in self._memory.segments
                 if start < segment.end and segment.start < end and not segment.closing
-                for each in _known_facts(segment)
+                for each in known_facts_of(segment)
                 if start <= each.fact.turns[-1] < end
             ]
         # Not all facts: ten thousand turns have eight thousand, and other rooms wait meanwhile.
@@ -383,7 +383,3 @@ def _with_mention(tier: StoredTier, heard: dict[SegmentId, int]) -> TieredSegmen
     kept = tier.kept
     last = heard.get(kept.segment.id)
     return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)
-
-
-def _known_facts(segment: Segment) -> list[KnownFact]:
-    return [KnownFact(f"{segment.id}#{index}", fact) for index, fact in enumerate(segment.facts)]

@@ -15,7 +15,7 @@ from compaction.language.meaning import kind_of, meaning
 from compaction.language.text import sentences
 from compaction.model import FactKind, Seq, TurnKind
 from compaction.summary.extractive import empty_gist, extract_facts, make_gist
-from compaction.summary.port import REACH_TURNS, Fold, FoldRequest, KnownFact
+from compaction.summary.port import REACH_TURNS, Fold, FoldRequest, KnownFact, known_facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -166,7 +166,7 @@ def request_for_digest(parts: DigestParts) -> FoldRequest:
         turns=stale,
         notes=(),
         previous=None,
-        known=tuple(each for each in _known(parts.segments) if each.ref not in parts.ended),
+        known=tuple(each for each in _known(parts) if each.ref not in parts.ended),
         before=before,
         roster=frozenset(part.speaker for turn in parts.turns for part in turn.parts),
     )
@@ -178,7 +178,7 @@ def make_digest(parts: DigestParts, fold: Fold | None = None) -> Digest:
     Extracting takes about a millisecond for each turn that is not folded.
     """
     by_model = parts.stale if fold is not None else ()
-    known = list(_known(parts.segments))
+    known = _known(parts)
     about = [DigestLine(each.started_at, gist) for each in parts.chapters if (gist := _untold(each.gist))]
     in_chapters = {seq for each in parts.chapters for seq in range(each.start, each.end)}
     own = (each for each in parts.segments if each.start not in in_chapters)
@@ -225,11 +225,8 @@ def _is_said(turn: Turn) -> bool:
     return turn.kind is TurnKind.SPEECH and bool(turn.parts)
 
 
-def _known(segments: Iterable[Segment]) -> Iterable[KnownFact]:
-    for segment in segments:
-        for number, fact in enumerate(segment.facts):
-            if fact.text:
-                yield KnownFact(f"{segment.id}#{number}", fact)
+def _known(parts: DigestParts) -> list[KnownFact]:
+    return [each for segment in parts.segments for each in known_facts_of(segment)]
 
 
 def _numbered(start: Seq, facts: Iterable[Fact]) -> list[KnownFact]:

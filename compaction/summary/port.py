@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from compaction.model import Strategy
 
 if TYPE_CHECKING:
-    from compaction.model import Chapter, Fact, Note, Seq, Turn
+    from compaction.model import Chapter, Fact, Note, Segment, Seq, Turn
 
 # The limit of a gist, which represents ten turns in lists and archives. Source: MEMORY.md.
 MAX_GIST_CHARS = 300
@@ -38,6 +38,11 @@ class KnownFact:
     ref: str
     fact: Fact
     label: str = ""
+
+
+def known_facts_of(segment: Segment) -> list[KnownFact]:
+    """Return the facts of a segment that have a text, in order, each as others name it."""
+    return [KnownFact(f"{segment.id}#{number}", fact) for number, fact in enumerate(segment.facts) if fact.text]
 
 
 @dataclass(frozen=True, slots=True)
