@@ -1,0 +1,177 @@
+"""A bridge with a simulated speech-to-speech session and a real memory, for the tests of `RealtimeBridge`."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from datetime import UTC
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from bot import events
+from bot.brain.reply import Question
+from bot.brain.system_prompt import SystemPrompt
+from bot.brain.tools.permission import NOBODY, Asker
+from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.toolbox import Toolbox
+from bot.events import SpokenText
+from bot.realtime.bridge import RealtimeBridge
+from bot.realtime.port import RealtimeServices
+from bot.texts.text import verbatim
+from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings
+from compaction.summary.extractive import ExtractiveSummariser
+from tests.fakes.clock import FakeClock
+from tests.fakes.hearing import ScriptedRecognizer
+from tests.fakes.place import FakePlace
+from tests.fakes.realtime import FakeRealtime
+from tests.fakes.turn_store import InMemoryTurnStore
+from voice.listening.utterance import Utterance
+from voice.realtime.settings import RealtimeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from bot.brain.recall_quotes import QuoteFinder
+    from compaction.model import Turn
+    from compaction.payload import PayloadPart
+
+
+SPEECH = np.full(16_000, 50, np.int16)
+
+
+class FakePrompt:
+    """Information about Ada and Bo for the model. `guild`: the server's instructions."""
+
+    def __init__(self, observe: events.Observer = events.ignore_event) -> None:
+        self.guild = ""
+        self.asker = NOBODY
+        self.broken: Exception | None = None
+        self._observe = observe
+
+    def name_of(self, user_id: int) -> str:
+        """Return the name."""
+        return {1: "Ada", 2: "Bo"}[user_id]
+
+    def asker_of(self, question: Question) -> Asker:
+        """Return the asker, by default one without rights."""
+        return self.asker
+
+    async def guild_instructions(self) -> str:
+        """Return the server's instructions, or fail."""
+        if self.broken is not None:
+            raise self.broken
+        return self.guild
+
+    def reply_instructions(self, question: Question) -> tuple[str, ...]:
+        """Return one instruction if the model may skip its answer."""
+        return ("Be quick.",) if question.may_skip else ()
+
+    def introductions(self, asker: Asker) -> list[str]:
+        """Return the participants' names."""
+        return ["Ada", "Bo"]
+
+    def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
+        """Report the prompt as an event."""
+        self._observe(events.ContextBuilt(tuple(parts), answer_to, 0.0))
+
+
+class Desk:
+    """A bridge with a fake session, a real memory, and a record of all events."""
+
+    def __init__(
+        self, memory: SessionMemory, clock: FakeClock, toolbox: Toolbox, quoting: QuoteFinder | None, mode: str
+    ):
+        self.clock = clock
+        self.recognizer = ScriptedRecognizer()
+        self.place = FakePlace()
+        self.seen: list[events.Event] = []
+        self.sessions: list[FakeRealtime] = []
+        self.over = asyncio.Event()
+        self.memory = memory
+        self.said = 0
+        self.prompt = FakePrompt(self.seen.append)
+        self.forbids: Callable[[str], bool] = lambda _: False
+        services = RealtimeServices(
+            settings=RealtimeSettings.model_validate({"enabled": True, "mode": mode}),
+            new_session=self._new_session,  # type: ignore[arg-type]
+            instructions=SystemPrompt("Roomtone"),
+            recognizer=self.recognizer,
+            fallback_name=verbatim("what I heard"),
+            max_input_tokens=8_000,
+            zone=UTC,
+            clock=clock,
+            observe=self.seen.append,
+        )
+        self.bridge = RealtimeBridge(services, self.prompt, self.place, memory=memory, toolbox=toolbox, quoting=quoting)
+        self.session = self.sessions[0]
+
+    @property
+    def written(self) -> list[str]:
+        """Return what the bridge wrote into the channel."""
+        return self.place.written
+
+    def _new_session(self, brief: object, on_event: object, run_tool: object) -> tuple[FakeRealtime, object]:
+        session = FakeRealtime(brief, on_event)  # type: ignore[arg-type]
+        session.run_tool = run_tool  # type: ignore[assignment]
+        self.sessions.append(session)
+        return session, self.over.wait
+
+    async def record(self, kind: TurnKind, speaker_id: str, name: str, text: str, *utterances: SpokenText) -> Turn:
+        """Add a turn to the memory and notify the bridge, as the room does."""
+        self.clock.advance(1.0)
+        now = self.clock.now()
+        turn = await self.memory.append(kind, [TurnPart(speaker_id, name, text)], started_at=now, ended_at=now)
+        self.bridge.on_turn_recorded(turn, utterances)
+        return turn
+
+    async def say(self, user_id: int, text: str) -> Turn:
+        """Let somebody say something: recognise a sound and record its turn."""
+        self.session.heard.append(text)
+        self.recognizer.texts.append(text)
+        # Make the sound of each utterance unique.
+        self.said += 1
+        sound = np.full(16_000, 50 + self.said, np.int16)
+        recognition = await self.bridge.recognize(sound, speaker_id=user_id)
+        utterance = Utterance("u", user_id, 1.0, 2.0, 2.5, sound)
+        spoken, name = SpokenText(utterance, recognition, 2.5, 3.0), self.prompt.name_of(user_id)
+        return await self.record(TurnKind.SPEECH, str(user_id), name, recognition.text, spoken)
+
+    async def answer(self, turn: Turn, *, may_skip: bool = False, heard: list[str] | None = None) -> list[str]:
+        """Let the model answer, and return the text of each piece. `heard`: gets them as they come."""
+        texts = [] if heard is None else heard
+        async for speech in self.bridge.speak(Question(turn, may_skip=may_skip), forbids=self.forbids):
+            texts.append(speech.text)
+        return texts
+
+    @property
+    def payload(self) -> tuple[PayloadPart, ...]:
+        """Return what the model had in its context at the last answer."""
+        return next(event.parts for event in reversed(self.seen) if isinstance(event, events.ContextBuilt))
+
+
+async def echo(arguments: Mapping[str, object]) -> str:
+    """Be a tool that returns its text."""
+    return str(arguments["text"])
+
+
+@asynccontextmanager
+async def desk(mode: str = "turns", *, toolbox: Toolbox | None = None, quoting: object = None) -> AsyncIterator[Desk]:
+    """Open a bridge whose session is connected."""
+    clock = FakeClock()
+    toolbox = toolbox or Toolbox([RoomTool("echo", "Echoes.", {"type": "object"}, echo)])
+    async with SessionMemory.open(
+        SessionId("s"),
+        store=InMemoryTurnStore(),
+        summariser=ExtractiveSummariser(),
+        fallback=ExtractiveSummariser(),
+        settings=CompactionSettings(),
+        mode=Mode.SUMMARY,
+        clock=clock,
+        searchable=True,
+    ) as memory:
+        made = Desk(memory, clock, toolbox, cast("QuoteFinder | None", quoting), mode)
+        made.session.connect()
+        yield made

@@ -1,0 +1,178 @@
+"""The answers of the speech-to-speech model: spoken, talked over, forbidden, skipped, or gone on with after a loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compaction.errors import StoreError
+from compaction.memory.passage import PassageId, PassageKind
+from compaction.memory.quotes import Quote
+from compaction.memory.recall import RecallHit
+from compaction.model import Seq, SessionId, TurnKind, TurnPart
+from compaction.payload import PartKind, data_part
+from tests.bot.realtime.bridge_scene import desk
+from voice.speaking.moderation import ForbiddenWordsError, WordList
+
+if TYPE_CHECKING:
+    from compaction.model import Turn
+    from compaction.session import SessionMemory
+
+
+@pytest.mark.asyncio
+async def test_an_answer_is_spoken_and_stands_once() -> None:
+    """An answer's words come with its sound, and the turn that records the answer is not sent to the model."""
+    async with desk() as room:
+        turn = await room.say(1, "who are you")
+        room.session.answers.append("I am Roomtone and I listen")
+        words = await room.answer(turn)
+        assert " ".join(filter(None, words)) == "I am Roomtone and I listen"
+        room.bridge.report_heard(3.0, complete=True)
+        await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone and I listen")
+        assert len(room.session.items) == 3
+        assert room.session.interrupted == []
+
+
+@pytest.mark.asyncio
+async def test_what_was_said_before_the_window_is_brought_along() -> None:
+    """Quotes about the question are in the instructions for its answer, and removed before the next one."""
+
+    class Remembering:
+        """Finds two quotes for each question: one of this session and one of an older session."""
+
+        async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
+            text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
+            return tuple(
+                Quote(
+                    data_part(PartKind.RECALL, f"{when}{text}", refs=(f"turn:{session}#3",)),
+                    RecallHit(
+                        PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0
+                    ),
+                    (TurnPart("2", "Bo", text),),
+                )
+                for when, session in (("", SessionId("s")), ("3 May, ", SessionId("older")))
+            )
+
+    async with desk(quoting=Remembering()) as room:
+        for asked in ("when does it open", "where do we meet"):
+            turn = await room.say(1, asked)
+            room.session.answers.append("At nine.")
+            await room.answer(turn)
+            assert (
+                f'Recalled from earlier:\n<data from="recall">\n[21:04] From memory, Bo: {asked}, at nine.\n</data>'
+                in room.session.instructions
+            )
+            earlier = (
+                "From earlier conversations:\n"
+                f'<data from="continuity">\n3 May, [21:04] From memory, Bo: {asked}, at nine.'
+            )
+            assert earlier in room.session.instructions
+            recalled = [each for each in room.payload if each.kind in {PartKind.CONTINUITY, PartKind.RECALL}]
+            assert [asked in each.content for each in recalled] == [True, True]
+            # Access is counted by these.
+            cited = {each.kind: [ref for ref in each.refs if ref.startswith("turn:")] for each in recalled}
+            assert cited == {PartKind.RECALL: ["turn:s#3"], PartKind.CONTINUITY: ["turn:older#3"]}
+        assert "when does it open" not in room.session.instructions
+
+
+@pytest.mark.asyncio
+async def test_what_was_talked_over_is_corrected() -> None:
+    """If an answer is interrupted, the model learns how many milliseconds of it were heard."""
+    async with desk() as room:
+        turn = await room.say(1, "tell me")
+        room.session.answers.append("one two three four")
+        await room.answer(turn)
+        room.bridge.report_heard(0.74, complete=False)
+        assert room.session.interrupted == [740]
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_was_not_asked_for_leaves_the_one_before_whole() -> None:
+    """If an answer is given up before the model was asked, the model keeps its earlier answer."""
+    async with desk() as room:
+        room.session.answers.append("one two three four")
+        await room.answer(await room.say(1, "tell me"))
+        room.bridge.report_heard(2.0, complete=True)
+        turn = await room.say(1, "and now")
+        room.prompt.broken = StoreError("The memory cannot be read.")
+        with pytest.raises(StoreError):
+            await room.answer(turn)
+        room.bridge.report_heard(0.0, complete=False)
+        assert room.session.interrupted == []
+
+
+@pytest.mark.asyncio
+async def test_an_answer_ends_before_words_that_are_forbidden() -> None:
+    """Nothing of a forbidden word is yielded, also if its beginning came with an earlier piece."""
+    async with desk() as room:
+        room.forbids = WordList(["rude*", "three four"]).forbids
+        for answer in ("one two rudely four", "one two three four"):
+            room.session.answers.append(answer)
+            turn = await room.say(1, "tell me")
+            heard: list[str] = []
+            with pytest.raises(ForbiddenWordsError):
+                await room.answer(turn, heard=heard)
+            assert heard
+            assert answer.startswith(" ".join(heard))
+            assert not room.forbids(" ".join(heard))
+            room.bridge.report_heard(0.5, complete=False)
+        assert room.session.interrupted == [500, 500]
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_outlived_its_conversation_is_told_to_the_next_one() -> None:
+    """If the session is renewed while an answer is still playing, the new conversation gets the answer as text."""
+    async with desk() as room:
+        turn = await room.say(1, "who are you")
+        room.session.answers.append("I am Roomtone")
+        await room.answer(turn)
+        room.session.connect()
+        room.bridge.report_heard(3.0, complete=True)
+        await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone")
+        assert [text.split(": ", 1)[1] for text in room.session.items.values()] == ["who are you", "I am Roomtone"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("answer", ["SKIP", "Skip.", "SKIP. They talk to each other."])
+async def test_a_model_that_has_nothing_to_say_is_not_heard(answer: str) -> None:
+    """If the model skips its answer, nothing is spoken, and the answer is cancelled and not kept."""
+    async with desk() as room:
+        turn = await room.say(1, "look at that")
+        room.session.answers.append(answer)
+        assert await room.answer(turn, may_skip=True) == []
+        room.bridge.report_heard(0.0, complete=True)
+        assert room.session.interrupted == [0]
+        assert list(room.session.items.values()) == ["Ada speaks:", "look at that"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("answer", "may_skip"), [("Skippers sail", True), ("Sure thing", True), ("Skip", False)])
+async def test_words_that_begin_like_it_are_heard(answer: str, may_skip: bool) -> None:
+    """An answer that only begins like SKIP is spoken, and so is one that may not be skipped."""
+    async with desk() as room:
+        turn = await room.say(1, "look at that")
+        room.session.answers.append(answer)
+        words = await room.answer(turn, may_skip=may_skip)
+        assert " ".join(filter(None, words)) == answer
+        assert room.session.interrupted == []
+
+
+@pytest.mark.asyncio
+async def test_an_answer_gone_on_with_after_a_loss_leaves_the_conversation_whole() -> None:
+    """All items of an answer that was continued after a reconnection are deleted when its turn is compacted."""
+    async with desk() as room:
+        turn = await room.say(1, "tell me a story")
+        room.session.answers.append("Once there was a lantern.")
+        room.session.lost_after = 2
+        assert " ".join(filter(None, await room.answer(turn))) == "Once there was a lantern."
+        room.bridge.report_heard(2.5, complete=True)
+        answered = await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Once there was a lantern.")
+        assert {"cut_1", "cut_2"} <= room.session.items.keys()
+        for number in range(70):
+            await room.say(2, f"Number {number} is the lantern of hall {number}.")
+        room.bridge.refresh()
+        await room.memory.settle()
+        room.bridge.refresh()
+        assert room.memory.cursor > answered.seq
+        assert not [item for item in room.session.items if item.startswith(("cut_", "reply_"))]

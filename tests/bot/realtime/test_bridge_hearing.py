@@ -1,0 +1,207 @@
+"""What the speech-to-speech model is told of what people say: as sound or as text, once, and no longer than it may."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from bot.events import SpokenText
+from compaction.model import TurnKind, TurnPart
+from tests.bot.realtime.bridge_scene import SPEECH, desk
+from tests.bot.room.room_scene import settle
+from voice.errors import RealtimeError, RecogniserOverloadedError
+from voice.listening.utterance import Utterance
+
+if TYPE_CHECKING:
+    from voice.audio import Pcm
+
+
+@pytest.mark.asyncio
+async def test_what_is_said_is_heard_by_the_model_and_not_told_again() -> None:
+    """Speech is sent to the model as sound after the speaker's name, and its turn is not sent again as text."""
+    async with desk() as room:
+        turn = await room.say(1, "hello there")
+        assert turn.parts[0].text == "hello there"
+        assert list(room.session.items.values()) == ["Ada speaks:", "hello there"]
+
+
+@pytest.mark.asyncio
+async def test_what_is_heard_again_is_not_said_again() -> None:
+    """If the same sound is recognised a second time, the room's own recogniser does that and nothing is sent again."""
+    async with desk() as room:
+        room.session.heard.append("Room")
+        first = await room.bridge.recognize(SPEECH, speaker_id=1)
+        room.recognizer.texts.append("Roomtone, who is there?")
+        again = await room.bridge.recognize(np.concatenate([np.zeros(8_000, np.int16), SPEECH]), speaker_id=1)
+        assert (first.text, again.text) == ("Room", "Roomtone, who is there?")
+        assert list(room.session.items.values()) == ["Ada speaks:", "Room"]
+        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), again, 2.5, 3.0)
+        await room.record(TurnKind.SPEECH, "1", "Ada", again.text, spoken)
+        assert list(room.session.items.values()) == ["Ada speaks:", "Room"]
+
+
+@pytest.mark.asyncio
+async def test_what_became_no_turn_does_not_stay() -> None:
+    """Sound that became no turn, such as a cough, is deleted at the next turn of the same person."""
+    async with desk() as room:
+        room.session.heard.append("(cough)")
+        await room.bridge.recognize(SPEECH * 2, speaker_id=1)
+        await room.say(2, "hello there")
+        assert "(cough)" in room.session.items.values()
+        await room.say(1, "good evening")
+        assert list(room.session.items.values()) == ["Bo speaks:", "hello there", "Ada speaks:", "good evening"]
+
+
+@pytest.mark.asyncio
+async def test_sounds_of_somebody_who_is_forgotten_do_not_stay() -> None:
+    """All sounds of one person that are no turn are deleted at once. Turns and sounds of others stay."""
+    async with desk() as room:
+        await room.say(1, "good evening")
+        for number in range(10):
+            room.session.heard.append(f"secret {number}")
+            await room.bridge.recognize(np.full(8_000, number + 1, np.int16), speaker_id=1)
+        room.session.heard.append("(cough)")
+        await room.bridge.recognize(SPEECH, speaker_id=2)
+        assert sum("secret" in text for text in room.session.items.values()) == 10
+        room.bridge.forget_sounds(1)
+        assert list(room.session.items.values()) == ["Ada speaks:", "good evening", "Bo speaks:", "(cough)"]
+
+
+@pytest.mark.asyncio
+async def test_a_turn_whose_sound_was_deleted_is_told_in_writing() -> None:
+    """Somebody who opts out and in again within a moment is heard, but the sound is gone."""
+    async with desk() as room:
+        room.session.heard.append("good evening")
+        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        room.bridge.forget_sounds(1)
+        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        await room.record(TurnKind.SPEECH, "1", "Ada", recognition.text, spoken)
+        (told,) = room.session.items.values()
+        assert told.endswith("Ada: good evening")
+
+
+@pytest.mark.asyncio
+async def test_a_turn_that_was_sent_while_it_was_stored_stands_once() -> None:
+    """If the memory is compared with the conversation before the turn is reported, its text stays and its sound goes:
+    an item that no turn holds could not be deleted later.
+    """
+    async with desk() as room:
+        room.session.heard.append("good evening")
+        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        parts = [TurnPart("1", "Ada", "good evening")]
+        turn = await room.memory.append(TurnKind.SPEECH, parts, started_at=1.0, ended_at=2.0)
+        room.bridge.refresh()
+        room.bridge.on_turn_recorded(turn, (spoken,))
+        (told,) = room.session.items.values()
+        assert told.endswith("Ada: good evening")
+
+
+@pytest.mark.asyncio
+async def test_text_takes_the_place_of_a_turns_sounds() -> None:
+    """If the model did not get one sound of a turn, it gets the turn as text, and the other sounds are deleted: nobody
+    could delete them later.
+    """
+    async with desk() as room:
+        group = []
+        room.session.heard += ["left", RealtimeError("slow")]
+        room.recognizer.texts.append("right")
+        for user_id in (1, 2):
+            recognition = await room.bridge.recognize(SPEECH, speaker_id=user_id)
+            group.append(SpokenText(Utterance("u", user_id, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0))
+        await room.record(TurnKind.SPEECH, "1", "Ada", "left right", *group)
+        (told,) = room.session.items.values()
+        assert told.endswith("left right")
+
+
+@pytest.mark.asyncio
+async def test_unfinished_utterances_are_not_sent() -> None:
+    """An unfinished utterance is refused, because sent audio cannot be taken back."""
+    async with desk() as room:
+        with pytest.raises(RecogniserOverloadedError):
+            await room.bridge.recognize(SPEECH, speaker_id=1, interim=True)
+        assert room.session.items == {}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("heard", [None, RealtimeError("slow")])
+async def test_the_rooms_own_recogniser_stands_in(heard: Exception | None) -> None:
+    """If the model gives no transcript, the room's own recogniser does. If the model did not get the sound, it gets the
+    text.
+    """
+    async with desk() as room:
+        room.session.heard.append(heard)
+        room.recognizer.texts.append("own words")
+        recognition = await room.bridge.recognize(SPEECH, speaker_id=2)
+        spoken = SpokenText(Utterance("u", 2, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        await room.record(TurnKind.SPEECH, "2", "Bo", recognition.text, spoken)
+        assert recognition.text == "own words"
+        said = list(room.session.items.values())
+        assert said == ["Bo speaks:", "(unclear)"] if heard is None else said[0].endswith("Bo: own words")
+
+
+@pytest.mark.asyncio
+async def test_other_turns_are_told_in_writing() -> None:
+    """The model gets membership changes, and answers spoken by the bot's other voice, as text."""
+    async with desk() as room:
+        await room.record(TurnKind.MEMBERSHIP, "2", "Bo", "Bo joined the channel.")
+        await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Hello Bo.")
+        joined, said = room.session.items.values()
+        assert joined.endswith("(Bo joined the channel.)")
+        assert said.endswith("Roomtone: Hello Bo.")
+
+
+@pytest.mark.asyncio
+async def test_several_at_once_are_heard_as_one_sound() -> None:
+    """In mixed mode, simultaneous utterances are sent as one mixed sound with all names; the own recogniser makes the
+    text.
+    """
+    async with desk("mixed") as room:
+        room.recognizer.texts += ["left", "right"]
+        group = []
+        for user_id, began in ((1, 1.0), (2, 1.5)):
+            recognition = await room.bridge.recognize(SPEECH, speaker_id=user_id)
+            utterance = Utterance("u", user_id, began, began + 1, began + 1.5, SPEECH)
+            group.append(SpokenText(utterance, recognition, 2.5, 3.0))
+        assert room.session.items == {}
+        room.session.heard.append("left right")
+        await room.record(TurnKind.SPEECH, "1", "Ada", "left", *group)
+        assert list(room.session.items.values()) == ["Ada, Bo speak at the same time:", "left right"]
+        sound: Pcm = room.session.sounds[0]
+        assert len(sound) == 24_000
+        assert sound.max() == 100
+
+
+@pytest.mark.asyncio
+async def test_a_mixed_sound_is_not_kept_if_its_words_are_withheld_meanwhile() -> None:
+    """The sound arrives after one of its speakers has opted out: it is deleted, and the model has the others' words."""
+    async with desk("mixed") as room:
+        gate = room.session.gates["Ada speaks:"] = asyncio.Event()
+        room.recognizer.texts.append("secret")
+        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        room.session.heard.append("secret")
+        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        await room.record(TurnKind.SPEECH, "1", "Ada", "secret", spoken)
+        await asyncio.sleep(0)
+        room.memory.withhold(lambda: frozenset({"1"}))
+        room.bridge.refresh()
+        gate.set()
+        await settle(lambda: not [text for text in room.session.items.values() if "secret" in text])
+
+
+@pytest.mark.asyncio
+async def test_a_turn_that_did_not_get_through_is_told_in_writing() -> None:
+    """If a sound could not be sent in mixed mode, its text is sent before the next turn."""
+    async with desk("mixed") as room:
+        room.recognizer.texts.append("left")
+        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        room.session.heard.append(RealtimeError("It did not get through."))
+        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        await room.record(TurnKind.SPEECH, "1", "Ada", "left", spoken)
+        assert room.session.items == {}
+        await asyncio.sleep(0)
+        await room.record(TurnKind.MEMBERSHIP, "2", "Bo", "Bo joined.")
+        assert [text.split("] ")[1] for text in room.session.items.values()] == ["Ada: left", "(Bo joined.)"]
