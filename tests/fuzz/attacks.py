@@ -37,8 +37,8 @@ from rehearsal.discord import LocalDiscord
 from tests.bot.web.test_server import PATIENCE_S, FakeHost, Page, told
 from tests.fakes.dave_room import DaveRoom
 from tests.voice.screen.screens import jpeg, screen
+from tests.voice.transport.receiver_scene import ANA, BEN, Ear, assert_each_datagram_has_one_fate
 from tests.voice.transport.test_private import websocket
-from tests.voice.transport.test_receiver import ANA, BEN, Ear, assert_each_datagram_has_one_fate
 from voice.screen.frame import FrameRefusedError
 from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.share_link import LinkRefusedError, ShareLinks, new_key, verify_token

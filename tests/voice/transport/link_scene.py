@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import threading
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from rehearsal.people.person import ScriptedPerson
     from voice.transport.link_events import LinkEvent
     from voice.transport.paced_sender import PacedSender
+    from voice.transport.private.client import ReceivingClient
+    from voice.transport.private.connection_state import ReceivingState
 
 BOT, ADA, BEN = 1001, 2001, 2002
 CHANNEL, SIDE_ROOM = 600, 602
@@ -130,3 +133,17 @@ def voice_channel(client: StockBot, channel_id: int = CHANNEL) -> discord.VoiceC
 
 async def ask_nobody(*_: object, **__: object) -> None:
     """Stand in for the request to join a channel, without sending it."""
+
+
+async def never_answers(self: ReceivingState, resume: bool) -> None:
+    """Stand in for the connecting to a voice server that lets nothing through."""
+    await asyncio.Event().wait()
+
+
+async def end_runner(client: ReceivingClient) -> None:
+    """Let discord.py's websocket task die while `is_connected()` stays true."""
+    runner = client.connection._runner
+    assert runner is not None
+    while not runner.done():
+        runner.cancel()
+        await asyncio.wait([runner], timeout=0.1)

@@ -1,0 +1,154 @@
+"""The link ends for good: when somebody takes the bot out or moves it, and when its time for repairs is over."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.discord import LocalDiscord
+from rehearsal.runner.scripted_member import scripted_member
+from tests.rehearsal.discord.stock import stock_bot, until
+from tests.voice.transport.link_scene import (
+    ADA,
+    BEN,
+    BOT,
+    CHANNEL,
+    SIDE_ROOM,
+    Scene,
+    end_runner,
+    never_answers,
+    scene,
+    voice_channel,
+)
+from voice.errors import RemovedFromChannelError
+from voice.transport.connector import ATTEMPT_S
+from voice.transport.discord_gateway import DiscordMainGateway
+from voice.transport.link import VoiceLink
+from voice.transport.link_events import Connected, Lost, Recovering
+from voice.transport.private import connection_state
+from voice.transport.private.connection_state import ReceivingState
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+
+@pytest.mark.asyncio
+async def test_being_taken_out_without_a_word_is_final(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bot that was removed does not come back, even if the main gateway does not say that it was."""
+    monkeypatch.setattr(connection_state, "_WORD_S", 0.1)
+    async with scene(tmp_path) as room:
+        await room.local.fault("remove_silently", user_id=BOT)
+        async with asyncio.timeout(10):
+            assert "took the bot out" in str(await room.link.lost())
+        assert room.link.removed
+        assert room.listener.kinds() == [Connected, Lost, Lost]
+        assert not room.local.status()["voice_states"]
+
+
+@pytest.mark.asyncio
+async def test_being_taken_out_of_the_channel_is_final(tmp_path: Path) -> None:
+    async with scene(tmp_path) as room:
+        await room.local.leave(BOT)
+        async with asyncio.timeout(10):
+            assert "took the bot out" in str(await room.link.lost())
+        assert room.link.removed
+        assert isinstance(room.listener.events[-1], Lost)
+        assert room.listener.events[-1].final
+
+
+async def taken_out(room: Scene) -> None:
+    await room.local.leave(BOT)
+
+
+async def moved(room: Scene) -> None:
+    await room.local.join(BOT, channel_id=SIDE_ROOM)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("sent_away", [taken_out, moved])
+async def test_being_taken_out_while_reconnecting_is_final(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent_away: Callable[[Scene], Awaitable[None]]
+) -> None:
+    """Somebody takes the bot out, or moves it, while the voice server is away: the link ends at once and stays away."""
+    async with scene(tmp_path) as room:
+        first = room.link._connector.client
+        assert first is not None
+        monkeypatch.setattr(ReceivingState, "_connect_websocket", never_answers)
+        await end_runner(first)
+        await until(lambda: room.link._connector.client not in (None, first), "the attempt")
+        await until(lambda: room.link._connector.client.connection.endpoint, "Discord's answer")  # type: ignore[union-attr]
+        await sent_away(room)
+        async with asyncio.timeout(ATTEMPT_S / 2):
+            assert "took the bot out" in str(await room.link.lost())
+        assert room.link.removed
+        assert room.listener.kinds() == [Connected, Recovering, Lost]
+        await until(lambda: not room.local.status()["voice_states"], "leaving")
+
+
+@pytest.mark.asyncio
+async def test_being_taken_out_while_joining_is_final(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ReceivingState, "_connect_websocket", never_answers)
+    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+
+        async def take_out() -> None:
+            await until(lambda: local.status()["voice_states"], "the bot in the channel")
+            await local.leave(BOT)
+
+        taking_out = asyncio.create_task(take_out(), name="take-out")
+        async with asyncio.timeout(ATTEMPT_S / 2):
+            with pytest.raises(RemovedFromChannelError, match="took the bot out"):
+                async with VoiceLink.open(
+                    DiscordMainGateway(client, voice_channel(client)),
+                    sink=lambda _: None,
+                    is_excluded=lambda _: False,
+                    on_event=lambda _: None,
+                ):
+                    pytest.fail("connected to nobody")
+        await taking_out
+        assert not local.status()["voice_states"]
+        assert client.voice_clients == []
+
+
+@pytest.mark.asyncio
+async def test_being_dragged_into_another_channel_is_final(tmp_path: Path) -> None:
+    """A bot that is moved to another channel leaves it and hears nobody there, and the link ends for good."""
+    async with (
+        scene(tmp_path) as room,
+        scripted_member(room.local, ADA, channel_id=SIDE_ROOM) as ada,
+        scripted_member(room.local, BEN, channel_id=SIDE_ROOM),
+    ):
+        await ada.meet(BEN)
+        await room.local.join(BOT, channel_id=SIDE_ROOM)
+        await ada.say(room.clip)
+        async with asyncio.timeout(10):
+            assert "took the bot out" in str(await room.link.lost())
+        assert room.link.removed
+        await until(lambda: room.local.status()["members"][-2]["voice_channel_id"] is None, "leaving")
+        assert room.listener.seconds_of(ADA) == 0
+
+
+@pytest.mark.asyncio
+async def test_link_whose_task_is_cancelled_from_inside_is_lost(tmp_path: Path) -> None:
+    """A link whose watching task is cancelled reports that it is lost. Closing the link afterwards reports nothing."""
+    async with scene(tmp_path) as room:
+        (keeper,) = (task for task in asyncio.all_tasks() if task.get_name() == f"voice-link-{CHANNEL}")
+        keeper.cancel()
+        async with asyncio.timeout(10):
+            assert "watch failed" in str(await room.link.lost())
+        assert room.listener.events[-1] == Lost(room.listener.events[-1].at, await room.link.lost(), final=True)
+    assert room.listener.kinds() == [Connected, Lost]
+
+
+@pytest.mark.asyncio
+async def test_lost_link_is_given_up_after_its_time(tmp_path: Path) -> None:
+    """With no time allowed for repairs, the first break ends the link. It does not count as removed by somebody."""
+    async with scene(tmp_path, give_up_after_s=0.0) as room:
+        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
+        async with asyncio.timeout(10):
+            assert "could not be made anew" in str(await room.link.lost())
+        assert not room.link.removed
+        assert room.listener.kinds()[-1] is Lost
+        assert not room.link.connected

@@ -1,0 +1,231 @@
+"""The link comes back: after broken websockets, dead ways, moves to another server and new main sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from discord.voice_state import ConnectionFlowState
+
+from rehearsal.runner.scripted_member import scripted_member
+from tests.rehearsal.discord.stock import until
+from tests.voice.transport.link_scene import ADA, BOT, ask_nobody, end_runner, scene, voice_channel
+from voice.transport import keepalive, reconnection
+from voice.transport.keepalive import Keepalive
+from voice.transport.link_events import Connected, Lost, Recovering
+from voice.transport.private import connection_state, websocket
+from voice.transport.private.connection_state import ReceivingState
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("close_code", "resumed"), [(0, True), (4015, True), (4006, False), (4009, False)])
+async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: int, resumed: bool) -> None:
+    """After the voice websocket breaks, with or without a close code, the link comes back and hears.
+
+    If the session still exists it is resumed: the SSRC and the group stay the same, and nobody sees the bot leave and
+    join.
+    """
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.hears(ada)
+        ssrc, epoch = room.ssrc(), room.local.status()["epoch"]
+        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=close_code)
+        back = [Connected, Lost, Connected] if resumed else [Connected, Lost, Recovering, Connected]
+        await until(lambda: room.listener.kinds() == back, "coming back")
+        assert room.listener.events[-1].again  # type: ignore[union-attr]
+        assert ((room.ssrc(), room.local.status()["epoch"]) == (ssrc, epoch)) is resumed
+        await ada.meet(BOT)
+        await room.can_speak()
+        await room.hears(ada)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("close_code", [4014, 4022])
+async def test_a_disconnection_without_a_reason_is_told_at_once_and_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, close_code: int
+) -> None:
+    """If the voice server says that the bot is disconnected and the main gateway says nothing, the link is down at
+    once, asks Discord whether the bot is still in the channel, and joins again.
+    """
+    monkeypatch.setattr(connection_state, "_WORD_S", 0.1)
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=close_code)
+        await until(lambda: room.listener.kinds() == [Connected, Lost, Recovering, Connected], "coming back")
+        await ada.meet(BOT)
+        await room.can_speak()
+        await room.hears(ada)
+
+
+@pytest.mark.asyncio
+async def test_a_voice_websocket_that_goes_silent_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A voice server that answers nothing any more, not even heartbeats, is noticed by its silence."""
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        monkeypatch.setattr(websocket, "_SILENCE_S", 0.01)
+        await until(lambda: Lost in room.listener.kinds(), "noticing")
+        monkeypatch.undo()
+        await until(lambda: room.listener.kinds()[-1] is Connected, "coming back")
+        await room.hears(ada)
+
+
+@pytest.mark.asyncio
+async def test_a_nat_that_forgets_does_not_deafen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a NAT that forgets after two silent seconds, somebody who speaks after a long silence is heard from the
+    first frame on, because keepalives leave meanwhile. Their round trip is measured.
+    """
+    monkeypatch.setattr(keepalive, "KEEPALIVE_EVERY_S", 0.5)
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.local.fault("forgetful_nat", user_id=BOT, idle_s=2)
+        since = time.monotonic()
+        await until(lambda: time.monotonic() - since > 3, "three silent seconds")
+        assert room.local.status()["packets"]["out"] == 0
+        await room.hears(ada)
+        assert room.local.status()["packets"]["forgotten"] == 0
+        assert room.link.round_trip_s is not None
+        assert 0 < room.link.round_trip_s < 1
+
+
+@pytest.mark.asyncio
+async def test_a_way_that_is_dead_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If nothing comes back from a voice server that answered before, the link makes a new connection."""
+    async with scene(tmp_path) as room:
+        await until(lambda: room.link.round_trip_s is not None, "an echo")
+        first = room.link._connector.client
+        monkeypatch.setattr(Keepalive, "dead", lambda self, now: room.link._connector.client is first)
+        await until(lambda: room.listener.kinds() == [Connected, Recovering, Connected], "the new connection")
+
+
+@pytest.mark.asyncio
+async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Path) -> None:
+    """The link follows a move to another voice server twice in a call. discord.py alone takes the second move for the
+    end.
+    """
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        for times in (1, 2):
+            await room.hears(ada)
+            await room.local.fault("migrate", user_id=BOT)
+            await until(lambda: room.listener.kinds().count(Connected) == times + 1, "the migration")  # noqa: B023
+            await ada.meet(BOT)
+            await room.can_speak()
+        await room.hears(ada)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("stays_in_voice", "ready_after_s"), [(1, 0.0), (0, 0.0), (0, 0.7)])
+async def test_a_new_main_session_is_followed(tmp_path: Path, stays_in_voice: int, ready_after_s: float) -> None:
+    """After a new main session, for which discord.py forgets its voice clients, the link joins again, hears, and gets
+    later events. That the bot is in no channel meanwhile is not taken for somebody's wish.
+    """
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.hears(ada)
+        before = voice_channel(room.client)
+        told = {"stays_in_voice": stays_in_voice, "ready_after_s": ready_after_s}
+        await room.local.fault("invalidate_session", user_id=BOT, **told)
+        await until(lambda: room.listener.kinds()[-2:] == [Recovering, Connected], "joining anew")
+        assert voice_channel(room.client) is not before
+        await ada.meet(BOT)
+        await room.can_speak()
+        await room.hears(ada)
+        await room.local.fault("migrate", user_id=BOT)
+        await until(lambda: room.listener.kinds()[-2:] == [Lost, Connected], "the migration")
+        await room.local.leave(BOT)
+        async with asyncio.timeout(10):
+            await room.link.lost()
+        assert room.link.removed
+
+
+@pytest.mark.asyncio
+async def test_dead_runner_is_noticed_and_replaced(tmp_path: Path) -> None:
+    """When discord.py's websocket task dies, a new client replaces the old one."""
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        first = room.link._connector.client
+        assert first is not None
+        await end_runner(first)
+        await until(lambda: room.link._connector.client is not first and room.link.connected, "the replacement")
+        assert Recovering in room.listener.kinds()
+        await ada.meet(BOT)
+        await room.can_speak()
+        await room.hears(ada)
+
+
+def name_another_server(state: ReceivingState) -> asyncio.Task[None]:
+    """Announce another voice server to a connection that is being made, as the main gateway does."""
+    server: Any = {"token": "another", "guild_id": str(state.server_id), "endpoint": state.endpoint}
+    return asyncio.create_task(state.voice_server_update(server), name="server-update")
+
+
+def name_another_server_in_mid_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the announcement of another voice server interrupt the next client's handshake. That server never answers.
+
+    discord.py then cancels its own connector, and the code that waits for the connector gets the cancellation.
+    """
+    handshake = ReceivingState._handshake_websocket
+    news: dict[ReceivingState, asyncio.Task[None]] = {}
+
+    async def overtaken(self: ReceivingState) -> None:
+        if not news:
+            news[self] = name_another_server(self)
+        if self in news:
+            await asyncio.Event().wait()
+        await handshake(self)
+
+    monkeypatch.setattr(ReceivingState, "_handshake_websocket", overtaken)
+
+
+@pytest.mark.asyncio
+async def test_joining_that_discord_breaks_off_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If discord.py cancels its connector while a link opens, the link tries again, and its opener is not cancelled."""
+    name_another_server_in_mid_handshake(monkeypatch)
+    async with scene(tmp_path) as room:
+        assert room.link.connected
+
+
+@pytest.mark.asyncio
+async def test_reconnection_that_discord_breaks_off_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If discord.py cancels its connector during a reconnection, the link's task does not end and tries again."""
+    monkeypatch.setattr(reconnection, "FIRST_PAUSE_S", 0.01)
+    async with scene(tmp_path) as room:
+        name_another_server_in_mid_handshake(monkeypatch)
+        first = room.link._connector.client
+        assert first is not None
+        await end_runner(first)
+        await until(lambda: room.link._connector.client is not first and room.link.connected, "the replacement")
+        assert room.listener.kinds()[-1] is Connected
+
+
+@pytest.mark.asyncio
+async def test_connector_that_fails_in_the_place_of_the_runner_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If another voice server is announced during a resumption, discord.py starts a connector that nobody waits for.
+    The link notices when this connector fails.
+
+    The connector asks for the channel that the bot is already in, so Discord has nothing to answer.
+    """
+    news: list[asyncio.Task[None]] = []
+
+    async def overtaken(self: ReceivingState) -> None:
+        self.state = ConnectionFlowState.websocket_connected
+        self.timeout = 0.01
+        monkeypatch.setattr(self, "_voice_connect", ask_nobody)
+        news.append(name_another_server(self))
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(ReceivingState, "_resume", overtaken)
+    async with scene(tmp_path) as room:
+        first = room.link._connector.client
+        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4015)
+        await until(lambda: room.link._connector.client is not first and room.link.connected, "the replacement")
+        assert room.listener.kinds() == [Connected, Lost, Recovering, Connected]

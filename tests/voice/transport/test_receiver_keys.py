@@ -1,0 +1,149 @@
+"""How the receiver finds the key of a frame: through renewals, before op 5, without a group, and if no key opens it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.dave_room import DaveRoom, Sender
+from tests.voice.transport.receiver_scene import ANA, BEN, Ear, assert_each_datagram_has_one_fate
+from voice.transport.watchdog import RecoverGroup, SpeakerNotHeard
+
+
+def test_keys_are_read_live_through_two_renewals() -> None:
+    """No frame is lost if the group enters a new epoch and the transport's key changes during speech."""
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    ear.receiver.speaks(11, ANA)
+    ear.say(ana, 10)
+    ear.room.renew()
+    ear.say(ana, 10)
+    ear.keys.secret_key = [7] * 32
+    ear.say(ana, 10)
+    ear.rest(0.5)
+    assert ear.frames_of(ANA) == 30
+    assert ear.counters.dave_failures == ear.counters.transport_failures == 0
+
+
+def test_frame_from_before_the_renewal_is_still_heard() -> None:
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    ear.receiver.speaks(11, ANA)
+    ear.say(ana, 5)
+    late = ana.datagram(next(ear.opus))
+    ear.room.renew()
+    ear.take(late)
+    ear.rest(0.5)
+    assert ear.frames_of(ANA) == 6
+
+
+def test_packets_that_overtake_op_5_are_kept() -> None:
+    """Frames that come before op 5 names their sender are kept, because the key already identifies the sender."""
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    ear.say(ana, 3)
+    ear.receiver.speaks(11, ANA)
+    ear.say(ana, 7)
+    ear.rest(0.5)
+    assert ear.frames_of(ANA) == 10
+    assert ear.speech_of(ANA)[0].captured_at == pytest.approx(100.0)
+    assert ear.counters.unknown_ssrc == 0
+
+
+def test_without_op_5_the_key_tells_who_speaks() -> None:
+    """Without op 5, as after a restart during speech, each of two members is identified by their own key."""
+    ear = Ear()
+    ana, ben = ear.sender(ANA, 11), ear.sender(BEN, 12)
+    for _ in range(20):
+        ear.take(ana.datagram(next(ear.opus)))
+        ear.take(ben.datagram(next(ear.opus)))
+    ear.rest(0.5)
+    assert ear.frames_of(ANA) == ear.frames_of(BEN) == 20
+    assert {item.ssrc for item in ear.speech_of(BEN)} == {12}
+
+
+def test_frames_from_before_the_group_use_up_no_tries() -> None:
+    """Frames from before the group is ready do not use up the tries. The first frame afterwards identifies
+    the sender.
+    """
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    for unready in (None, DaveRoom().bot):
+        ear.keys.dave_session = unready
+        ear.say(ana, 40)
+    ear.keys.dave_session = ear.room.bot
+    ear.say(ana, 5)
+    ear.rest(0.5)
+    assert ear.frames_of(ANA) == 5
+
+
+def test_keys_are_tried_anew_once_everybody_sends_with_them() -> None:
+    """Keys are tried again after op 22, because the others use their old keys until the slowest member is ready."""
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    ana.session = DaveRoom(ANA).sessions[ANA]
+    ear.say(ana, 40)
+    ana.session = ear.room.sessions[ANA]
+    ear.receiver.rekeyed()
+    ear.say(ana, 5)
+    ear.rest(0.5)
+    assert ear.frames_of(ANA) == 5
+
+
+def test_sender_who_is_named_late_is_heard_from_the_start() -> None:
+    """If a member is named half a second late, the held frames are delivered with their own times."""
+    ear = Ear()
+    cai = Sender(2009, 19, ear.room.add(2009), ear.keys)
+    ear.say(cai, 20)
+    ear.receiver.speaks(19, 2009)
+    ear.say(cai, 5)
+    ear.rest(0.5)
+    assert ear.frames_of(2009) == 25
+    assert ear.speech_of(2009)[0].captured_at == pytest.approx(100.0)
+
+
+def test_nobody_s_frames_are_given_up() -> None:
+    """If no member's key opens an SSRC, 25 of its frames wait, and after a while they are dropped and counted."""
+    ear = Ear()
+    stranger = Sender(2009, 19, DaveRoom(2009).sessions[2009], ear.keys)
+    ear.say(stranger, 40)
+    ear.rest(3.0)
+    assert ear.counters.unknown_ssrc == 40
+    assert ear.heard == []
+    assert_each_datagram_has_one_fate(ear)
+
+
+def test_wrong_transport_key_is_counted() -> None:
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    ear.receiver.speaks(11, ANA)
+    ear.take(ana.datagram(next(ear.opus), secret_key=[9] * 32))
+    assert ear.counters.transport_failures == 1
+    ear.keys.secret_key = object()  # type: ignore[assignment]  # as discord.py has it before op 4
+    ear.receiver.datagram(ana.datagram(next(ear.opus), secret_key=[9] * 32), ear.keys)
+    assert ear.counters.transport_failures == 2
+    assert ear.heard == []
+
+
+def test_wrong_sender_key_is_counted_and_raises_recovery() -> None:
+    """After 36 frames in a row that the sender's key does not open, the watchdog asks for a new group."""
+    ear = Ear()
+    fake = Sender(ANA, 11, DaveRoom(ANA).sessions[ANA], ear.keys)
+    ear.receiver.speaks(11, ANA)
+
+    def verdicts() -> list[object]:
+        return list(ear.receiver.check(connected=True, runner_alive=True, in_transition=False))
+
+    ear.say(fake, 35)
+    assert verdicts() == []
+    ear.say(fake, 1)
+    assert verdicts() == [RecoverGroup(ANA, 36)]
+    assert ear.counters.dave_failures == 36
+    assert ear.heard == []
+
+
+def test_announced_and_never_heard_raises_the_alarm() -> None:
+    ear = Ear()
+    ear.receiver.speaks(11, ANA)
+    ear.receiver.speaks(12, BEN, announced=False)
+    ear.rest(4.0)
+    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False) == [SpeakerNotHeard(ANA, 100.0)]
