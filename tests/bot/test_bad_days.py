@@ -26,7 +26,7 @@ from compaction.model import Mode, Seq, TurnKind, TurnPart
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
-from tests.bot.room.test_room import House, ended, living
+from tests.bot.room.room_scene import House, ended, living
 from tests.bot.store.outages import BUSY_S, full, locked, read_only, slow
 from tests.bot.web.test_server import FakeHost
 from tests.compaction.turn_store_contract import EVENING

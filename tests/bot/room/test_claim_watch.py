@@ -15,7 +15,7 @@ from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StaleOwnerError, StoreError
-from tests.bot.room.test_room import House, living, settle
+from tests.bot.room.room_scene import House, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO

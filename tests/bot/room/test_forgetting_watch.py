@@ -22,7 +22,7 @@ from bot.store.speakers import StoredSpeaker
 from compaction.errors import StoreError
 from compaction.model import SessionId
 from tests.bot.participation.test_guild_participation import FakeRoom
-from tests.bot.room.test_room import a_house, living, settle
+from tests.bot.room.room_scene import a_house, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA
 

@@ -14,7 +14,7 @@ from bot.room.joined_channel import CHECK_ROOM_S
 from bot.room.membership import TURN_EVERY_S
 from bot.server_settings import ServerSettings
 from compaction.model import TurnKind
-from tests.bot.room.test_room import TICK_S, a_house, ended, living, settle
+from tests.bot.room.room_scene import TICK_S, a_house, ended, living, settle
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from bot.store.tables import chapters, sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.summary.extractive import ExtractiveSummariser
-from tests.bot.room.test_room import House, ended, living
+from tests.bot.room.room_scene import House, ended, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO
 

@@ -29,7 +29,7 @@ from compaction.memory.people import Audience
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.settings import PeopleSettings, TierSettings
-from tests.bot.room.test_room import House, living, settle
+from tests.bot.room.room_scene import House, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO
 

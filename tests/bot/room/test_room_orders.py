@@ -12,7 +12,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import FinishReason, StreamEnd
 from compaction.budget.messages import MessageToolCall
 from tests.bot.brain.test_responder_tools import Thinker
-from tests.bot.room.test_room import a_house, living
+from tests.bot.room.room_scene import a_house, living
 from tests.fakes.chat import FakeChat
 from tests.fakes.place import ADA, BO
 

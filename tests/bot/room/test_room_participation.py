@@ -22,7 +22,7 @@ from bot.room.membership import TURN_EVERY_S
 from bot.server_settings import ServerSettings
 from compaction.budget.messages import MessageToolCall
 from compaction.model import TurnKind
-from tests.bot.room.test_room import TICK_S, a_house, living, settle
+from tests.bot.room.room_scene import TICK_S, a_house, living, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO, OTHER_BOT
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.brain.context import ModelContext
-    from tests.bot.room.test_room import House
+    from tests.bot.room.room_scene import House
 
 CY = Person(4, "Cy", False)
 

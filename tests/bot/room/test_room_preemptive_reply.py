@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.settings import BrainSettings
-from tests.bot.room.test_room import House, a_house, living, settle
+from tests.bot.room.room_scene import House, a_house, living, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA

@@ -24,7 +24,7 @@ from bot.store.database import open_database
 from bot.store.guilds import GuildStore
 from compaction.model import Mode
 from compaction.settings import BudgetSettings
-from tests.bot.room.test_room import TICK_S, settle
+from tests.bot.room.room_scene import TICK_S, settle
 from tests.bot.room.test_room_participation import silenceable
 from tests.bot.room.test_room_screens import REMARK, Cinema, a_cinema
 from tests.fakes.hearing import speech

@@ -19,7 +19,7 @@ from bot.screen.messages import ShareEnd
 from bot.screen.screens import Screens
 from bot.texts.text import verbatim
 from compaction.model import TurnKind
-from tests.bot.room.test_room import House, a_house, ended, settle
+from tests.bot.room.room_scene import House, a_house, ended, settle
 from tests.bot.screen.watching import PICTURES, FakeReaders
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.place import ADA, BO

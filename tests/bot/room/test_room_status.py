@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bot.room.test_room import a_house, living
+from tests.bot.room.room_scene import a_house, living
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO
 

@@ -34,7 +34,7 @@ from config.schema import Settings
 from rehearsal.servers.chat import ChatMode, LocalChatServer
 from tests.bot.monitoring.test_metrics import samples, value
 from tests.bot.monitoring.test_traces import SPOKEN_TO
-from tests.bot.room.test_room import House, living, settle
+from tests.bot.room.room_scene import House, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO
 

@@ -1,0 +1,230 @@
+"""A room with everything real except the sound, the models and Discord, for the tests of rooms."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from datetime import UTC
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from bot import events
+from bot.brain.embedded.chat import EmbeddedResponder
+from bot.brain.settings import BrainSettings
+from bot.brain.system_prompt import SystemPrompt
+from bot.brain.tools.toolbox import Toolbox
+from bot.cli.rehearsal.written.audio import LoudnessDetector
+from bot.participation.guild_participation import GuildParticipations
+from bot.participation.settings import ParticipationSettings
+from bot.room.room import Room
+from bot.room.services import RoomServices
+from bot.server_settings import no_server_settings
+from bot.settings import RoomSettings
+from bot.store.database import open_database
+from bot.store.sessions import Sessions
+from bot.store.turns import SqlTurnStore
+from bot.texts.text import verbatim
+from compaction.model import Mode
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings
+from compaction.summary.extractive import ExtractiveSummariser
+from tests.fakes.brain import FakeVoice
+from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.clock import FakeClock
+from tests.fakes.hearing import ScriptedRecognizer, speech
+from tests.fakes.place import FakePlace
+from voice.asr.settings import AsrSettings
+from voice.listening.settings import ListeningSettings
+from voice.speaking.settings import SpeakingSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from bot.brain.responder import Responder
+    from bot.channel.port import ListenRequest, Place
+    from bot.memory.readable_memory import ReadableMemory
+    from bot.memory.recall import RecallScope
+    from bot.memory.upkeep import MemoryUpkeep
+    from bot.room.guild_policy import GuildPolicy
+    from bot.store.claims import RoomClaim
+    from compaction.folding.events import CompactionEvent
+    from compaction.model import SessionId, Turn
+    from compaction.ports import TurnStore
+    from voice.errors import RecogniserError
+
+
+TICK_S = 0.05
+
+
+class House:
+    """The services that the rooms use: a real database, fake audio and models, and a list of all events."""
+
+    def __init__(self, sessions: Sessions, store: TurnStore, clock: FakeClock) -> None:
+        self.sessions = sessions
+        self.store = store
+        # The store for the room with a claim.
+        self.store_of: Callable[[RoomClaim], TurnStore] = lambda _: self.store
+        self.clock = clock
+        self.seen: list[events.Event] = []
+        self.voice = FakeVoice()
+        self.sample = FakeVoice()
+        self.recognizer = ScriptedRecognizer()
+        self.gpu_failure: RecogniserError | None = None
+        self.place = FakePlace()
+        self.policy: GuildPolicy | None = None
+        self.participating = ParticipationSettings()
+        self.choices = FakeGuildChoices()
+        self.opt_outs = FakeOptOuts()
+        self.consent = RoomSettings()
+        self.new_responder: Callable[[], Responder] = lambda: EmbeddedResponder(
+            names=BrainSettings().wake_names, zone=UTC
+        )
+        self.can_skip = False
+        self.ailing = ""
+        self.servers = no_server_settings()
+        self.listen: ListenRequest | None = None
+        self.readable: ReadableMemory | None = None
+        self.toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
+        self.open_upkeep: Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep | None] = lambda *_: None
+
+    @cached_property
+    def participation(self) -> GuildParticipations:
+        """Return the participation of all servers, with the settings at the time of the first call."""
+        names = BrainSettings().wake_names
+        return GuildParticipations(
+            self.choices,
+            self.opt_outs,
+            self.participating,
+            wake_names=names,
+            clock=self.clock,
+            asks=self.consent.asks,
+        )
+
+    def room(self) -> Room:
+        """Return a new room of the place."""
+        return Room(self.place, self.services(), self.listen)
+
+    def services(self) -> RoomServices:
+        """Return the services for a room."""
+        brain = BrainSettings()
+        return RoomServices(
+            sessions=self.sessions,
+            open_memory=self._open_memory,
+            recognizer=self.recognizer,
+            detector=LoudnessDetector(),
+            synthesizer=self.voice,
+            using_voice=lambda _: nullcontext(self.sample),
+            new_responder=self.new_responder,
+            instructions=SystemPrompt(brain.name),
+            max_input_tokens=10_000,
+            zone=UTC,
+            clock=self.clock,
+            observe=self.seen.append,
+            room=RoomSettings(),
+            brain=brain,
+            participation=self.participation,
+            listening=ListeningSettings(),
+            asr=AsrSettings(),
+            speaking=SpeakingSettings(),
+            responder_name=verbatim("what I heard"),
+            guild_policy=self.policy,
+            can_skip=self.can_skip,
+            open_toolbox=self.toolbox,
+            open_upkeep=self.open_upkeep,
+            health=lambda: verbatim(self.ailing),
+            gpu_failure=lambda: self.gpu_failure,
+            servers=self.servers,
+            readable=self.readable,
+        )
+
+    def _open_memory(
+        self, session_id: SessionId, claim: RoomClaim, on_event: Callable[[CompactionEvent], None]
+    ) -> AbstractAsyncContextManager[SessionMemory]:
+        return SessionMemory.open(
+            session_id,
+            store=self.store_of(claim),
+            summariser=ExtractiveSummariser(),
+            fallback=ExtractiveSummariser(),
+            settings=CompactionSettings(),
+            mode=Mode.SUMMARY,
+            clock=self.clock,
+            on_event=on_event,
+            searchable=True,
+        )
+
+    def of(self, kind: type[events.Event]) -> list[events.Event]:
+        """Return the events of one kind."""
+        return [event for event in self.seen if isinstance(event, kind)]
+
+    @property
+    def turns(self) -> list[Turn]:
+        """Return every recorded turn."""
+        return [event.turn for event in self.seen if isinstance(event, events.TurnRecorded)]
+
+    @property
+    def said(self) -> list[str]:
+        """Return the words of every recorded turn with their speakers."""
+        return [f"{part.speaker}: {part.text}" for turn in self.turns for part in turn.parts]
+
+    async def pass_time(self, seconds: float, *, step_s: float = TICK_S) -> None:
+        """Advance the clock in steps and let all tasks run after each."""
+        for _ in range(round(seconds / step_s)):
+            self.clock.advance(step_s)
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+    async def say(self, user_id: int, text: str) -> None:
+        """Let a person say something, and wait until the turn is recorded."""
+        self.recognizer.texts.append(text)
+        before = len(self.turns)
+        started = self.clock.monotonic()
+        await self.pass_time(2.0)
+        self.place.links[-1].hear(speech(user_id, at=started))
+        await self.pass_time(1.5)
+        await settle(lambda: len(self.turns) > before)
+
+    async def reply(self, number: int) -> events.ReplySpoken:
+        """Wait until the bot has spoken `number` times, and return the last of these replies."""
+        await settle(lambda: len(self.of(events.ReplySpoken)) >= number)
+        event = self.of(events.ReplySpoken)[number - 1]
+        assert isinstance(event, events.ReplySpoken)
+        return event
+
+
+async def settle(holds: Callable[[], bool]) -> None:
+    """Wait at most ten seconds for the work of other threads, such as the database's."""
+    for _ in range(10_000):
+        if holds():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("what was waited for did not come")
+
+
+@asynccontextmanager
+async def a_house(folder: Path) -> AsyncIterator[House]:
+    """Open the services with a database in `folder`."""
+    async with AsyncExitStack() as stack:
+        clock = FakeClock()
+        database = await stack.enter_async_context(open_database(folder / "room.db", synchronous="normal"))
+        yield House(Sessions(database, clock), SqlTurnStore(database, clock), clock)
+
+
+@asynccontextmanager
+async def living(house: House) -> AsyncIterator[tuple[Room, asyncio.Task[str]]]:
+    """Run a room until the block is left. If it has not ended by then, it is cancelled, as in a crash."""
+    room = house.room()
+    task = asyncio.create_task(room.run(), name="room-under-test")
+    try:
+        await settle(lambda: room.opened.is_set() or task.done())
+        yield room, task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def ended(house: House, task: asyncio.Task[str]) -> str:
+    """Wait until a room has ended and return the reason."""
+    await settle(task.done)
+    return task.result()

@@ -1,0 +1,180 @@
+"""Who a room hears: nobody before the notice, where it asks only those who agreed, and nobody who opted out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot import events
+from bot.brain.tools.exchanges import ToolExchange
+from bot.brain.tools.toolbox import Toolbox
+from bot.channel.port import MembershipChange, Person
+from bot.participation.guild_participation import OptedOutError
+from bot.room.announcer import GATHER_S, NotAnnouncedError
+from bot.room.joined_channel import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
+from bot.settings import RoomSettings
+from compaction.model import Seq
+from tests.bot.room.room_scene import a_house, ended, living, settle
+from tests.fakes.place import ADA, BO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.texts.text import Text
+
+
+@pytest.mark.asyncio
+async def test_nobody_is_heard_before_the_notice_is_given(tmp_path: Path) -> None:
+    """Until Discord has accepted the notice, the packets of everybody are dropped unread; then nobody's are."""
+    async with a_house(tmp_path) as house:
+        heard_before: list[bool] = []
+        write = house.place.write_notice
+
+        async def slow(text: Text, *, asks: bool = False) -> bool:
+            heard_before.append(not house.place.excludes(ADA.id))
+            return await write(text, asks=asks)
+
+        house.place.write_notice = slow  # type: ignore[method-assign]
+        async with living(house):
+            assert heard_before == [False]
+            assert not house.place.excludes(ADA.id)
+
+
+@pytest.mark.asyncio
+async def test_where_the_bot_asks_nobody_is_heard_before_they_agreed(tmp_path: Path) -> None:
+    """With `consent = "ask"` packets of a person are dropped unread until they press the button, and again after they
+    take it back. The next session asks anew; a session that goes on after a crash does not.
+    """
+    async with a_house(tmp_path) as house:
+        house.consent = RoomSettings(consent={"all": "notice", str(house.place.guild_id): "ask"})
+        guild_id = house.place.guild_id
+        async with living(house):
+            assert house.place.asked == [True]
+            assert [house.place.excludes(each.id) for each in (ADA, BO)] == [True, True]
+            await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
+            assert [house.place.excludes(each.id) for each in (ADA, BO)] == [False, True]
+            await house.say(ADA.id, "Hello there.")
+            assert house.recognizer.asked[0][2] == ("Roomtone", "Room tone", "Ada", "The Lantern Society", "Lounge")
+        async with living(house) as (room, task):
+            assert not house.place.excludes(ADA.id)
+            await house.participation.set_agreed(guild_id, ADA.id, agrees=False)
+            assert house.place.excludes(ADA.id)
+            await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
+            room.close("left")
+            await settle(task.done)
+        async with living(house):
+            assert house.place.excludes(ADA.id)
+
+
+@pytest.mark.asyncio
+async def test_rights_are_asked_anew_while_the_room_is_open(tmp_path: Path) -> None:
+    """What people may do is asked when the room opens and every half a minute; of newcomers, within two seconds."""
+    async with a_house(tmp_path) as house, living(house):
+        await settle(lambda: bool(house.place.refreshed))
+        await house.pass_time(REFRESH_RIGHTS_S + CHECK_NEWCOMERS_S, step_s=CHECK_NEWCOMERS_S / 2)
+        everybody = [place for place, newcomers in enumerate(house.place.refreshed) if not newcomers]
+        assert everybody == [0, REFRESH_RIGHTS_S / CHECK_NEWCOMERS_S]
+
+
+@pytest.mark.asyncio
+async def test_where_the_bot_asks_an_opt_out_comes_first(tmp_path: Path) -> None:
+    """Who has opted out cannot agree before they opt in; opting out takes an agreement back."""
+    async with a_house(tmp_path) as house:
+        house.consent = RoomSettings(consent={"all": "ask"})
+        guild_id = house.place.guild_id
+        async with living(house):
+            await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
+            await house.participation.set_opt_out(guild_id, ADA.id, out=True)
+            with pytest.raises(OptedOutError, match="/opt-in"):
+                await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
+            await house.participation.set_opt_out(guild_id, ADA.id, out=False)
+            assert house.place.excludes(ADA.id)
+
+
+@pytest.mark.asyncio
+async def test_after_an_opt_out_no_prompt_has_the_persons_words(tmp_path: Path) -> None:
+    """What Ada said before she opted out is in no later prompt, nor is her name expected by the recogniser."""
+    async with a_house(tmp_path) as house, living(house):
+        await house.say(ADA.id, "The walrus sleeps in the shed.")
+        await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
+        await house.say(BO.id, "Roomtone, what sleeps in the shed?")
+        reply = await house.reply(1)
+        assert "walrus" not in reply.text.casefold()
+        (built,) = house.of(events.ContextBuilt)
+        assert isinstance(built, events.ContextBuilt)
+        assert not any("walrus" in part.content.casefold() or "Ada" in part.content for part in built.parts)
+        assert "Ada" not in house.recognizer.asked[-1][2]
+
+
+@pytest.mark.asyncio
+async def test_after_an_opt_out_no_earlier_result_of_a_tool_is_sent(tmp_path: Path) -> None:
+    """What tools found before an opt-out may repeat the person, so it is dropped at once, and again before the next
+    prompt, because a tool may have been running.
+    """
+    async with a_house(tmp_path) as house:
+        tools = Toolbox()
+        house.toolbox = lambda *_: tools
+        async with living(house):
+            await house.say(ADA.id, "The walrus sleeps in the shed.")
+            await house.say(BO.id, "Roomtone, what sleeps in the shed?")
+            await house.reply(1)
+            tools.exchanges.record(Seq(1), [ToolExchange((), ())])
+            await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
+            assert tools.exchanges.steps(Seq(1)) == 0
+            tools.exchanges.record(Seq(1), [ToolExchange((), ())])
+            await house.say(BO.id, "Roomtone, what time is it?")
+            await house.reply(2)
+            assert tools.exchanges.steps(Seq(1)) == 0
+
+
+@pytest.mark.asyncio
+async def test_where_nobody_can_agree_the_bot_leaves(tmp_path: Path) -> None:
+    """Where the bot asks and the chat refuses the button, it does not stay, even if it could speak."""
+    async with a_house(tmp_path) as house:
+        house.consent = RoomSettings(consent={"all": "ask"})
+        house.place.writable = False
+        async with living(house) as (_, task):
+            await settle(task.done)
+            with pytest.raises(NotAnnouncedError):
+                task.result()
+            assert house.voice.spoken == []
+
+
+@pytest.mark.asyncio
+async def test_without_chat_the_notice_is_spoken(tmp_path: Path) -> None:
+    """If the chat refuses the notice, the bot says it aloud before it hears anybody."""
+    async with a_house(tmp_path) as house:
+        house.place.writable = False
+        async with living(house) as (room, _):
+            assert room.opened.is_set()
+            assert house.voice.spoken[0] == RoomSettings().notice
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("fault", ["hoarse", "muted"])
+async def test_without_chat_and_voice_the_bot_leaves(tmp_path: Path, fault: str) -> None:
+    """If the notice can be neither written nor heard, the bot hears nobody, leaves and says why."""
+    async with a_house(tmp_path) as house:
+        house.place.writable = False
+        house.place.audible = fault != "muted"
+        house.voice.mute = {RoomSettings().notice} if fault == "hoarse" else set()
+        async with living(house) as (room, task):
+            await settle(task.done)
+            assert not room.opened.is_set()
+            assert house.place.excludes(ADA.id)
+            with pytest.raises(NotAnnouncedError, match="Send Messages"):
+                task.result()
+            assert not house.place.shown_as_listening
+
+
+@pytest.mark.asyncio
+async def test_rights_taken_away_during_the_session_end_it(tmp_path: Path) -> None:
+    """If somebody comes who can be told in no way, the bot writes why and leaves in order."""
+    async with a_house(tmp_path) as house, living(house) as (room, task):
+        house.place.writable = house.place.audible = False
+        house.place.people.append(Person(9, "Cy", False))
+        house.clock.advance(GATHER_S)
+        room.on_membership(MembershipChange(Person(9, "Cy", False), joined=True))
+        assert await ended(house, task) == "not_announced"
+        assert house.place.written[-1].startswith("I am leaving.")

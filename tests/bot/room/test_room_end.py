@@ -1,0 +1,178 @@
+"""How a room ends: in order, by a crash, and in the middle of a sentence."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot import events
+from bot.room.endings import PROCESS_ENDS
+from bot.room.joined_channel import CHECK_ROOM_S
+from bot.server_settings import ServerSettings
+from compaction.model import TurnKind
+from tests.bot.room.room_scene import a_house, ended, living, settle
+from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
+from tests.fakes.hearing import speech
+from tests.fakes.place import ADA, BO
+from voice.errors import LinkError, RemovedFromChannelError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from voice.transport.audio_events import SpeechFrames
+
+
+@pytest.mark.asyncio
+async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_path: Path) -> None:
+    """If the bot is sent away while a person is speaking, their words become a turn and the session is closed."""
+    async with a_house(tmp_path) as house, living(house) as (room, task):
+        await house.say(ADA.id, "We meet at the old station.")
+        house.recognizer.texts.append("And bring your umbrella, please.")
+        sound: list[SpeechFrames] = [speech(ADA.id, at=house.clock.monotonic())[0]]  # type: ignore[list-item]
+        house.place.links[-1].hear(sound)
+        room.close("left")
+        assert await ended(house, task) == "left"
+        assert house.said[-1] == "Ada: And bring your umbrella, please."
+        opened, closed = house.of(events.RoomOpened)[0], house.of(events.RoomClosed)[0]
+        assert isinstance(opened, events.RoomOpened)
+        assert isinstance(closed, events.RoomClosed)
+        session = await house.sessions.find(opened.session_id)  # type: ignore[arg-type]
+        assert session is not None
+        assert session.ended_at is not None
+        assert closed.reason == "left"
+        memory = await house.store.load(session.id)
+        assert memory.segments[-1].closing
+
+
+@pytest.mark.asyncio
+async def test_a_crash_keeps_the_session_for_the_next_room(tmp_path: Path) -> None:
+    """After a crash, the next room continues the session and its turn numbers, and no turn is missing or doubled."""
+    async with a_house(tmp_path) as house:
+        async with living(house):
+            await house.say(ADA.id, "The budget is four hundred euros.")
+        async with living(house):
+            await house.say(BO.id, "Roomtone, what is the budget?")
+            reply = await house.reply(1)
+        assert "four hundred euros" in reply.text
+        first, second = house.of(events.RoomOpened)
+        assert isinstance(first, events.RoomOpened)
+        assert isinstance(second, events.RoomOpened)
+        assert (first.session_id, first.resumed) == (second.session_id, False)
+        assert second.resumed
+        assert [turn.seq for turn in house.turns] == [0, 1, 2]
+
+
+@pytest.mark.asyncio
+async def test_a_server_chooses_when_an_empty_room_is_left(tmp_path: Path) -> None:
+    """A server's own time counts at once, also for a room that is open."""
+    async with a_house(tmp_path) as house, living(house) as (_, task):
+        house.place.people = []
+        await house.servers.change(
+            house.place.guild_id, lambda _: ServerSettings(leave_when_empty_s=CHECK_ROOM_S), by=1
+        )
+        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+        assert await ended(house, task) == "empty"
+
+
+@pytest.mark.asyncio
+async def test_a_session_ends_when_it_is_as_long_as_it_may_be(tmp_path: Path) -> None:
+    """After the server's longest time the bot says so and ends the session; the next room begins a new one."""
+    async with a_house(tmp_path) as house:
+        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(longest_session_h=1), by=1)
+        async with living(house) as (_, task):
+            house.place.people = [ADA]
+            await house.pass_time(3_500)
+            assert not task.done()
+            await house.pass_time(200)
+            assert await ended(house, task) == "longest"
+        assert "has lasted 1 hour, as long as one may" in house.place.written[-1]
+        async with living(house) as (_, task):
+            await house.pass_time(100)
+            assert not task.done()
+        assert len({each.session_id for each in house.seen if isinstance(each, events.RoomOpened)}) == 2
+
+
+@pytest.mark.asyncio
+async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tmp_path: Path) -> None:
+    """A lost voice connection ends the room with `LinkError`. A moderator's disconnect ends it in order."""
+    async with a_house(tmp_path) as house:
+        async with living(house) as (_, task):
+            house.place.links[-1].lose("The voice server is gone.")
+            await settle(task.done)
+            error = task.exception()
+            assert isinstance(error, ExceptionGroup)
+            assert isinstance(error.exceptions[0], LinkError)
+        async with living(house) as (_, task):
+            house.place.links[-1].lose(removed=True)
+            assert await ended(house, task) == "expelled"
+        house.place.refuse = RemovedFromChannelError()
+        async with living(house) as (room, task):
+            assert await ended(house, task) == "expelled"
+            assert not room.opened.is_set()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("reason", "heard"), [(PROCESS_ENDS, "One two three four. (interrupted)"), ("left", "One two (interrupted)")]
+)
+async def test_a_sentence_may_end_when_the_process_does(tmp_path: Path, reason: str, heard: str) -> None:
+    """When the process ends in mid-sentence, the sentence is played to its end and the next one is not begun. When the
+    bot is sent away, it falls silent at once. Both are recorded once, as far as they were heard.
+    """
+    async with a_house(tmp_path) as house:
+        house.new_responder = lambda: ScriptedResponder("One two three four. ", "Five six seven eight.")
+        async with living(house) as (room, task):
+            link = house.place.links[-1]
+            link.pulling = False
+            await house.say(ADA.id, "Roomtone, count to eight.")
+            await settle(lambda: len(house.voice.spoken) == 2)
+            link.pull(2 * FRAMES_A_WORD)
+            room.close(reason)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            link.pull(100)
+            assert await ended(house, task) == reason
+        spoken = [turn for turn in house.turns if turn.kind is TurnKind.ASSISTANT]
+        assert [part.text for turn in spoken for part in turn.parts] == [heard]
+
+
+@pytest.mark.asyncio
+async def test_while_a_sentence_ends_people_are_heard_and_not_answered(tmp_path: Path) -> None:
+    """What is said while the process ends becomes a turn, also over the bot's sentence, and nobody is answered."""
+    async with a_house(tmp_path) as house:
+        responder = ScriptedResponder("One two three four.")
+        house.new_responder = lambda: responder
+        async with living(house) as (room, task):
+            link = house.place.links[-1]
+            link.pulling = False
+            await house.say(ADA.id, "Roomtone, count to four.")
+            await settle(lambda: len(house.voice.spoken) == 1)
+            link.pull(2)
+            room.close(PROCESS_ENDS)
+            await house.say(BO.id, "Roomtone, and what comes after four?")
+            link.pulling = True
+            assert await ended(house, task) == PROCESS_ENDS
+        # Bo has interrupted the answer, so it is recorded before what they said.
+        assert house.said[1:] == ["Roomtone: One (interrupted)", "Bo: Roomtone, and what comes after four?"]
+        assert len(responder.contexts) == 1
+
+
+@pytest.mark.asyncio
+async def test_somebody_who_talks_over_the_last_answer_loses_nothing(tmp_path: Path) -> None:
+    """The process ends while an answer of several sentences is spoken, which is stopped from two sides at once."""
+    async with a_house(tmp_path) as house:
+        house.new_responder = lambda: ScriptedResponder("One two three four. ", "Five six seven eight. ", "Nine ten.")
+        async with living(house) as (room, task):
+            link = house.place.links[-1]
+            link.pulling = False
+            await house.say(ADA.id, "Roomtone, count to ten.")
+            await settle(lambda: len(house.voice.spoken) > 1)
+            link.pull(2)
+            room.close(PROCESS_ENDS)
+            await house.say(BO.id, "Roomtone, stop counting now please.")
+            link.pulling = True
+            assert await ended(house, task) == PROCESS_ENDS
+        assert house.said[1] == "Roomtone: One (interrupted)"
+        assert "Bo: Roomtone, stop counting now please." in house.said

@@ -1,0 +1,143 @@
+"""What a room says aloud: its voice, samples of voices, and replies that are talked over."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot import events
+from bot.brain.embedded.chat import NO_MODEL
+from bot.models.voices import DEFAULT_VOICE
+from bot.participation.guild_participation import SILENCED_FOR_GOOD
+from bot.room.room import Room
+from bot.room.server_voice import UsualVoice
+from bot.texts.text import Text, verbatim
+from compaction.model import TurnKind
+from tests.bot.room.room_scene import TICK_S, a_house, ended, living, settle
+from tests.fakes.brain import FakeVoice
+from tests.fakes.place import ADA, BO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.asyncio
+async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: Path) -> None:
+    """A sample is said with its own voice and becomes no turn; a silenced bot says none."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        sample = house.sample
+        assert await room.play_sample(DEFAULT_VOICE) is None
+        assert (sample.spoken, house.voice.spoken) == ([DEFAULT_VOICE.sample], [])
+        assert house.turns == []
+        sample.mute.add(DEFAULT_VOICE.sample)
+        assert "could not speak" in str(await room.play_sample(DEFAULT_VOICE))
+        asked = len(sample.spoken)
+        await house.participation.silence_for_now(house.place.guild_id, by=BO.id)
+        assert "/talk lets me" in str(await room.play_sample(DEFAULT_VOICE))
+        await house.participation.silence_always(house.place.guild_id, by=BO.id)
+        assert await room.play_sample(DEFAULT_VOICE) == SILENCED_FOR_GOOD
+    assert len(sample.spoken) == asked
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("during", ["reply", "sample"])
+async def test_a_silenced_bot_says_no_sample_to_its_end(tmp_path: Path, during: str) -> None:
+    """A sample that waits for a reply is not said when somebody asks for silence, and one that is played stops."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        link = house.place.links[-1]
+        link.pulling = False
+        if during == "reply":
+            await house.say(BO.id, "Roomtone, hello.")
+            await settle(lambda: bool(house.voice.spoken))
+        playing = asyncio.create_task(room.play_sample(DEFAULT_VOICE), name="sample")
+        await settle(lambda: during == "reply" or bool(house.sample.spoken))
+        await house.pass_time(TICK_S)
+        link.pull(3)
+        await house.say(ADA.id, "Roomtone, be quiet.")
+        await house.pass_time(1.0)
+        await settle(playing.done)
+        assert "/talk" in str(playing.result())
+        assert (house.sample.spoken == []) == (during == "reply")
+        sent = link.frames_sent
+        link.pull(3)
+        assert link.frames_sent == sent
+
+
+class ChosenVoice(FakeVoice):
+    """A voice that a server has chosen, with something to say about it in /status."""
+
+    def prefer(self, language: str) -> None:
+        """Do nothing: there is only this voice."""
+
+    def status(self) -> Text:
+        return verbatim("Heart is away, so I use my usual one.")
+
+
+@pytest.mark.asyncio
+async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path: Path) -> None:
+    """What the room says comes from the voice that `open_voice` returns for its place."""
+    chosen = ChosenVoice()
+    async with a_house(tmp_path) as house:
+        services = replace(
+            house.services(), open_voice=lambda place, usual: chosen if place is house.place else UsualVoice(usual)
+        )
+        room = Room(house.place, services)
+        task = asyncio.create_task(room.run(), name="room-under-test")
+        await settle(room.opened.is_set)
+        assert "my usual one" in room.status()
+        await house.say(ADA.id, "Roomtone, where is the spare key?")
+        await house.reply(1)
+        room.close("left")
+        await ended(house, task)
+    assert chosen.spoken
+    assert house.voice.spoken == []
+
+
+@pytest.mark.asyncio
+async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
+    """If the voice fails, the answer and the reason are written in the channel, and the answer is recorded
+    as a turn.
+    """
+    async with a_house(tmp_path) as house, living(house):
+        house.voice.mute = {"Hello, Ada.", NO_MODEL}
+        await house.say(ADA.id, "Hello, Roomtone, good evening!")
+        await settle(lambda: len(house.place.written) == 1)
+        assert house.place.written[0] == f"The voice is hoarse. Give it tea.\nI wanted to say: Hello, Ada. {NO_MODEL}"
+        problems = [event.sentence for event in house.seen if isinstance(event, events.Problem)]
+        assert problems == ["The voice is hoarse. Give it tea."]
+        await settle(lambda: len(house.turns) == 2)
+        assert (house.turns[1].kind, house.said[1]) == (TurnKind.ASSISTANT, f"Roomtone: Hello, Ada. {NO_MODEL}")
+        assert not house.of(events.ReplySpoken)
+
+
+@pytest.mark.asyncio
+async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(tmp_path: Path) -> None:
+    """An interrupted reply is recorded as far as it was heard, before the turn that interrupted it, and marked in the
+    next prompt.
+    """
+    async with a_house(tmp_path) as house, living(house):
+        link = house.place.links[-1]
+        link.pulling = False
+        await house.say(ADA.id, "The spare key is under the blue flower pot.")
+        await house.say(BO.id, "Roomtone, where is the spare key?")
+        await settle(lambda: bool(house.voice.spoken))
+        await house.pass_time(TICK_S)
+        link.pull(6)
+        await house.say(ADA.id, "Never mind, I have found it already.")
+        reply = await house.reply(1)
+        assert (reply.text, reply.interrupted) == ("Just now, Ada", True)
+        await settle(lambda: len(house.turns) == 4)
+        assert house.said[2:] == [
+            "Roomtone: Just now, Ada (interrupted)",
+            "Ada: Never mind, I have found it already.",
+        ]
+        link.pulling = True
+        await house.say(BO.id, "Roomtone, where was the spare key?")
+        await house.reply(2)
+        built = house.of(events.ContextBuilt)[-1]
+        assert isinstance(built, events.ContextBuilt)
+        assert built.parts[3].content.endswith("Just now, Ada (interrupted)")
+        assert "(interrupted)" in built.parts[0].content
