@@ -147,26 +147,35 @@ class RealtimeProtocol:
 
     def interrupt(self, heard_ms: int) -> list[ClientEvent]:
         """Cut the reply off after `heard_ms` of its sound, and tell the server what was heard."""
+        reply, self._reply = self._reply, None
+        return [] if reply is None else self._cut(reply, heard_ms)
+
+    def end_reply(self, *, lost_ms: int) -> list[ClientEvent]:
+        """End the reply here, without the last `lost_ms` of its sound, and tell the server. `interrupt` may still cut
+        it off earlier.
+        """
         reply = self._reply
-        if reply is None:
-            return []
+        return [] if reply is None else self._cut(reply, sum(reply.sound.values()) - lost_ms)
+
+    def _cut(self, reply: ActiveReply, kept_ms: int) -> list[ClientEvent]:
+        """Return the events that stop the reply and shorten its sound to `kept_ms`."""
         events: list[ClientEvent] = []
         if not reply.over:
             reply.over = True
             events.append({"type": "response.cancel"})
-        left = max(0, heard_ms)
+        left = max(0, kept_ms)
         for item_id, length_ms in reply.sound.items():
-            heard, left = min(left, length_ms), max(0, left - length_ms)
-            if heard < length_ms:
+            kept, left = min(left, length_ms), max(0, left - length_ms)
+            if kept < length_ms:
+                reply.sound[item_id] = kept
                 events.append(
                     {
                         "type": "conversation.item.truncate",
                         "item_id": item_id,
                         "content_index": 0,
-                        "audio_end_ms": heard,
+                        "audio_end_ms": kept,
                     }
                 )
-        self._reply = None
         return events if self._connected else []
 
     def add_item(self, item: ConversationItem) -> list[ClientEvent]:

@@ -1,4 +1,4 @@
-"""The queue of a reply's pieces between the connection and the room."""
+"""The queue of a reply's pieces between the connection and the room, bounded by how much sound and text waits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import numpy as np
 from voice.realtime.effects import ResponseEnded, ResponseStatus
 from voice.realtime.port import REALTIME_RATE_HZ, ReplyPiece
 
-# Pieces that may wait: many minutes of speech. A reply that is longer ends at this point.
-REPLY_PIECES = 4_096
+# Seconds of sound that may wait to be played, 14 MB. OpenAI's longest replies have three and a half minutes.
+MOST_SOUND_S = 300
+# Characters that may wait: words come before their sound, and an endpoint may send words alone. This is ten times what
+# is said in five minutes.
+MOST_CHARS = 50_000
 # Maximum samples returned at once: two seconds, so that playback has enough sound while the event loop is busy.
 MOST_AT_ONCE = 2 * REALTIME_RATE_HZ
 
@@ -22,28 +25,31 @@ class ReplyQueue:
     def __init__(self) -> None:
         self._waiting: deque[ReplyPiece | ResponseEnded] = deque()
         self._arrived = asyncio.Event()
+        # Of the pieces that wait.
+        self._samples = 0
+        self._chars = 0
+        # Whether the end of the reply is in the queue, or was taken.
+        self._ended = False
 
     @property
-    def waiting(self) -> int:
-        """Return how many pieces wait."""
-        return len(self._waiting)
+    def waiting_s(self) -> float:
+        """Return how many seconds of sound wait."""
+        return self._samples / REALTIME_RATE_HZ
 
     def put(self, piece: ReplyPiece | ResponseEnded) -> bool:
-        """Add a piece. When the queue is full, the reply ends, and it returns False."""
-        has_room = len(self._waiting) < REPLY_PIECES
-        if has_room:
-            self._waiting.append(piece)
-        else:
-            self._waiting[-1] = ResponseEnded(ResponseStatus.COMPLETE)
-        self._arrived.set()
-        return has_room
+        """Add a piece. Returns False if it has no room: then the reply ends before it, and later pieces are ignored."""
+        if self._ended:
+            return True
+        fits = isinstance(piece, ResponseEnded) or self._has_room(piece)
+        self._append(piece if fits else ResponseEnded(ResponseStatus.COMPLETE))
+        return fits
 
     async def take(self) -> ReplyPiece | ResponseEnded:
         """Wait for the next piece; return it merged with the following pieces of the same item."""
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
-        first = self._waiting.popleft()
+        first = self._pop()
         if isinstance(first, ResponseEnded):
             return first
         chunks, words, length = [], "", 0
@@ -56,5 +62,29 @@ class ReplyQueue:
             following = self._waiting[0] if self._waiting else None
             if not isinstance(following, ReplyPiece) or following.item_id != first.item_id or length >= MOST_AT_ONCE:
                 return ReplyPiece(first.item_id, np.concatenate(chunks) if chunks else None, words)
+            self._pop()
             piece = following
-            self._waiting.popleft()
+
+    def _has_room(self, piece: ReplyPiece) -> bool:
+        sound = self._samples + _samples(piece) <= MOST_SOUND_S * REALTIME_RATE_HZ
+        return sound and self._chars + len(piece.words) <= MOST_CHARS
+
+    def _append(self, piece: ReplyPiece | ResponseEnded) -> None:
+        self._waiting.append(piece)
+        self._count(piece, 1)
+        self._ended = isinstance(piece, ResponseEnded)
+        self._arrived.set()
+
+    def _pop(self) -> ReplyPiece | ResponseEnded:
+        piece = self._waiting.popleft()
+        self._count(piece, -1)
+        return piece
+
+    def _count(self, piece: ReplyPiece | ResponseEnded, sign: int) -> None:
+        if isinstance(piece, ReplyPiece):
+            self._samples += sign * _samples(piece)
+            self._chars += sign * len(piece.words)
+
+
+def _samples(piece: ReplyPiece) -> int:
+    return 0 if piece.pcm is None else len(piece.pcm)

@@ -8,6 +8,7 @@ on the new connection.
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 import structlog
@@ -44,7 +45,7 @@ from voice.realtime.port import (
     ReplyPiece,
 )
 from voice.realtime.protocol import RealtimeProtocol
-from voice.realtime.reply_queue import REPLY_PIECES, ReplyQueue
+from voice.realtime.reply_queue import MOST_SOUND_S, ReplyQueue
 from voice.realtime.tool_calls import tool_output
 from voice.realtime.wire import SessionConfiguration, label_ids
 from voice.speaking.resample import resample
@@ -134,10 +135,10 @@ class RealtimeSession:
     def queues(self) -> tuple[QueueFigures, ...]:
         """See `Realtime.queues`."""
         to_send = 0 if self._connection is None else self._connection.waiting
-        to_speak = 0 if self._pieces is None else self._pieces.waiting
+        to_speak_s = 0 if self._pieces is None else math.ceil(self._pieces.waiting_s)
         return (
             QueueFigures("realtime_events", to_send, OUTGOING_EVENTS, {"full": self._overflows}),
-            QueueFigures("realtime_reply", to_speak, REPLY_PIECES, {"full": self._cut_replies}),
+            QueueFigures("realtime_reply", to_speak_s, MOST_SOUND_S, {"full": self._cut_replies}),
         )
 
     @property
@@ -330,8 +331,14 @@ class RealtimeSession:
             self._connection.end("lost", error)
 
     def _hand_on(self, piece: ReplyPiece | ResponseEnded) -> None:
-        if self._pieces is not None and not self._pieces.put(piece):
-            self._cut_replies += 1
+        if self._pieces is None or self._pieces.put(piece):
+            return
+        # What waits is played to its end. The model is told where that is, and makes no more.
+        assert isinstance(piece, ReplyPiece), "the end of a reply always has room"
+        self._cut_replies += 1
+        log.warning("realtime_reply_cut_off", waiting_s=MOST_SOUND_S)
+        lost_ms = 0 if piece.pcm is None else len(piece.pcm) * 1000 // REALTIME_RATE_HZ
+        self._send(self._protocol.end_reply(lost_ms=lost_ms))
 
     def _send(self, events: Sequence[ClientEvent]) -> None:
         if self._connection is not None and not self._connection.send(events):

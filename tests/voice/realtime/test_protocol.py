@@ -282,6 +282,20 @@ def test_never_truncated_beyond_what_came(hundreds: list[int], heard_ms: int) ->
     assert sum(kept) == min(heard_ms, 100 * sum(hundreds))
 
 
+def test_a_reply_that_is_too_long_ends_where_the_room_keeps_it() -> None:
+    """The server stops making it and shortens it to what is kept. A barge-in may cut it off still earlier."""
+    protocol = _open()
+    _begun(protocol)
+    for _ in range(3):
+        protocol.receive(_sound())
+    cancel, truncate = protocol.end_reply(lost_ms=1_000)
+    assert (cancel["type"], truncate["audio_end_ms"]) == ("response.cancel", 2_000)
+    assert protocol.receive(_sound()) == []
+    assert protocol.idle
+    assert [event["audio_end_ms"] for event in protocol.interrupt(500)] == [500]
+    assert protocol.end_reply(lost_ms=0) == []
+
+
 def test_a_tool_is_called_and_the_answer_goes_on() -> None:
     """Tool calls belong to one reply, and after `TOOL_STEPS` of them the model must speak."""
     protocol = _open()

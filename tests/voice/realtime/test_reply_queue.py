@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from voice.realtime.effects import ResponseEnded, ResponseStatus
-from voice.realtime.port import ReplyPiece
-from voice.realtime.reply_queue import MOST_AT_ONCE, REPLY_PIECES, ReplyQueue
+from voice.realtime.port import REALTIME_RATE_HZ, ReplyPiece
+from voice.realtime.reply_queue import MOST_AT_ONCE, MOST_CHARS, MOST_SOUND_S, ReplyQueue
 
 
 def sound(item_id: str, samples: int, words: str = "") -> ReplyPiece:
@@ -48,14 +48,46 @@ async def test_not_more_is_taken_than_playback_wants() -> None:
 
 @pytest.mark.asyncio
 async def test_who_takes_waits_for_what_comes() -> None:
-    """Taking waits for the next part, and a reply that nobody takes ends when the queue is full."""
+    """Taking waits for the next part."""
     pieces = ReplyQueue()
     taking = asyncio.create_task(pieces.take())
     await asyncio.sleep(0)
     assert not taking.done()
     pieces.put(sound("a", 4))
     assert isinstance(await taking, ReplyPiece)
-    for number in range(REPLY_PIECES + 3):
-        pieces.put(ReplyPiece(f"item {number}", words="x"))
-    taken = [await pieces.take() for _ in range(REPLY_PIECES)]
-    assert taken[-1] == ResponseEnded(ResponseStatus.COMPLETE)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("piece_s", [0.1, 1.0, 100.0])
+async def test_a_reply_that_nobody_takes_ends_after_minutes_of_sound(piece_s: float) -> None:
+    """However large the parts are, as much sound waits as is allowed. The reply ends there, and the rest is ignored."""
+    pieces, part = ReplyQueue(), sound("a", round(piece_s * REALTIME_RATE_HZ))
+    for _ in range(round(MOST_SOUND_S / piece_s)):
+        assert pieces.put(part)
+    assert pieces.waiting_s == MOST_SOUND_S
+    assert not pieces.put(part)
+    assert pieces.put(part), "the reply is cut off once"
+    assert pieces.put(ResponseEnded(ResponseStatus.FAILED))
+    samples, taken = 0, await pieces.take()
+    while isinstance(taken, ReplyPiece):
+        assert taken.pcm is not None
+        samples += len(taken.pcm)
+        taken = await pieces.take()
+    assert (samples, taken) == (MOST_SOUND_S * REALTIME_RATE_HZ, ResponseEnded(ResponseStatus.COMPLETE))
+    assert pieces.waiting_s == 0
+
+
+@pytest.mark.asyncio
+async def test_what_is_played_makes_room() -> None:
+    """A reply that is played as it comes may last as long as it likes."""
+    pieces, part = ReplyQueue(), sound("a", 100 * REALTIME_RATE_HZ, "a hundred seconds")
+    for _ in range(10):
+        assert pieces.put(part)
+        assert isinstance(await pieces.take(), ReplyPiece)
+
+
+def test_words_without_sound_are_bounded_too() -> None:
+    """An endpoint that sends words without end does not fill the memory."""
+    pieces = ReplyQueue()
+    assert pieces.put(ReplyPiece("a", words="x" * MOST_CHARS))
+    assert not pieces.put(ReplyPiece("a", words="x"))

@@ -14,6 +14,7 @@ from rehearsal.servers.realtime_responses import ResponseMaker
 from tests.fakes.clock import FakeClock
 from tests.rehearsal.servers.realtime_client import FakeModel, served, tone
 from voice.errors import RealtimeError
+from voice.realtime import reply_queue
 from voice.realtime.limits import REALTIME_LIMITS, RealtimeLimits
 from voice.realtime.port import (
     Briefing,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from voice.realtime.port import RealtimeNews
 
 WAIT_S = 20.0
+WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 
 
 class Room:
@@ -149,6 +151,30 @@ async def test_a_broken_off_answer_is_truncated_on_the_server() -> None:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
         await room.answer()
         assert ("assistant", "one two") in server.asked[1].items
+
+
+@pytest.mark.asyncio
+async def test_a_reply_that_comes_too_fast_and_too_long_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits is played; the rest is not, and the model is told where its reply ended. The metric counts one."""
+    monkeypatch.setattr(reply_queue, "MOST_SOUND_S", 1)
+    mind = FakeModel("tell me", "go on")
+    mind.answers = [" ".join(WORDS), "nine"]
+    async with served(mind) as server, room_of(server) as room:
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
+        reply = room.session.reply()
+        async with asyncio.timeout(WAIT_S):
+            pieces = [await anext(reply)]
+            await room.time_passes(lambda: room.session.queues[1].dropped["full"] == 1, step_s=0)
+            pieces += [piece async for piece in reply]
+        samples = sum(0 if piece.pcm is None else len(piece.pcm) for piece in pieces)
+        played = "".join(piece.words for piece in pieces).split()
+        assert samples < 2 * 24_000
+        assert played == WORDS[: len(played)]
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
+        assert (await room.answer())[0] == "nine"
+        (kept,) = [text for role, text in server.asked[1].items if role == "assistant"]
+        assert kept.split() == WORDS[: samples * 4 // 24_000]
+        assert room.session.queues[1].dropped == {"full": 1}
 
 
 @pytest.mark.asyncio
