@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import openai
 from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
 
@@ -15,59 +17,78 @@ _LASTING = {
 }
 
 
-def translate_error(error: BaseException, *, model: str, where: str) -> RealtimeError:
-    """Convert an exception of connecting or of a connection to an error whose message names the remedy."""
-    match error:
-        case RealtimeError():
-            return error
-        case InvalidStatus():
-            return _refused(error.response.status_code, model=model, where=where)
-        case InvalidURI():
-            return RealtimeError(
-                "{where} is not the address of a Realtime endpoint. Check realtime.base_url.",
-                where=where,
-                retryable=False,
-            )
-        case TimeoutError():
-            return RealtimeError(
-                "{where} did not answer in time. Check realtime.base_url and that the server is running.", where=where
-            )
-        case WebSocketException():
-            return RealtimeError("The speech-to-speech connection to {where} broke.", where=where)
-        case openai.OpenAIError():
-            return RealtimeError("The client library could not connect. Check realtime.api_key.", retryable=False)
-        case OSError():
-            return RealtimeError(
-                "Nothing answers at {where}. Check realtime.base_url and that the server is running.", where=where
-            )
-        case _:
-            return RealtimeError(
-                "{where} sent something that is not the Realtime protocol. Check realtime.base_url.", where=where
-            )
+@dataclass(frozen=True, slots=True)
+class ErrorMessages:
+    """Makes the errors of one endpoint. `where`: its address."""
 
+    model: str
+    where: str
 
-def error_for_code(code: str, *, model: str, where: str) -> RealtimeError:
-    """Return the error for a code that the endpoint sent."""
-    lasting = _LASTING.get(code)
-    if lasting is not None:
-        return RealtimeError(lasting, model=model, where=where, retryable=False)
-    return RealtimeError(
-        "The speech-to-speech model {model} at {where} failed ({code}). Try again.", model=model, where=where, code=code
-    )
+    def translate(self, error: BaseException) -> RealtimeError:
+        """Convert an exception of connecting or of a connection to an error whose message names the remedy."""
+        match error:
+            case RealtimeError():
+                return error
+            case InvalidStatus():
+                return self._refused(error.response.status_code)
+            case InvalidURI():
+                return RealtimeError(
+                    "{where} is not the address of a Realtime endpoint. Check realtime.base_url.",
+                    where=self.where,
+                    retryable=False,
+                )
+            case TimeoutError():
+                return RealtimeError(
+                    "{where} did not answer in time. Check realtime.base_url and that the server is running.",
+                    where=self.where,
+                )
+            case WebSocketException():
+                return RealtimeError("The speech-to-speech connection to {where} broke.", where=self.where)
+            case openai.OpenAIError():
+                return RealtimeError("The client library could not connect. Check realtime.api_key.", retryable=False)
+            case OSError():
+                return RealtimeError(
+                    "Nothing answers at {where}. Check realtime.base_url and that the server is running.",
+                    where=self.where,
+                )
+            case _:
+                return RealtimeError(
+                    "{where} sent something that is not the Realtime protocol. Check realtime.base_url.",
+                    where=self.where,
+                )
 
-
-def _refused(status: int, *, model: str, where: str) -> RealtimeError:
-    if status in {401, 403}:
-        return error_for_code("invalid_api_key", model=model, where=where)
-    if status == 404:
-        return error_for_code("model_not_found", model=model, where=where)
-    if status == 429:
+    def for_code(self, code: str) -> RealtimeError:
+        """Return the error for a code that the endpoint sent."""
+        lasting = _LASTING.get(code)
+        if lasting is not None:
+            return RealtimeError(lasting, model=self.model, where=self.where, retryable=False)
         return RealtimeError(
-            "{where} is over its rate limit or quota. Wait a little, or look at the account.", where=where
+            "The speech-to-speech model {model} at {where} failed ({code}). Try again.",
+            model=self.model,
+            where=self.where,
+            code=code,
         )
-    return RealtimeError(
-        "{where} refused the connection (status {status}). Try again, or look at its log.",
-        where=where,
-        status=str(status),
-        retryable=status >= 500,
-    )
+
+    def ended(self) -> RealtimeError:
+        """Return the error for a connection that the endpoint closed without a reason."""
+        return RealtimeError("{where} ended the session.", where=self.where)
+
+    def too_slow(self) -> RealtimeError:
+        """Return the error for a connection that takes less than is to be sent."""
+        return RealtimeError("{where} takes no more sound; the network is too slow.", where=self.where)
+
+    def _refused(self, status: int) -> RealtimeError:
+        if status in {401, 403}:
+            return self.for_code("invalid_api_key")
+        if status == 404:
+            return self.for_code("model_not_found")
+        if status == 429:
+            return RealtimeError(
+                "{where} is over its rate limit or quota. Wait a little, or look at the account.", where=self.where
+            )
+        return RealtimeError(
+            "{where} refused the connection (status {status}). Try again, or look at its log.",
+            where=self.where,
+            status=str(status),
+            retryable=status >= 500,
+        )

@@ -15,6 +15,7 @@ from tests.fakes.clock import FakeClock
 from tests.rehearsal.servers.realtime_client import FakeModel, served, tone
 from voice.errors import RealtimeError
 from voice.realtime import reply_queue
+from voice.realtime.connector import PROVEN_S
 from voice.realtime.limits import REALTIME_LIMITS, RealtimeLimits
 from voice.realtime.port import (
     Briefing,
@@ -26,7 +27,7 @@ from voice.realtime.port import (
     RealtimeTool,
     RealtimeToolCall,
 )
-from voice.realtime.session import NOT_WRITTEN, PROVEN_S, RealtimeSession
+from voice.realtime.session import NOT_WRITTEN, RealtimeSession
 from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:
@@ -366,7 +367,7 @@ async def test_a_service_that_says_nothing_at_all_is_given_up(skip: Callable[[fl
         served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.SILENT)) as server,
         room_of(server, limits=RealtimeLimits(hear_timeout_s=15)) as room,
     ):
-        await room.time_passes(lambda: room.session._connection is not None, step_s=0)
+        await room.time_passes(lambda: room.session._connector.connected, step_s=0)
         for number in range(3):
             assert room.session.usable, number
             hearing = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
