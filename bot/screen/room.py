@@ -1,7 +1,6 @@
-"""The shared screens of one room: who shares, for how long, and what session memory stores about it.
+"""The shared screens of one room: who shares, and for how long. `share_recorder` has what session memory stores of it.
 
-Notes are stored as they are taken. A turn in the timeline marks the start of a share, and a recap its end. When the
-last share ends, live notes are retired to be folded; no way of ending loses a note. No picture is stored.
+A turn in the timeline marks the start of a share, and a recap its end. No way of ending loses a note.
 """
 
 from __future__ import annotations
@@ -13,22 +12,12 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.tools.tool import ToolError
-from bot.screen.messages import (
-    OPTED_OUT,
-    TOO_MANY,
-    ScreenError,
-    ShareEnd,
-    describe_surface,
-    format_recap,
-    format_share_start,
-)
+from bot.screen.messages import OPTED_OUT, TOO_MANY, ScreenError, ShareEnd, describe_surface
 from bot.screen.share import MisbehavedError, Share
+from bot.screen.share_recorder import ShareRecorder
 from bot.screen.sharer import PAGE_MESSAGES, Sharer
-from bot.texts.text import Text, counted, joined
-from compaction.errors import CompactionError
-from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, TurnPart
+from bot.texts.text import Text, joined
 from voice.queue_figures import QueueFigures
-from voice.screen.notes import ScreenNoteReason
 from voice.screen.port import VisionError
 
 if TYPE_CHECKING:
@@ -37,7 +26,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Person, Place
     from bot.clock import Clock
     from bot.screen.readers import ScreenReaders
-    from compaction.model import SessionId, Turn
+    from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
     from voice.screen.notes import ScreenNote
     from voice.screen.settings import ScreenSettings
@@ -76,10 +65,11 @@ class RoomScreens:
         self._readers = readers
         self._settings = settings
         self._clock = clock
-        self._on_turn = on_turn
         self._excludes = excludes
-        self._on_note = on_note
         self._on_idle = readers.unload if on_idle is None else on_idle
+        self._recorder = ShareRecorder(
+            memory, guild_id=place.guild_id, clock=clock, on_turn=on_turn, on_note=on_note, excludes=excludes
+        )
         # Pages call from tasks whose log context lacks the session.
         self._log = log.bind(session_id=session_id, guild_id=place.guild_id)
         self._sharers: dict[int, Sharer] = {}
@@ -102,7 +92,7 @@ class RoomScreens:
         """Run the shares and check their sharers, for ever."""
         # Live notes from before a crash of the process or the room; nobody shares those screens any more.
         if self._memory.live_notes:
-            await self._retire()
+            await self._recorder.retire_notes()
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
@@ -130,7 +120,7 @@ class RoomScreens:
     async def _run_share(self, sharer: Sharer, share: Share) -> None:
         """Run one share, whose crash ends no other. Its start is recorded first, so that remarks on it come after."""
         try:
-            await self._record(sharer.person, format_share_start(share.who, share.surface))
+            await self._recorder.record_start(sharer, share)
             await share.run()
         except Exception:  # noqa: BLE001 - logged; a crash ends only this share
             self._log.exception("screen_share_crashed", user_id=sharer.person.id)
@@ -189,7 +179,7 @@ class RoomScreens:
             return
 
         async def note(seen: ScreenNote) -> None:
-            await self._take_note(sharer, seen)
+            await self._recorder.take_note(sharer, seen)
 
         sharer.share = Share(
             sharer.person.name,
@@ -287,13 +277,9 @@ class RoomScreens:
             await asyncio.wait({sharer.task})
         await share.finish()
         sharer.share = None
-        if not self._excludes(sharer.person.id):
-            minutes = round((self._clock.monotonic() - share.began_at) / 60)
-            self._drop_forgotten(sharer)
-            text = format_recap(share.who, share.surface, minutes=minutes, seen=tuple(sharer.seen))
-            await self._record(sharer.person, text)
+        await self._recorder.record_end(sharer, share)
         if not any(each.share is not None for each in self._sharers.values()):
-            await self._retire()
+            await self._recorder.retire_notes()
             await self._on_idle()
 
     def sharers(self) -> list[Sharer]:
@@ -305,76 +291,11 @@ class RoomScreens:
 
     def status(self) -> Text:
         """Return plain sentences that say who shares what."""
-        sentences: list[Text] = []
-        for sharer in self._sharers.values():
-            if sharer.share is None:
-                continue
-            sentences += (
-                Text(
-                    "{name} has shared {surface} for {minutes}; I took {notes}.",
-                    name=sharer.person.name,
-                    surface=sharer.share.surface,
-                    minutes=_minutes(self._clock.monotonic() - sharer.share.began_at),
-                    notes=counted(sharer.notes, "{count} note", "{count} notes"),
-                ),
-                sharer.share.trouble,
-            )
+        now = self._clock.monotonic()
+        sentences = [sentence for sharer in self._sharers.values() for sentence in sharer.status(now)]
         return (
             joined(sentences) if sentences else Text("Nobody shares a screen with me. /watch start gives you a link.")
         )
-
-    # -- session memory --------------------------------------------------------------------------------------
-
-    async def _take_note(self, sharer: Sharer, seen: ScreenNote) -> None:
-        if self._excludes(sharer.person.id):
-            # The person opted out while the picture was read.
-            return
-        note = Note(
-            NoteId(f"{sharer.nonce}-{sharer.notes}"),
-            seen.at,
-            sharer.person.name,
-            seen.what,
-            NoteReason(seen.why.value),
-            NoteSource(seen.source.value),
-            seen.frame_hash,
-        )
-        self._drop_forgotten(sharer)
-        sharer.notes += 1
-        if seen.why is not ScreenNoteReason.ASKED:
-            # A look that somebody asked for does not belong in the recap.
-            sharer.seen.append(seen.what)
-        sharer.tell(t="note", what=seen.what)
-        try:
-            await self._memory.add_note(note)
-        except CompactionError as error:
-            # The note is in memory and stored with the next write, unless the session has ended.
-            self._log.warning("note_not_stored", problem=error)
-        self._log.info(
-            "screen_noted", note_id=note.id, why=note.why.value, source=note.source.value, char_count=len(note.what)
-        )
-        self._on_note(note)
-
-    def _drop_forgotten(self, sharer: Sharer) -> None:
-        """Leave out of the recap what was noted before words were forgotten, which may have been its notes."""
-        if sharer.memory_changes != self._memory.external_changes:
-            sharer.memory_changes = self._memory.external_changes
-            sharer.seen.clear()
-
-    async def _record(self, person: Person, text: str) -> None:
-        now = self._clock.now()
-        part = TurnPart(str(person.id), person.name, text)
-        try:
-            turn = await self._memory.append(TurnKind.MEMBERSHIP, (part,), started_at=now, ended_at=now)
-        except CompactionError as error:
-            self._log.warning("screen_turn_not_stored", problem=error)
-            return
-        self._on_turn(turn)
-
-    async def _retire(self) -> None:
-        try:
-            await self._memory.retire_live_notes()
-        except CompactionError as error:
-            self._log.warning("notes_not_retired", problem=error)
 
     # -- called by the tool `look_at_screen` (`ScreenView`) ------------------------------------------------------
 
@@ -408,8 +329,3 @@ class RoomScreens:
         except VisionError as error:
             raise ToolError(str(error)) from error
         return f"On {share.who}'s screen ({share.surface}) now:\n{seen}"
-
-
-def _minutes(seconds: float) -> Text:
-    minutes = round(seconds / 60)
-    return counted(minutes, "{count} minute", "{count} minutes") if minutes else Text("less than a minute")

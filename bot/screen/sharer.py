@@ -7,6 +7,8 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from bot.screen.messages import ShareEnd
+from bot.texts.text import Text, counted
+from compaction.model import NoteId
 
 if TYPE_CHECKING:
     from bot.channel.port import Person
@@ -51,6 +53,11 @@ class Sharer:
         self.outbox.append(message)
         self.changed.set()
 
+    def new_note_id(self) -> NoteId:
+        """Return the id of the next note of this share."""
+        self.notes += 1
+        return NoteId(f"{self.nonce}-{self.notes - 1}")
+
     def due_end(self, now: float, *, present: bool, excluded: bool) -> ShareEnd | None:
         """Return why the share must end now, or None. `present`: in the channel; `excluded`: they have opted out."""
         if present:
@@ -64,3 +71,18 @@ class Sharer:
         if self.disconnected_since is not None and now - self.disconnected_since >= RESUME_WITHIN_S:
             return ShareEnd.LOST
         return None
+
+    def status(self, now: float) -> tuple[Text, ...]:
+        """Return plain sentences about the share; none if they have only opened the page."""
+        if self.share is None:
+            return ()
+        minutes = round((now - self.share.began_at) / 60)
+        length = counted(minutes, "{count} minute", "{count} minutes") if minutes else Text("less than a minute")
+        shares = Text(
+            "{name} has shared {surface} for {minutes}; I took {notes}.",
+            name=self.person.name,
+            surface=self.share.surface,
+            minutes=length,
+            notes=counted(self.notes, "{count} note", "{count} notes"),
+        )
+        return shares, self.share.trouble

@@ -1,0 +1,120 @@
+"""Records the shared screens of one room in session memory: the start of each share, its notes, and a recap of its end.
+
+Notes are stored as they are taken. When the last share ends, live notes are retired to be folded; no way of ending
+loses a note. No picture is stored.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.screen.messages import format_recap, format_share_start
+from compaction.errors import CompactionError
+from compaction.model import Note, NoteReason, NoteSource, TurnKind, TurnPart
+from voice.screen.notes import ScreenNoteReason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.channel.port import Person
+    from bot.clock import Clock
+    from bot.screen.share import Share
+    from bot.screen.sharer import Sharer
+    from compaction.model import Turn
+    from compaction.session import SessionMemory
+    from voice.screen.notes import ScreenNote
+
+log = structlog.get_logger()
+
+
+class ShareRecorder:
+    """Records the shares of one room.
+
+    `on_turn`: gets the turns recorded here. `on_note`: gets the notes. `excludes`: whether a person has opted out; of
+    them nothing is recorded. What cannot be stored is logged; the memory stores it with its next write.
+    """
+
+    def __init__(
+        self,
+        memory: SessionMemory,
+        *,
+        guild_id: int,
+        clock: Clock,
+        on_turn: Callable[[Turn], None],
+        on_note: Callable[[Note], None],
+        excludes: Callable[[int], bool],
+    ) -> None:
+        self._memory = memory
+        self._clock = clock
+        self._on_turn = on_turn
+        self._on_note = on_note
+        self._excludes = excludes
+        # Pages call from tasks whose log context lacks the session.
+        self._log = log.bind(session_id=memory.session_id, guild_id=guild_id)
+
+    async def record_start(self, sharer: Sharer, share: Share) -> None:
+        """Record that a share has begun."""
+        await self._record(sharer.person, format_share_start(share.who, share.surface))
+
+    async def record_end(self, sharer: Sharer, share: Share) -> None:
+        """Record that a share has ended, with a recap of its last notes."""
+        if self._excludes(sharer.person.id):
+            return
+        minutes = round((self._clock.monotonic() - share.began_at) / 60)
+        self._drop_forgotten(sharer)
+        text = format_recap(share.who, share.surface, minutes=minutes, seen=tuple(sharer.seen))
+        await self._record(sharer.person, text)
+
+    async def take_note(self, sharer: Sharer, seen: ScreenNote) -> None:
+        """Store a note of a share, and show it on the page."""
+        if self._excludes(sharer.person.id):
+            # The person opted out while the picture was read.
+            return
+        note = Note(
+            sharer.new_note_id(),
+            seen.at,
+            sharer.person.name,
+            seen.what,
+            NoteReason(seen.why.value),
+            NoteSource(seen.source.value),
+            seen.frame_hash,
+        )
+        self._drop_forgotten(sharer)
+        if seen.why is not ScreenNoteReason.ASKED:
+            # A look that somebody asked for does not belong in the recap.
+            sharer.seen.append(seen.what)
+        sharer.tell(t="note", what=seen.what)
+        try:
+            await self._memory.add_note(note)
+        except CompactionError as error:
+            # The note is in memory and stored with the next write, unless the session has ended.
+            self._log.warning("note_not_stored", problem=error)
+        self._log.info(
+            "screen_noted", note_id=note.id, why=note.why.value, source=note.source.value, char_count=len(note.what)
+        )
+        self._on_note(note)
+
+    async def retire_notes(self) -> None:
+        """Leave the live notes to the next compaction: nobody shares a screen any more."""
+        try:
+            await self._memory.retire_live_notes()
+        except CompactionError as error:
+            self._log.warning("notes_not_retired", problem=error)
+
+    def _drop_forgotten(self, sharer: Sharer) -> None:
+        """Leave out of the recap what was noted before words were forgotten, which may have been its notes."""
+        if sharer.memory_changes != self._memory.external_changes:
+            sharer.memory_changes = self._memory.external_changes
+            sharer.seen.clear()
+
+    async def _record(self, person: Person, text: str) -> None:
+        now = self._clock.now()
+        part = TurnPart(str(person.id), person.name, text)
+        try:
+            turn = await self._memory.append(TurnKind.MEMBERSHIP, (part,), started_at=now, ended_at=now)
+        except CompactionError as error:
+            self._log.warning("screen_turn_not_stored", problem=error)
+            return
+        self._on_turn(turn)
