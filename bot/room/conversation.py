@@ -151,7 +151,7 @@ class Conversation:
                 services.screens.settings,
                 clock=services.clock,
                 is_busy=self.is_busy,
-                is_sharing=self._is_sharing,
+                is_shown=self._is_shown,
                 request_remark=self._participation.request_remark,
             )
         self._transcriber = room_transcriber(
@@ -391,9 +391,9 @@ class Conversation:
     def _uses_realtime(self) -> bool:
         return self._bridge is not None and self._bridge.usable
 
-    def _is_sharing(self) -> bool:
+    def _is_shown(self, note: Note) -> bool:
         screens = self._screens()
-        return screens is not None and bool(screens.sharing())
+        return screens is not None and screens.is_shown(note)
 
     def _screens(self) -> RoomScreens | None:
         screens = self._services.screens

@@ -289,6 +289,10 @@ class RoomScreens:
     def find(self, user_id: int) -> Sharer | None:
         return self._sharers.get(user_id)
 
+    def is_shown(self, note: Note) -> bool:
+        """Return whether the share that a note is of goes on."""
+        return any(sharer.share is not None and sharer.took(note) for sharer in self._sharers.values())
+
     def status(self) -> Text:
         """Return plain sentences that say who shares what."""
         now = self._clock.monotonic()

@@ -13,6 +13,7 @@ from compaction.model import NoteId
 if TYPE_CHECKING:
     from bot.channel.port import Person
     from bot.screen.share import Share
+    from compaction.model import Note
 
 # Seconds for which a share waits for a page whose connection broke.
 RESUME_WITHIN_S = 45.0
@@ -57,6 +58,10 @@ class Sharer:
         """Return the id of the next note of this share."""
         self.notes += 1
         return NoteId(f"{self.nonce}-{self.notes - 1}")
+
+    def took(self, note: Note) -> bool:
+        """Return whether a note is of this share."""
+        return note.id.rpartition("-")[0] == self.nonce
 
     def due_end(self, now: float, *, present: bool, excluded: bool) -> ShareEnd | None:
         """Return why the share must end now, or None. `present`: in the channel; `excluded`: they have opted out."""

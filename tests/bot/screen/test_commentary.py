@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 
+def note(why: NoteReason, *, who: str = "Ada") -> Note:
+    """Return a note of a shared screen."""
+    return Note(NoteId("n"), 0, who, "now: a map", why)
+
+
 class Watched:
     """A room that is busy or not, with a record of the requested remarks."""
 
@@ -27,12 +32,12 @@ class Watched:
         self.busy = False
         self.remarks: list[float] = []
         self.wanted = True
-        self.sharing = True
+        self.sharing = {"Ada", "Bo"}
         self.commentary = ScreenCommentary(
             ScreenSettings(),
             clock=self.clock,
             is_busy=lambda: self.busy,
-            is_sharing=lambda: self.sharing,
+            is_shown=lambda note: note.who in self.sharing,
             request_remark=self._remark,
         )
 
@@ -40,9 +45,9 @@ class Watched:
         self.remarks.append(self.clock.monotonic())
         return self.wanted
 
-    def see(self, why: NoteReason = NoteReason.CUT) -> None:
+    def see(self, why: NoteReason = NoteReason.CUT, *, who: str = "Ada") -> None:
         """Report a new note."""
-        self.commentary.on_note(Note(NoteId("n"), 0, "Ada", "now: a map", why))
+        self.commentary.on_note(note(why, who=who))
 
     async def pass_time(self, seconds: float) -> None:
         """Let time pass in steps of the check interval."""
@@ -127,12 +132,33 @@ async def test_a_share_that_is_over_is_not_remarked_upon() -> None:
         room.busy = True
         room.see()
         await room.pass_time(2)
-        room.sharing = room.busy = False
+        room.busy = False
+        room.sharing.clear()
         await room.pass_time(8)
         assert room.remarks == []
-        room.sharing = True
+        room.sharing.add("Ada")
         await room.pass_time(8)
         assert room.remarks == []
+
+
+@pytest.mark.asyncio
+async def test_who_stops_sharing_while_another_person_shares_is_not_remarked_upon() -> None:
+    """The notes of a share go with it, also its last one, which comes when it has ended. Those of others stay."""
+    async with Watched().running() as room:
+        room.busy = True
+        room.see(NoteReason.SHARE_START, who="Ada")
+        await room.pass_time(2)
+        room.sharing.remove("Ada")
+        room.see(NoteReason.TEXT, who="Ada")
+        room.busy = False
+        await room.pass_time(8)
+        assert room.remarks == []
+        room.sharing.add("Ada")
+        room.see(NoteReason.SHARE_START, who="Ada")
+        room.see(NoteReason.TEXT, who="Bo")
+        room.sharing.remove("Ada")
+        await room.pass_time(4)
+        assert len(room.remarks) == 1
 
 
 def timing() -> RemarkTiming:
@@ -144,7 +170,7 @@ def test_what_is_seen_gives_occasion_when_it_is_quiet(why: NoteReason) -> None:
     """A note is remarked on only after a long enough pause, and not after it is stale."""
     remarks = timing()
     assert not remarks.is_due(0, quiet_for_s=60)
-    remarks.add_note(why, now=0)
+    remarks.add_note(note(why), now=0)
     assert not remarks.is_due(1, quiet_for_s=2.1)
     assert remarks.is_due(1, quiet_for_s=2.2)
     assert not remarks.is_due(STALE_S, quiet_for_s=60)
@@ -154,46 +180,46 @@ def test_what_is_seen_gives_occasion_when_it_is_quiet(why: NoteReason) -> None:
 def test_who_asked_waits_for_an_answer_and_not_for_a_remark() -> None:
     """A note that was made because somebody asked gets no remark."""
     remarks = timing()
-    remarks.add_note(NoteReason.ASKED, now=0)
+    remarks.add_note(note(NoteReason.ASKED), now=0)
     assert not remarks.is_pending(0)
 
 
 def test_what_has_gone_by_is_no_occasion() -> None:
     """A dropped note gets no remark, and does not prevent a later one."""
     remarks = timing()
-    remarks.add_note(NoteReason.SHARE_START, now=0)
+    remarks.add_note(note(NoteReason.SHARE_START), now=0)
     remarks.drop_pending()
     assert not remarks.is_pending(0)
-    remarks.add_note(NoteReason.TEXT, now=1)
+    remarks.add_note(note(NoteReason.TEXT), now=1)
     assert remarks.is_due(2, quiet_for_s=60)
 
 
 def test_remarks_keep_their_distance() -> None:
     """Two remarks are at least fifteen seconds apart; a remark that was not made does not count."""
     remarks = timing()
-    remarks.add_note(NoteReason.SHARE_START, now=0)
+    remarks.add_note(note(NoteReason.SHARE_START), now=0)
     remarks.finish_pending(3, model_asked=True)
-    remarks.add_note(NoteReason.TEXT, now=4)
+    remarks.add_note(note(NoteReason.TEXT), now=4)
     assert not remarks.is_due(17.9, quiet_for_s=60)
     assert remarks.is_due(18, quiet_for_s=60)
     remarks.finish_pending(18, model_asked=False)
-    remarks.add_note(NoteReason.CUT, now=19)
+    remarks.add_note(note(NoteReason.CUT), now=19)
     assert remarks.is_due(19, quiet_for_s=60)
 
 
 def test_a_screen_that_merely_goes_on_is_remarked_rarely() -> None:
     """Notes taken at intervals get remarks less often, and do not replace a better pending note."""
     remarks = timing()
-    remarks.add_note(NoteReason.CUT, now=0)
+    remarks.add_note(note(NoteReason.CUT), now=0)
     remarks.finish_pending(0, model_asked=True)
-    remarks.add_note(NoteReason.INTERVAL, now=20)
+    remarks.add_note(note(NoteReason.INTERVAL), now=20)
     assert not remarks.is_due(20, quiet_for_s=60)
-    remarks.add_note(NoteReason.TEXT, now=25)
-    remarks.add_note(NoteReason.INTERVAL, now=40)
+    remarks.add_note(note(NoteReason.TEXT), now=25)
+    remarks.add_note(note(NoteReason.INTERVAL), now=40)
     assert remarks.is_due(41, quiet_for_s=60)
     assert not remarks.is_due(25 + STALE_S, quiet_for_s=60)
     remarks.finish_pending(41, model_asked=True)
-    remarks.add_note(NoteReason.INTERVAL, now=41 + INTERVAL_REMARK_EVERY_S - 1)
+    remarks.add_note(note(NoteReason.INTERVAL), now=41 + INTERVAL_REMARK_EVERY_S - 1)
     assert remarks.is_due(41 + INTERVAL_REMARK_EVERY_S, quiet_for_s=60)
 
 
@@ -203,7 +229,7 @@ def test_never_more_often_than_allowed(seen: list[tuple[NoteReason, float, float
     remarks, now, remarked = timing(), 0.0, float("-inf")
     for why, gap, quiet in seen:
         now += gap
-        remarks.add_note(why, now=now)
+        remarks.add_note(note(why), now=now)
         if remarks.is_due(now, quiet_for_s=quiet):
             assert quiet >= 2.2
             assert now - remarked >= 15

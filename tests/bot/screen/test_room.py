@@ -124,6 +124,26 @@ async def test_stopping_loses_no_note_and_is_told() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_note_is_shown_as_long_as_its_share_goes_on() -> None:
+    """The notes of a share that has ended are shown no more, although others share, or the same person does again."""
+    watching = Watching()
+    async with watching.room() as room:
+        ada, bo = await share(room), await share(room, BO, nonce="n2")
+        await see(watching, room, ada, "dark", "Tokyo 2099")
+        await see(watching, room, bo, "bright", "Castle of Zanzibar")
+        of_ada, of_bo = watching.notes
+        assert room.is_shown(of_ada)
+        assert room.is_shown(of_bo)
+        ending = asyncio.create_task(room.end(ada, ShareEnd.STOPPED))
+        await asyncio.sleep(0)
+        assert not room.is_shown(of_ada), "also while the recap is being stored"
+        await ending
+        again = await share(room, nonce="n3")
+        await see(watching, room, again, "grey", "A parrot")
+        assert [room.is_shown(note) for note in (of_ada, of_bo, watching.notes[-1])] == [False, True, True]
+
+
+@pytest.mark.asyncio
 async def test_a_page_that_goes_while_it_stops_loses_nothing() -> None:
     """If the caller is cancelled while a share ends, the recap and the notes are still stored."""
     watching = Watching()
