@@ -6,6 +6,7 @@ Only one loaded model is kept that no server has chosen, because each takes 200 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,9 +14,10 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 
-from bot.errors import ModelError
+from bot.errors import ModelError, crash_sentence
 from bot.models.installing import install
-from bot.texts.text import Text, sentence_of
+from bot.retry_pause import retry_pause_s
+from bot.texts.text import Text, joined
 from voice.errors import SynthesisError, VoiceLoadingError
 from voice.speaking.kokoro import KokoroModel
 from voice.speaking.piper import PiperSynthesizer
@@ -38,6 +40,12 @@ WAIT_FOR_VOICE_S = 3.0
 # How long somebody who wants to hear or choose a voice waits until it is loaded: seconds, unless the machine is stuck.
 LOAD_TIMEOUT_S = 60.0
 
+# Seconds after which a voice that could not be loaded is tried again, when it is next wanted: after the first failure,
+# and at most, however often it fails.
+FIRST_RETRY_S = 30.0
+LONGEST_RETRY_S = 600.0
+
+TRIED_AGAIN = Text("I try it again now and then.")
 GONE = Text("Its files are not here any more; choose it again to have them downloaded.")
 
 
@@ -48,6 +56,15 @@ class _LoadedModel:
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     kokoro: KokoroModel | None = None
     voices: dict[str, Synthesizer] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _LoadFailure:
+    """Why a voice could not be loaded, `count` times in a row. `retry_at`: monotonic seconds."""
+
+    why: Text
+    count: int
+    retry_at: float
 
 
 class LoadedVoices:
@@ -65,14 +82,18 @@ class LoadedVoices:
         speed: float = 1.0,
         variety: float = 1.0,
         install: Install = install,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._models = models
         self._chosen = chosen
         self._speed = speed
         self._variety = variety
         self._install = install
+        self._monotonic = monotonic
         self._loaded: dict[str, _LoadedModel] = {}
         self._loading: dict[str, asyncio.Task[Synthesizer]] = {}
+        # By voice, until it is loaded.
+        self._failures: dict[str, _LoadFailure] = {}
         # By model: how many callers use it now, or wait until they can.
         self._uses: Counter[str] = Counter()
         # One at a time: two would take the processor from people who are heard at the moment.
@@ -99,16 +120,14 @@ class LoadedVoices:
 
     def problem(self, voice: EmbeddedVoice) -> Text | None:
         """Return why the voice cannot speak now, or None if nothing is known against it."""
-        task = self._loading.get(voice.name)
-        error: BaseException | None = None
-        if task is not None and task.done() and not task.cancelled():
-            error = task.exception()
-            if error is None:
-                return None
+        failure = self._failures.get(voice.name)
+        if failure is None and voice.name in self._loading:
+            # It is loaded, or is being loaded for the first time.
+            return None
         if not self.holds(voice):
             return GONE
         # Files that were gone may be here again.
-        return None if error is None or sentence_of(error) == GONE else sentence_of(error)
+        return None if failure is None or failure.why == GONE else joined((failure.why, TRIED_AGAIN))
 
     async def install(self, voice: EmbeddedVoice, report: Callable[[float], Awaitable[None]]) -> None:
         """Download the voice unless it is installed. `report` gets the megabytes so far. Raises `ModelError`.
@@ -133,6 +152,12 @@ class LoadedVoices:
     def prepare(self, voice: EmbeddedVoice) -> None:
         """Begin to load a voice that will be wanted soon. A failure shows when it is wanted."""
         self._load_task(voice)
+
+    def retry(self, voice: EmbeddedVoice) -> None:
+        """Begin to load a voice again that could not be loaded, if it has rested for long enough."""
+        failure = self._failures.get(voice.name)
+        if failure is not None and self._monotonic() >= failure.retry_at and self.holds(voice):
+            self._load_task(voice)
 
     async def load(self, voice: EmbeddedVoice) -> None:
         """Load a voice, unless it is loaded. Raises `SynthesisError`."""
@@ -172,11 +197,19 @@ class LoadedVoices:
                     raise SynthesisError(GONE)
                 model = self._loaded.setdefault(voice.model.name, _LoadedModel())
                 synthesizer = model.voices[voice.name] = await self._open(voice, model)
-            except SynthesisError as error:
-                log.warning("voice_not_loaded", voice=voice.name, problem=error)
+            except Exception as error:
+                self._failures[voice.name] = failure = self._one_more_failure(voice, error)
+                log.warning("voice_not_loaded", voice=voice.name, problem=error, failures=failure.count)
                 raise
+            self._failures.pop(voice.name, None)
             log.info("voice_loaded", voice=voice.name)
             return synthesizer
+
+    def _one_more_failure(self, voice: EmbeddedVoice, error: Exception) -> _LoadFailure:
+        before = self._failures.get(voice.name)
+        count = 1 if before is None else before.count + 1
+        pause_s = retry_pause_s(count, first_s=FIRST_RETRY_S, longest_s=LONGEST_RETRY_S)
+        return _LoadFailure(crash_sentence(error), count, self._monotonic() + pause_s)
 
     async def _open(self, voice: EmbeddedVoice, model: _LoadedModel) -> Synthesizer:
         directory = self._models.path(voice.model)

@@ -2,8 +2,8 @@
 
 An answer to somebody who speaks another language has an installed voice of that language.
 
-A change applies to the next sentence. If the chosen voice fails, the usual one says the sentence, the channel is told
-once, and /status says so for as long as it lasts.
+A change applies to the next sentence. If the chosen voice fails, the usual one says the sentence. The channel is told
+once, and once more when the chosen one speaks again; /status says so for as long as it lasts.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from voice.speaking.port import AudioChunk
 
 
+SPEAKS_AGAIN = Text("I speak with the voice {voice} again.")
+
+
 class VoiceSource(Protocol):
     """Has the embedded voices; `bot.models.loaded_voices.LoadedVoices` implements it."""
 
@@ -34,6 +37,9 @@ class VoiceSource(Protocol):
 
     def prepare(self, voice: EmbeddedVoice) -> None:
         """Begin to load a voice that will be wanted soon."""
+
+    def retry(self, voice: EmbeddedVoice) -> None:
+        """Begin to load a voice again that could not be loaded, if it has rested for long enough."""
 
     def problem(self, voice: EmbeddedVoice) -> Text | None:
         """Return why the voice cannot speak now, or None if nothing is known against it."""
@@ -94,7 +100,10 @@ class ServerVoice:
         self._usual = usual
         self._tell = tell
         self._choice: _Choice | None = None
+        # The voices of which the channel knows that they failed, and those of which it knows that they speak again. Of
+        # neither it is told twice: a voice that fails now and then would fill the channel.
         self._told: set[str] = set()
+        self._told_again: set[str] = set()
         choice = self._follow_choice()
         if choice is not None and choice.voice is not None:
             voices.prepare(choice.voice)
@@ -105,23 +114,42 @@ class ServerVoice:
         code = self._usual_code if voice is None else voice.code
         self._other = None
         if language and code and language != code:
-            installed = (each for each in VOICES if each.code == language and self._voices.problem(each) is None)
+            installed = (each for each in VOICES if each.code == language and self._can_speak(each))
             self._other = next(installed, None)
         if self._other is not None:
             self._voices.prepare(self._other)
+
+    def _can_speak(self, voice: EmbeddedVoice) -> bool:
+        """Return whether nothing is known against a voice. One that could not be loaded is tried again, for later."""
+        if self._voices.problem(voice) is None:
+            return True
+        self._voices.retry(voice)
+        return False
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield `text` as sound. Raises `SynthesisError` if the usual voice fails too."""
         choice = self._follow_choice()
         known = None if choice is None else choice.problem()
+        if choice is not None and choice.voice is not None and known is not None:
+            # This sentence does not wait for it.
+            self._voices.retry(choice.voice)
         speaker = self._usual if choice is None or known is not None else choice.with_fallback
         async with aclosing(speaker.stream(text)) as stream:
             async for sound in stream:
                 yield sound
-        why = known if choice is None or known is not None else choice.failure
-        if choice is not None and why is not None and choice.name not in self._told:
-            self._told.add(choice.name)
-            await self._tell(replaced_sentence(choice.name, why))
+        if choice is not None:
+            await self._tell_of(choice, known)
+
+    async def _tell_of(self, choice: _Choice, known: Text | None) -> None:
+        """Tell the channel that the chosen voice has failed, or that it speaks again. `known`: why it was not tried."""
+        why = choice.failure if known is None else known
+        if why is not None:
+            if choice.name not in self._told:
+                self._told.add(choice.name)
+                await self._tell(replaced_sentence(choice.name, why))
+        elif choice.has_spoken and choice.name in self._told - self._told_again:
+            self._told_again.add(choice.name)
+            await self._tell(SPEAKS_AGAIN.fill(voice=choice.name.capitalize()))
 
     def status(self) -> Text:
         choice = self._follow_choice()
@@ -139,12 +167,14 @@ class _Choice:
     """The voice that a server has chosen, by its name, and what is wrong with it.
 
     `voice`: None if there is no longer one of that name. `failure`: why its last sentence failed; None: it did not.
+    `has_spoken`: whether it has said a sentence to its end.
     """
 
     def __init__(self, name: str, voices: VoiceSource, usual: Synthesizer) -> None:
         self.name = name
         self.voice = find_voice(name)
         self.failure: Text | None = None
+        self.has_spoken = False
         self.with_fallback = FallbackSynthesizer(self, usual)
         self._voices = voices
 
@@ -159,6 +189,7 @@ class _Choice:
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Speak with the voice alone, without another in its place."""
         assert self.voice is not None, "then it has a problem"
+        self.has_spoken = False
         try:
             async with self._voices.using(self.voice) as synthesizer, aclosing(synthesizer.stream(text)) as stream:
                 async for sound in stream:
@@ -169,4 +200,4 @@ class _Choice:
         except SynthesisError as error:
             self.failure = sentence_of(error)
             raise
-        self.failure = None
+        self.failure, self.has_spoken = None, True

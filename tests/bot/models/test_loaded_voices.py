@@ -12,8 +12,9 @@ import pytest
 from bot.errors import ModelError
 from bot.models import loaded_voices
 from bot.models.directory import ModelDirectory
-from bot.models.loaded_voices import GONE, LoadedVoices
+from bot.models.loaded_voices import GONE, TRIED_AGAIN, LoadedVoices
 from bot.models.voices import VOICES, EmbeddedVoice, find_voice
+from tests.fakes.clock import FakeClock
 from voice.errors import SynthesisError, VoiceLoadingError
 from voice.speaking.piper import PiperSynthesizer
 from voice.speaking.port import AudioChunk
@@ -124,6 +125,41 @@ async def test_a_voice_that_could_not_be_loaded_is_tried_again(tmp_path: Path, e
         assert engines.open == ["voice-joe"]
 
 
+async def settled() -> None:
+    """Let the tasks that load voices run."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.asyncio
+async def test_a_voice_that_fails_is_tried_again_after_growing_pauses(tmp_path: Path, engines: Engines) -> None:
+    """Who wants it asks often; it is loaded seldom. What it was lasts until it is loaded, and then nothing is known."""
+    clock, joe = FakeClock(), voice("joe")
+    async with LoadedVoices(AllHere(tmp_path), chosen=tuple, monotonic=clock.monotonic) as voices:
+        engines.fails = True
+        voices.prepare(joe)
+        await settled()
+        for number, pause_s in enumerate((30, 60, 120, 240, 480, 600, 600), start=1):
+            clock.advance(pause_s - 1)
+            voices.retry(joe)
+            await settled()
+            assert engines.loads == number
+            clock.advance(1)
+            voices.retry(joe)
+            assert voices.problem(joe) == f"There is no voice. {TRIED_AGAIN}"
+            await settled()
+            assert engines.loads == number + 1
+        engines.fails = False
+        clock.advance(600)
+        voices.retry(joe)
+        await settled()
+        assert voices.problem(joe) is None
+        assert engines.open == ["voice-joe"]
+        voices.retry(joe)
+        await settled()
+        assert engines.open == ["voice-joe"]
+
+
 @pytest.mark.asyncio
 async def test_a_voice_is_not_closed_between_its_loading_and_its_use(tmp_path: Path, engines: Engines) -> None:
     """Who waits for a voice gets it, also if another is loaded at that very moment."""
@@ -154,7 +190,7 @@ async def test_a_voice_whose_files_are_gone_says_so_until_they_are_back(
         engines.fails = True
         with pytest.raises(SynthesisError):
             await voices.load(voice("kristin"))
-        assert voices.problem(voice("kristin")) == "There is no voice."
+        assert voices.problem(voice("kristin")) == f"There is no voice. {TRIED_AGAIN}"
 
 
 @pytest.mark.asyncio

@@ -41,6 +41,7 @@ class OneVoice:
     def __init__(self) -> None:
         self.tone = Tone(CHOSEN_HZ)
         self.prepared: list[str] = []
+        self.retried: list[str] = []
         self.trouble: Text | None = None
         self.loading = False
 
@@ -53,6 +54,9 @@ class OneVoice:
 
     def prepare(self, voice: EmbeddedVoice) -> None:
         self.prepared.append(voice.name)
+
+    def retry(self, voice: EmbeddedVoice) -> None:
+        self.retried.append(voice.name)
 
     def problem(self, voice: EmbeddedVoice) -> Text | None:
         del voice
@@ -123,6 +127,37 @@ async def test_a_voice_whose_files_are_gone_is_not_tried_before_they_are_back() 
     server.source.trouble = None
     assert await server.spoken_hz() == CHOSEN_HZ
     assert server.voice.status() == ""
+
+
+@pytest.mark.asyncio
+async def test_a_voice_that_could_not_be_loaded_is_tried_again_in_the_same_session() -> None:
+    """The usual voice speaks meanwhile and no sentence waits. The channel is told once that the voice failed, and once
+    that it speaks again.
+    """
+    server = Server("heart")
+    server.source.trouble = Text("It cannot be read.")
+    assert [await server.spoken_hz() for _ in range(2)] == [USUAL_HZ] * 2
+    assert server.source.retried == ["heart", "heart"]
+    server.source.trouble = None
+    assert [await server.spoken_hz() for _ in range(2)] == [CHOSEN_HZ] * 2
+    failed, again = server.told
+    assert "It cannot be read." in failed
+    assert again == "I speak with the voice Heart again."
+    server.source.trouble = Text("It cannot be read.")
+    assert await server.spoken_hz() == USUAL_HZ
+    server.source.trouble = None
+    assert await server.spoken_hz() == CHOSEN_HZ
+    assert server.told == [failed, again]
+
+
+@pytest.mark.asyncio
+async def test_a_voice_of_another_language_is_tried_again_too() -> None:
+    """An answer in that language goes on with the usual voice until the other one is loaded."""
+    server = Server()
+    server.source.trouble = Text("It cannot be read.")
+    server.voice.prefer("de")
+    assert await server.spoken_hz() == USUAL_HZ
+    assert server.source.retried == ["thorsten"]
 
 
 @pytest.mark.asyncio
