@@ -40,6 +40,7 @@ QUEUE_TIMEOUT_S = 60.0
 PLAYBACK_SLACK_S = 10.0
 
 MODEL_FAILED = Text("Sorry, the language model did not answer.")
+MODEL_BROKE_OFF = Text("Sorry, I lost the rest of my answer.")
 TOO_MUCH = Text("That is more than I can take in at once. Ask me for less at a time.")
 BLOCKED = Text("I left out something that I must not say here.")
 NOT_PLAYED = Text("My answer did not get through to the voice channel. /leave and /join connect me anew.")
@@ -81,9 +82,8 @@ class SpeechOutput:
             if not isinstance(item, str):
                 overflow = isinstance(item, ContextOverflowError)
                 progress.fail("context" if overflow else "model", item)
-                if progress.pieces:
-                    return
-                item = in_language(TOO_MUCH if overflow else MODEL_FAILED, self._language())
+                failed = MODEL_BROKE_OFF if progress.pieces else MODEL_FAILED
+                item = in_language(TOO_MUCH if overflow else failed, self._language())
                 # The model may have failed in its thoughts; our sentence is none of them.
                 normalizer = self._new_normalizer()
             sentence = normalizer.normalize(item)

@@ -12,7 +12,7 @@ import pytest
 from bot.brain.context import ModelContext
 from bot.brain.reply import BROKEN_OFF, TOO_SLOW, Question, Replier, Reply
 from bot.brain.responder import CutOffError
-from bot.brain.speech_output import BLOCKED, MODEL_FAILED, NOT_PLAYED, TOO_MUCH
+from bot.brain.speech_output import BLOCKED, MODEL_BROKE_OFF, MODEL_FAILED, NOT_PLAYED, TOO_MUCH
 from bot.llm.port import NO_WORDS, ChatModelError
 from bot.texts.text import Text, in_language
 from compaction.context.build import SessionContext
@@ -166,13 +166,17 @@ async def test_the_apology_is_spoken_in_the_servers_language() -> None:
 
 @pytest.mark.asyncio
 async def test_a_model_that_fails_in_the_middle_leaves_whole_sentences() -> None:
-    """Complete sentences are spoken, the incomplete one is not, and there is no spoken apology."""
+    """Complete sentences are spoken, the incomplete one is not. People hear once that the rest is lost, and the reason
+    goes into the channel.
+    """
     error = ChatModelError("It broke off. Try again.", retryable=True)
     bench = Bench(ScriptedResponder("Bo brings the lantern. And Cy br", error))
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         reply = await bench.next_reply()
-    assert (reply.text, reply.failure) == ("Bo brings the lantern.", "It broke off. Try again.")
+    assert reply.text == f"Bo brings the lantern. {MODEL_BROKE_OFF}"
+    assert bench.voice.spoken == ["Bo brings the lantern.", MODEL_BROKE_OFF]
+    assert reply.failure == "It broke off. Try again."
 
 
 @pytest.mark.asyncio
