@@ -46,6 +46,10 @@ class RecogniserError(VoiceError):
     """Speech could not be recognised: the model is missing, unreadable, or its worker died."""
 
 
+class RecogniserHungError(RecogniserError):
+    """The model gave no answer in time. Its thread cannot be ended, and is left behind with the model."""
+
+
 class RecogniserOverloadedError(RecogniserError):
     """The recogniser's queue is full, so the request was dropped."""
 

@@ -1,11 +1,11 @@
 """The shared local recogniser: one model thread behind a fair, bounded queue.
 
-    callers --recognize()--> FairQueue --dispatcher task--> ModelThread --> Recognition
+    callers --recognize()--> FairQueue --dispatcher task--> ReloadingModel --> Recognition
 
 One at a time, or (`batch_size`) as many of like length as wait when the model is free: nothing waits for a batch.
 
 Finished speech is never dropped: when the queue is full, its callers wait. Interim speech is dropped first. When the
-model fails, hangs or dies, its current request fails and the model is loaded again.
+model fails, hangs or dies, its current request fails; `voice.asr.reloading_model` loads it again.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import structlog
 
 from voice.asr.batching import fit_together
 from voice.asr.fair_queue import Entry, FairQueue
-from voice.asr.worker import ModelThread, RecognitionRequest
-from voice.errors import RecogniserError, RecogniserOverloadedError
+from voice.asr.reloading_model import COMPUTE_TIMEOUT_S, ReloadingModel
+from voice.asr.worker import RecognitionRequest
+from voice.errors import RecogniserError, RecogniserHungError, RecogniserOverloadedError
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
@@ -31,18 +32,10 @@ if TYPE_CHECKING:
     from voice.asr.port import Recognition
     from voice.asr.worker import Engine
     from voice.audio import Pcm
+    from voice.circuit_breaker import Outage
 
-# One failure may be due to the sound; three in a row are due to the model.
-FAILURES_BEFORE_RELOAD = 3
-# A recognition takes under a second; a thread that computes for longer than this is abandoned.
-STOP_TIMEOUT_S = 5.0
 # Recognitions that may wait. When the queue is full, interims are dropped and finished speech waits.
 QUEUE_SIZE = 32
-# Seconds in the model after which a recognition fails and the model is loaded again. Half a minute of sound takes a few
-# seconds.
-COMPUTE_TIMEOUT_S = 30.0
-# Seconds that loading the model may take; loading a large one from a slow disk takes a minute.
-LOAD_TIMEOUT_S = 120.0
 # An interim that still waits after so many seconds is of speech that has ended: whoever goes on does so within 1.1 s,
 # and takes the interim back. The confirmation does not reach a cluster's recognisers, nor speech that was with an
 # endpoint then.
@@ -101,9 +94,8 @@ class QueuedRecognizer:
         compute_timeout_s: float = COMPUTE_TIMEOUT_S,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._load = load
         self._monotonic = monotonic
-        self._compute_timeout_s = compute_timeout_s
+        self._model = ReloadingModel(load, compute_timeout_s=compute_timeout_s, monotonic=monotonic)
         self._queue_size = queue_size
         self._batch_size = batch_size
         self._queue: FairQueue[_Job] = FairQueue()
@@ -112,12 +104,10 @@ class QueuedRecognizer:
         self._figures = RecognizerFigures()
         self._waiting = 0
         self._running = 0
-        self._thread: ModelThread | None = None
-        self._failures_in_a_row = 0
         self._dispatcher: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        await self._load_model()
+        await self._model.load()
         self._dispatcher = asyncio.create_task(self._dispatch(), name="recognizer-dispatcher")
         return self
 
@@ -129,8 +119,7 @@ class QueuedRecognizer:
             dispatcher.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await dispatcher
-        if self._thread is not None and not await self._thread.stop(timeout_s=STOP_TIMEOUT_S):
-            _log.warning("recognizer_thread_left_behind", waited_s=STOP_TIMEOUT_S)
+        await self._model.close()
 
     @property
     def queue(self) -> QueueFigures:
@@ -151,12 +140,23 @@ class QueuedRecognizer:
 
     @property
     def is_loaded(self) -> bool:
-        """Return whether the model is loaded. After a failure it is loaded again, with the next recognition."""
-        return self._thread is not None and self._thread.is_alive
+        """Return whether the model is loaded. After a failure a later recognition loads it again (`outage`)."""
+        return self._model.is_loaded
+
+    @property
+    def outage(self) -> Outage | None:
+        """Return why the model recognises nothing at present (`ReloadingModel.outage`), or None."""
+        return self._model.outage
 
     @property
     def figures(self) -> RecognizerFigures:
-        return replace(self._figures, queued=len(self._queue), waiting=self._waiting, running=self._running)
+        return replace(
+            self._figures,
+            queued=len(self._queue),
+            waiting=self._waiting,
+            running=self._running,
+            reloads=self._model.reloads,
+        )
 
     async def recognize(
         self,
@@ -282,24 +282,19 @@ class QueuedRecognizer:
         if not jobs:
             return
         self._running = len(jobs)
-        limit_s = self._compute_timeout_s * len(jobs)
         try:
-            thread = await self._ready_thread()
-            async with asyncio.timeout(limit_s):
-                recognitions = await thread.run(*(job.request for job in jobs))
-        except TimeoutError:
-            self._on_timeout(jobs, limit_s)
+            recognitions = await self._model.recognize_together([job.request for job in jobs])
+        except RecogniserHungError as exc:
+            self._fail_all(jobs, exc)
+            self._count(timed_out=len(jobs))
         except RecogniserError as exc:
-            self._on_failure(exc)
             if len(jobs) == 1:
-                self._count(failed=1)
-                _fail(jobs[0], exc)
+                self._fail_all(jobs, exc)
                 return
             # One of them may be the reason, and shall not cost the others their text.
             for job in jobs:
                 await self._serve([job])
         else:
-            self._failures_in_a_row = 0
             for job, recognition in zip(jobs, recognitions, strict=True):
                 self._count(completed=1, audio_s=recognition.duration_s, compute_s=recognition.compute_s)
                 if not job.answer.done():
@@ -309,40 +304,10 @@ class QueuedRecognizer:
                 _fail(job, RecogniserError(CLOSED))
             self._running = 0
 
-    def _on_timeout(self, jobs: Sequence[_Job], limit_s: float) -> None:
-        self._count(failed=len(jobs), timed_out=len(jobs))
-        _log.error("recognition_timed_out", limit_s=limit_s)
-        problem = f"A recognition took longer than {limit_s:g} s; the speech model is loaded again."
+    def _fail_all(self, jobs: Sequence[_Job], exc: RecogniserError) -> None:
+        self._count(failed=len(jobs))
         for job in jobs:
-            _fail(job, RecogniserError(problem))
-        self._discard_thread()
-
-    def _on_failure(self, exc: RecogniserError) -> None:
-        self._failures_in_a_row += 1
-        _log.error("recognition_failed", in_a_row=self._failures_in_a_row, error=exc)
-        if self._failures_in_a_row >= FAILURES_BEFORE_RELOAD:
-            self._discard_thread()
-
-    def _discard_thread(self) -> None:
-        if self._thread is not None:
-            self._thread.abandon()
-        self._thread = None
-
-    async def _ready_thread(self) -> ModelThread:
-        if self._thread is not None and self._thread.is_alive:
-            return self._thread
-        self._count(reloads=1)
-        thread = await self._load_model()
-        self._failures_in_a_row = 0
-        _log.warning("recognizer_reloaded", reloads=self._figures.reloads)
-        return thread
-
-    async def _load_model(self) -> ModelThread:
-        self._thread = None
-        thread = ModelThread(self._load)
-        await thread.start(timeout_s=LOAD_TIMEOUT_S)
-        self._thread = thread
-        return thread
+            _fail(job, exc)
 
 
 def _fail(job: _Job, exc: Exception) -> None:

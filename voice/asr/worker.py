@@ -1,7 +1,7 @@
 """The thread that owns the speech model: it loads the model and runs one recognition at a time, or one batch.
 
-A call that never returns cannot be stopped from outside. The thread is then abandoned and replaced. It is a daemon and
-holds none of our locks.
+A call that never returns cannot be stopped from outside. The thread is then abandoned, and `voice.asr.reloading_model`
+decides whether another one takes its place. It is a daemon and holds none of our locks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from voice.errors import RecogniserError
+from voice.errors import RecogniserError, RecogniserHungError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,7 +91,7 @@ class ModelThread:
                 await self._loaded
         except TimeoutError as exc:
             self.abandon()
-            raise RecogniserError(
+            raise RecogniserHungError(
                 f"The speech model was not loaded within {timeout_s:g} s; take a smaller one (asr.model)."
             ) from exc
         except BaseException:

@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.fakes.recognizer import FakeEngine
+from voice.asr.reloading_model import FIRST_PAUSE_S
 from voice.asr.scheduler import CAREFUL_WAIT_S, CERTAIN_AFTER_S, QueuedRecognizer
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
@@ -203,18 +204,20 @@ async def test_a_dead_thread_is_replaced() -> None:
 
 
 async def test_a_system_without_threads_costs_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the system allows no new thread for the model, one request fails, and the next one tries again."""
+    """If the system allows no new thread for the model, requests fail, and one after a pause tries again."""
+    now = 0.0
 
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    async with QueuedRecognizer(FakeEngine) as recognizer:
+    async with QueuedRecognizer(FakeEngine, monotonic=lambda: now) as recognizer:
         with pytest.raises(RecogniserError, match="thread died"):
             await recognizer.recognize(_sound(-3))
         with monkeypatch.context() as patched:
             patched.setattr(threading.Thread, "start", refuse)
             with pytest.raises(RecogniserError, match="no further thread"):
                 await recognizer.recognize(_sound(4))
+        now = FIRST_PAUSE_S
         assert (await recognizer.recognize(_sound(5))).text == "5"
 
 
@@ -231,7 +234,8 @@ async def test_a_hanging_model_is_left_behind() -> None:
 
 
 async def test_a_model_that_is_gone_fails_each_request_plainly_and_may_come_back() -> None:
-    """A failed reload is raised to the caller, and requests are answered again once a reload succeeds."""
+    """A failed reload is raised to the caller, and requests are answered again once a reload succeeds after a pause."""
+    now = 0.0
     outcomes: list[Engine | RecogniserError] = [FakeEngine(), RecogniserError("The model is gone."), FakeEngine()]
 
     def load() -> Engine:
@@ -240,11 +244,14 @@ async def test_a_model_that_is_gone_fails_each_request_plainly_and_may_come_back
             raise outcome
         return outcome
 
-    async with QueuedRecognizer(load) as recognizer:
+    async with QueuedRecognizer(load, monotonic=lambda: now) as recognizer:
         with pytest.raises(RecogniserError, match="thread died"):
             await recognizer.recognize(_sound(-3))
         with pytest.raises(RecogniserError, match="The model is gone"):
             await recognizer.recognize(_sound(1))
+        with pytest.raises(RecogniserError, match=r"tried again in 10 s\. The model is gone"):
+            await recognizer.recognize(_sound(2))
+        now = FIRST_PAUSE_S
         assert (await recognizer.recognize(_sound(2))).text == "2"
 
 

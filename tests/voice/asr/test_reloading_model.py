@@ -1,0 +1,205 @@
+"""A speech model that fails, hangs or cannot be loaded is loaded again, after growing pauses and never without end."""
+
+from __future__ import annotations
+
+import threading
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from tests.fakes.recognizer import FakeEngine
+from voice.asr import reloading_model
+from voice.asr.reloading_model import FIRST_PAUSE_S, LONGEST_PAUSE_S, MOST_LEFT_BEHIND, ReloadingModel
+from voice.asr.worker import RecognitionRequest
+from voice.errors import RecogniserError, RecogniserHungError
+
+if TYPE_CHECKING:
+    from voice.asr.worker import Engine
+
+pytestmark = pytest.mark.asyncio
+
+DIES, FAILS = -3, -1
+# For engines that never answer.
+SOON_S = 0.01
+
+
+class Bench:
+    """A model over engines that the test hands out, on a clock that stands still. `outcomes`: of each load in turn,
+    and the last one of all later ones.
+    """
+
+    def __init__(self, *outcomes: Engine | Exception) -> None:
+        self.now = 0.0
+        self.loads = 0
+        self._outcomes = list(outcomes)
+        self.model = ReloadingModel(self._load, compute_timeout_s=SOON_S, monotonic=lambda: self.now)
+
+    def _load(self) -> Engine:
+        self.loads += 1
+        outcome = self._outcomes.pop(0) if len(self._outcomes) > 1 else self._outcomes[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def hear(self, label: int) -> str:
+        """Recognise one sound and return its text, however slow this machine is."""
+        self.model._compute_timeout_s = 60.0
+        return await self._hear(label)
+
+    async def hear_nothing(self) -> None:
+        """Recognise a sound that the engine holds, or that is refused, and raise why."""
+        self.model._compute_timeout_s = SOON_S
+        await self._hear(1)
+        raise AssertionError("it was heard")
+
+    async def _hear(self, label: int) -> str:
+        [heard] = await self.model.recognize_together([RecognitionRequest(np.full(160, label, np.int16), None, ())])
+        return heard.text
+
+
+async def test_recognitions_that_never_end_leave_few_models_behind() -> None:
+    """However often it is asked and however long the pauses are, no more than three models hang. Then only a restart
+    helps, which the error, the outage and the log say; or one of them ends after all.
+    """
+    hanging = [FakeEngine(held=True) for _ in range(MOST_LEFT_BEHIND)]
+    bench = Bench(*hanging, FakeEngine())
+    await bench.model.load()
+    with capture_logs() as logs:
+        for _ in range(10):
+            with pytest.raises(RecogniserError):
+                await bench.hear_nothing()
+            bench.now += LONGEST_PAUSE_S
+    assert bench.loads == MOST_LEFT_BEHIND == bench.model.left_behind
+    left = [line["left_behind"] for line in logs if line["event"] == "recognizer_thread_left_behind"]
+    assert left == [1, 2, 3]
+    with pytest.raises(RecogniserError, match=r"3 recognitions have never ended.* Restart the bot"):
+        await bench.hear_nothing()
+    outage = bench.model.outage
+    assert outage is not None
+    assert outage.retry_at is None
+    assert "Restart the bot" in str(outage.problem)
+    hanging[0].release()
+    assert await bench.model._hung[0].stop(timeout_s=10)
+    assert await bench.hear(5) == "5"
+    assert bench.model.outage is None
+    for engine in hanging:
+        engine.release()
+    await bench.model.close()
+
+
+async def test_a_second_hang_in_a_row_is_followed_by_a_pause() -> None:
+    """After the first one the model is loaded at once; after the second, recognitions fail at once until the pause is
+    over.
+    """
+    hanging = [FakeEngine(held=True), FakeEngine(held=True)]
+    bench = Bench(*hanging, FakeEngine())
+    await bench.model.load()
+    for _ in hanging:
+        with pytest.raises(RecogniserHungError):
+            await bench.hear_nothing()
+    bench.now += FIRST_PAUSE_S - 1
+    with pytest.raises(RecogniserError, match=r"tried again in 1 s\. A recognition took longer than"):
+        await bench.hear_nothing()
+    assert bench.loads == 2
+    bench.now += 1
+    assert await bench.hear(7) == "7"
+    assert bench.model.outage is None
+    for engine in hanging:
+        engine.release()
+    await bench.model.close()
+
+
+async def test_a_model_that_cannot_be_loaded_is_tried_after_growing_pauses() -> None:
+    """The model is loaded at most once a pause, however many recognitions come; the error has the cause. For people the
+    outage has a sentence without the path of the model.
+    """
+    gone = RecogniserError(
+        "The speech model in /models/base cannot be read; get one with `roomtone models pull whisper`."
+    )
+    bench = Bench(FakeEngine(), gone)
+    await bench.model.load()
+    with pytest.raises(RecogniserError, match="thread died"):
+        await bench.hear(DIES)
+    loaded_at: list[float] = []
+    while len(loaded_at) < 8:
+        before = bench.loads
+        with pytest.raises(RecogniserError, match="models pull whisper"):
+            await bench.hear_nothing()
+        if bench.loads > before:
+            loaded_at.append(bench.now)
+        bench.now += 1
+    pauses = [later - earlier for earlier, later in pairwise(loaded_at)]
+    assert pauses == [10, 20, 40, 80, 160, 300, 300]
+    outage = bench.model.outage
+    assert outage is not None
+    assert outage.retry_at == loaded_at[-1] + LONGEST_PAUSE_S
+    assert "/models" not in str(outage.problem)
+    assert not bench.model.is_loaded
+    assert bench.model.left_behind == 0
+    await bench.model.close()
+
+
+async def test_a_success_forgets_the_failures() -> None:
+    """Failures that were followed by a text do not add up: after each, the model is loaded again at once."""
+    bench = Bench(*[FakeEngine() for _ in range(6)])
+    await bench.model.load()
+    for _ in range(5):
+        with pytest.raises(RecogniserError):
+            await bench.hear(DIES)
+        assert await bench.hear(4) == "4"
+    assert bench.model.reloads == 5
+    assert bench.model.outage is None
+    await bench.model.close()
+
+
+async def test_a_model_that_fails_on_every_sound_is_loaded_again_more_and_more_rarely() -> None:
+    """Three failures in a row cost the model; the second model that is lost so is followed by a pause."""
+    bench = Bench(FakeEngine())
+    await bench.model.load()
+    for _ in range(6):
+        with pytest.raises(RecogniserError, match="The model failed"):
+            await bench.hear(FAILS)
+    with pytest.raises(RecogniserError, match=r"tried again in 10 s\. The model failed"):
+        await bench.hear(FAILS)
+    assert bench.loads == 2
+    assert bench.model.left_behind == 0
+    await bench.model.close()
+
+
+async def test_loading_that_hangs_is_left_behind_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that never finishes to load counts as one that never finishes to recognise."""
+    gate, loads = threading.Event(), 0
+
+    def load() -> Engine:
+        nonlocal loads
+        loads += 1
+        if loads > 1:
+            gate.wait()
+        return FakeEngine()
+
+    now = 0.0
+    model = ReloadingModel(load, monotonic=lambda: now)
+    await model.load()
+    monkeypatch.setattr(reloading_model, "LOAD_TIMEOUT_S", SOON_S)
+    request = RecognitionRequest(np.full(160, DIES, np.int16), None, ())
+    for _ in range(10):
+        with pytest.raises(RecogniserError):
+            await model.recognize_together([request])
+        now += LONGEST_PAUSE_S
+    assert loads == 1 + MOST_LEFT_BEHIND
+    assert model.left_behind == MOST_LEFT_BEHIND
+    gate.set()
+    for thread in model._hung:
+        assert await thread.stop(timeout_s=10)
+    await model.close()
+
+
+async def test_a_model_that_cannot_be_loaded_at_the_start_is_an_error() -> None:
+    """The first load is tried once, and the operator sees why it failed."""
+    bench = Bench(RecogniserError("No model there."))
+    with pytest.raises(RecogniserError, match="No model there"):
+        await bench.model.load()
+    await bench.model.close()

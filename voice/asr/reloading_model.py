@@ -1,0 +1,203 @@
+"""The speech model as its queue uses it: in a thread of its own, and loaded again when it fails, hangs or dies.
+
+After one failure it is loaded again with the next recognition. After more in a row, or when it cannot be loaded,
+recognitions fail at once until a pause is over, and the pauses grow.
+
+A computation that hangs in native code cannot be ended: its thread, its model and their memory stay until the process
+ends. Where `MOST_LEFT_BEHIND` threads were left behind so, no further model is loaded before one of them ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from voice.asr.worker import ModelThread
+from voice.circuit_breaker import CircuitBreaker, Outage
+from voice.errors import RecogniserError, RecogniserHungError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from voice.asr.port import Recognition
+    from voice.asr.worker import Engine, RecognitionRequest
+
+# One failure may be due to the sound; three in a row are due to the model.
+FAILURES_BEFORE_RELOAD: Final = 3
+# The model is loaded again at once the first time, and then after pauses: a model that hangs keeps the room deaf for
+# half a minute anyway, and one that cannot be loaded takes the disk's time from everything else.
+FIRST_PAUSE_S: Final = 10.0
+LONGEST_PAUSE_S: Final = 300.0
+# Models of hung threads that may stay in memory. The base model takes 0.2 GB, the largest one 3 GB.
+MOST_LEFT_BEHIND: Final = 3
+# Seconds in the model after which a recognition fails and the model is loaded again. Half a minute of sound takes a few
+# seconds.
+COMPUTE_TIMEOUT_S: Final = 30.0
+# Seconds that loading the model may take; loading a large one from a slow disk takes a minute.
+LOAD_TIMEOUT_S: Final = 120.0
+# A recognition takes under a second; a thread that computes for longer than this is not waited for at the end.
+STOP_TIMEOUT_S: Final = 5.0
+
+_log: Any = structlog.get_logger()
+
+
+class ReloadingModel:
+    """One engine, in whichever thread has it now. Not for several calls at once.
+
+    *Ownership*: it owns the thread of the model from `load` to `close`. *Cancellation*: the computation of a cancelled
+    call goes on in its thread, and `close` waits for it.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[], Engine],
+        *,
+        compute_timeout_s: float = COMPUTE_TIMEOUT_S,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._load = load
+        self._compute_timeout_s = compute_timeout_s
+        self._monotonic = monotonic
+        self._thread: ModelThread | None = None
+        self._hung: list[ModelThread] = []
+        self._hung_at = 0.0
+        self._failures_in_a_row = 0
+        self._breaker = CircuitBreaker(open_s=FIRST_PAUSE_S, longest_open_s=LONGEST_PAUSE_S)
+        self.reloads = 0
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._thread is not None and self._thread.is_alive
+
+    @property
+    def left_behind(self) -> int:
+        """Return how many threads were given up and still hold a model."""
+        return sum(thread.is_alive for thread in self._hung)
+
+    @property
+    def outage(self) -> Outage | None:
+        """Return why nothing is recognised, for people, or None. It lasts until a recognition succeeds.
+
+        Without `retry_at` only a restart of the process helps.
+        """
+        if self._is_full and not self.is_loaded:
+            return Outage(self._hung_at, None, self._too_many_hung())
+        outage = self._breaker.outage
+        if outage is None:
+            return None
+        # The cause may have the path of the model, and is in the log.
+        problem = RecogniserError(
+            "The speech model failed several times in a row. The log says why, and `roomtone doctor` tries it."
+        )
+        return replace(outage, problem=problem)
+
+    async def load(self) -> None:
+        """Load the model for the first time. Raises `RecogniserError`."""
+        self._thread = await self._started()
+
+    async def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+        """Return the texts of requests that fit together, in their order, after loading the model if it is not loaded.
+
+        Raises `RecogniserHungError` if there was no answer in time, and `RecogniserError` if the model failed, could
+        not be loaded, or is not tried at present.
+        """
+        thread = await self._ready_thread()
+        limit_s = self._compute_timeout_s * len(requests)
+        try:
+            async with asyncio.timeout(limit_s):
+                recognitions = await thread.run(*requests)
+        except TimeoutError as exc:
+            problem = RecogniserHungError(
+                "A recognition took longer than {limit_s:g} s and was given up.", limit_s=limit_s
+            )
+            _log.error("recognition_timed_out", limit_s=limit_s)
+            self._leave_behind(thread)
+            self._lose(thread, problem)
+            raise problem from exc
+        except RecogniserError as exc:
+            self._on_failure(thread, exc)
+            raise
+        self._failures_in_a_row = 0
+        self._breaker.record_success()
+        return recognitions
+
+    async def close(self) -> None:
+        """End the thread after its current recognition, or leave it behind if that takes too long."""
+        if self._thread is not None and not await self._thread.stop(timeout_s=STOP_TIMEOUT_S):
+            _log.warning("recognizer_thread_left_behind", waited_s=STOP_TIMEOUT_S)
+
+    @property
+    def _is_full(self) -> bool:
+        return self.left_behind >= MOST_LEFT_BEHIND
+
+    def _too_many_hung(self) -> RecogniserError:
+        return RecogniserError(
+            "{count} recognitions have never ended, and each keeps a speech model in memory, so no other one is "
+            "loaded. Restart the bot.",
+            count=self.left_behind,
+        )
+
+    async def _ready_thread(self) -> ModelThread:
+        """Return the thread with the model, which is loaded if need be. Raises `RecogniserError`."""
+        if self._thread is not None and self._thread.is_alive:
+            return self._thread
+        if self._is_full:
+            raise self._too_many_hung()
+        if not self._breaker.admits(now := self._monotonic()):
+            raise self._paused(now)
+        self.reloads += 1
+        try:
+            self._thread = await self._started()
+        except RecogniserError as exc:
+            self._count_failure(exc)
+            raise
+        _log.warning("recognizer_reloaded", reloads=self.reloads)
+        return self._thread
+
+    def _paused(self, now: float) -> RecogniserError:
+        outage = self._breaker.outage
+        assert outage is not None, "what is refused has failed"
+        return RecogniserError(
+            "The speech model is not loaded, and is tried again in {seconds:.0f} s. {why}",
+            seconds=max(1.0, (outage.retry_at or now) - now),
+            why=outage.problem,
+        )
+
+    async def _started(self) -> ModelThread:
+        """Return a new thread that has loaded the model. Raises `RecogniserError`."""
+        thread = ModelThread(self._load)
+        try:
+            await thread.start(timeout_s=LOAD_TIMEOUT_S)
+        except RecogniserHungError:
+            self._leave_behind(thread)
+            raise
+        return thread
+
+    def _on_failure(self, thread: ModelThread, exc: RecogniserError) -> None:
+        self._failures_in_a_row += 1
+        _log.error("recognition_failed", in_a_row=self._failures_in_a_row, error=exc)
+        if self._failures_in_a_row >= FAILURES_BEFORE_RELOAD or not thread.is_alive:
+            thread.abandon()
+            self._lose(thread, exc)
+
+    def _leave_behind(self, thread: ModelThread) -> None:
+        """Count a thread that hangs. It ends by itself if what it does ends after all."""
+        thread.abandon()
+        self._hung = [*(each for each in self._hung if each.is_alive), thread]
+        self._hung_at = self._monotonic()
+        _log.error("recognizer_thread_left_behind", left_behind=self.left_behind, most=MOST_LEFT_BEHIND)
+
+    def _lose(self, thread: ModelThread, problem: RecogniserError) -> None:
+        """Take note that the model is to be loaded again."""
+        assert thread is self._thread, "one call at a time"
+        self._thread = None
+        self._failures_in_a_row = 0
+        self._count_failure(problem)
+
+    def _count_failure(self, problem: RecogniserError) -> None:
+        pause_s = self._breaker.record_failure(self._monotonic(), problem)
+        _log.error("recognizer_lost", failures=self._breaker.failures, pause_s=pause_s, problem=problem)
