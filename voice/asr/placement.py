@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import ctranslate2
@@ -98,33 +99,50 @@ class CudaFallback:
         self._monotonic = monotonic
         self.failure: CudaFailure | None = None
         self.place: DevicePlacement | None = None
+        # Whether a computation on CUDA has begun and not ended.
+        self._on_cuda = False
 
     def load(self) -> Engine:
         """Return an engine that works. Raises `RecogniserError`."""
+        if self.failure is None and self._on_cuda:
+            # The thread that had the model hangs there and was given up; the next one would hang too.
+            return self.on_cpu("a computation did not end")
         place = CPU
         if self.failure is None:
             place = choose_placement(self._settings, cuda_devices=self._cuda_devices())
         if place == CPU:
             return self._opened(CPU)
         try:
-            engine = self._opened(place)
-            engine.recognize(_TRIAL, language="en")
+            engine = self.watched(partial(self._tried, place))
         except RecogniserError as error:
             if not is_cuda_failure(error):
                 raise
-            return self.on_cpu(error)
+            return self.on_cpu(str(error.__cause__))
         return _WatchedEngine(engine, self)
 
-    def on_cpu(self, error: RecogniserError) -> Engine:
+    def watched(self, compute: Callable[[], T]) -> T:
+        """Compute something on CUDA; `load` knows if that has not ended."""
+        self._on_cuda = True
+        try:
+            return compute()
+        finally:
+            self._on_cuda = False
+
+    def on_cpu(self, why: str) -> Engine:
         """Remember that CUDA failed, and return an engine on the CPU."""
         problem = RecogniserError(
             "CUDA failed ({why}). Free the GPU's memory or install CUDA's libraries (`uv sync --group cuda`) and "
             'restart the bot, or set asr.device = "cpu".',
-            why=str(error.__cause__)[:MOST_CHARS],
+            why=why[:MOST_CHARS],
         )
         engine = self._opened(CPU)
         self.failure = CudaFailure(self._monotonic(), problem)
         _log.warning("recognizer_moved_to_cpu", problem=problem)
+        return engine
+
+    def _tried(self, place: DevicePlacement) -> Engine:
+        engine = self._opened(place)
+        engine.recognize(_TRIAL, language="en")
         return engine
 
     def _opened(self, place: DevicePlacement) -> Engine:
@@ -157,14 +175,14 @@ class _WatchedEngine:
         engine = self._engine if self._engine is not None else self._fallback.load()
         self._engine = engine
         try:
-            return compute(engine)
+            return self._fallback.watched(partial(compute, engine))
         except RecogniserError as error:
             if self._fallback.failure is not None or not is_cuda_failure(error):
                 raise
             # Let go of the model on the GPU before the other one is loaded.
             self._engine = None
             del engine
-            self._engine = self._fallback.on_cpu(error)
+            self._engine = self._fallback.on_cpu(str(error.__cause__))
         return compute(self._engine)
 
 

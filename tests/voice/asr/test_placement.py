@@ -5,6 +5,7 @@ CTranslate2 is replaced at its boundary: an engine that raises what CTranslate2 
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ from tests.fakes.recognizer import recognition
 from voice.asr.placement import CPU, CudaFallback, DevicePlacement, choose_placement
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
-from voice.errors import RecogniserError
+from voice.errors import RecogniserError, RecogniserHungError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,11 +31,20 @@ NO_MEMORY = "CUDA failed with error out of memory"
 
 
 class Gpu:
-    """What CTranslate2 does at each place. `fails`: the numbers of the calls on CUDA that raise, and why."""
+    """What CTranslate2 does at each place. `fails`: the numbers of the calls on CUDA that raise, and why. `hangs_at`:
+    the number of the call on CUDA that does not end before `gate` is set.
+    """
 
     def __init__(
-        self, fails: dict[int, Exception] | None = None, *, loads: bool = True, cpu_loads: bool = True
+        self,
+        fails: dict[int, Exception] | None = None,
+        *,
+        hangs_at: int = 0,
+        loads: bool = True,
+        cpu_loads: bool = True,
     ) -> None:
+        self.hangs_at = hangs_at
+        self.gate = threading.Event()
         self.fails = fails or {}
         self.loads = loads
         self.cpu_loads = cpu_loads
@@ -69,6 +79,8 @@ class GpuEngine:
         """See `Engine.recognize`."""
         if self._place.device == "cuda":
             self._gpu.calls += 1
+            if self._gpu.calls == self._gpu.hangs_at:
+                self._gpu.gate.wait()
             if (error := self._gpu.fails.get(self._gpu.calls)) is not None:
                 raise RecogniserError("The speech model failed.") from error
         return recognition(f"heard on {self._place.device}", duration_s=len(pcm) / 16_000)
@@ -162,6 +174,26 @@ async def test_memory_that_runs_out_in_the_evening_loses_no_sound() -> None:
     assert fallback.failure.since == 100.0
     assert NO_MEMORY in str(fallback.failure.problem)
     assert fallback.load().recognize(SOUND).text == "heard on cpu"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("hangs_at", [2, 3])
+async def test_a_gpu_that_hangs_is_left_for_the_cpu(hangs_at: int) -> None:
+    """A model whose computation on CUDA never ends is loaded again on the CPU, not before the same wall."""
+    gpu = Gpu(hangs_at=hangs_at)
+    fallback = gpu.fallback()
+    async with QueuedRecognizer(fallback.load) as recognizer:
+        for _ in range(hangs_at - 2):
+            assert (await recognizer.recognize(SOUND, language="en")).text == "heard on cuda"
+        recognizer._model._compute_timeout_s = 0.01
+        with pytest.raises(RecogniserHungError):
+            await recognizer.recognize(SOUND, language="en")
+        recognizer._model._compute_timeout_s = 60.0
+        assert (await recognizer.recognize(SOUND, language="en")).text == "heard on cpu"
+        assert recognizer.outage is None
+    assert fallback.failure is not None
+    assert "a computation did not end" in str(fallback.failure.problem)
+    gpu.gate.set()
 
 
 def test_an_error_that_is_not_cudas_stays_one() -> None:
