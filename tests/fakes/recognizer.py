@@ -53,6 +53,7 @@ class FakeRecognizer:
         self._otherwise = otherwise
         self.heard: list[Pcm] = []
         self.glossaries: list[tuple[str, ...]] = []
+        self.interims: list[bool] = []
         self.confirmed: list[int] = []
 
     async def recognize(
@@ -69,6 +70,7 @@ class FakeRecognizer:
         await asyncio.sleep(0)  # as the real one, it lets others run before it answers
         self.heard.append(pcm)
         self.glossaries.append(glossary)
+        self.interims.append(interim)
         answer = self._answers.popleft() if self._answers else self._otherwise
         if isinstance(answer, RecogniserError):
             raise answer

@@ -1,6 +1,11 @@
 """Combines two recognisers: when the first fails, the second takes the utterance.
 
 After some failures in a row a circuit breaker stops calls to the first recogniser. Later one utterance tries it again.
+
+A busy recogniser serves finished speech first. So it may leave an interim or a careful hearing without an answer
+although it works, and their failures never open the breaker. After such a failure, interims are sent as finished speech
+until the first recogniser has answered something; what is sent so counts. Otherwise nobody would find out that a
+recogniser is away, because nearly all speech is recognised in pauses, while it is unfinished.
 """
 
 from __future__ import annotations
@@ -38,6 +43,8 @@ class FallbackRecognizer:
         self._second = second
         self._monotonic = monotonic
         self._breaker = CircuitBreaker()
+        # Whether an interim or a careful hearing has failed since the first recogniser last answered.
+        self._in_doubt = False
 
     @property
     def outage(self) -> Outage | None:
@@ -55,29 +62,28 @@ class FallbackRecognizer:
         careful: bool = False,
     ) -> Recognition:
         """See `Recognizer.recognize`. Raises the second recogniser's error when both fail."""
-        if self._breaker.admits(self._monotonic()):
-            trial = self._breaker.state is CircuitState.HALF_OPEN
-            if trial:
-                _log.info("recogniser_tried_again")
+        if self._may_ask_first(careful=careful):
+            is_trial = self._breaker.state is CircuitState.HALF_OPEN
+            counts = not careful and (is_trial or self._in_doubt or not interim)
             try:
                 heard = await self._first.recognize(
                     pcm,
                     language=language,
                     glossary=glossary,
                     speaker_id=speaker_id,
-                    interim=interim,
+                    interim=interim and not counts,
                     careful=careful,
                 )
             except (RecogniserOverloadedError, asyncio.CancelledError):
                 # The first recogniser is busy, not broken: drop the interim, as under any load. An interim is cancelled
                 # when somebody speaks on. Neither tells whether the recogniser is back.
-                if trial:
+                if is_trial:
                     self._breaker.abandon_trial(self._monotonic())
                 raise
             except RecogniserError as error:
-                self._breaker.record_failure(self._monotonic(), error)
-                _log.warning("remote_recogniser_failed", problem=error, failures=self._breaker.failures)
+                self._on_failure(error, counts=counts)
             else:
+                self._in_doubt = False
                 self._breaker.record_success()
                 return heard
         return await self._second.recognize(
@@ -87,3 +93,20 @@ class FallbackRecognizer:
     def confirm(self, speaker_id: int) -> None:
         self._first.confirm(speaker_id)
         self._second.confirm(speaker_id)
+
+    def _may_ask_first(self, *, careful: bool) -> bool:
+        """Return whether to ask the first recogniser. A careful hearing is no trial: its failure says little."""
+        if careful and self._breaker.state is not CircuitState.CLOSED:
+            return False
+        if not self._breaker.admits(self._monotonic()):
+            return False
+        if self._breaker.state is CircuitState.HALF_OPEN:
+            _log.info("recogniser_tried_again")
+        return True
+
+    def _on_failure(self, error: RecogniserError, *, counts: bool) -> None:
+        if counts:
+            self._breaker.record_failure(self._monotonic(), error)
+        else:
+            self._in_doubt = True
+        _log.warning("remote_recogniser_failed", problem=error, failures=self._breaker.failures, counts=counts)

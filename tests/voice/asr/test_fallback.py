@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,7 +12,27 @@ from tests.voice.recordings import voiced
 from voice.asr.fallback import FallbackRecognizer
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
+if TYPE_CHECKING:
+    from voice.asr.port import Recognition
+    from voice.audio import Pcm
+
 BROKEN = RecogniserError("It is down.")
+
+
+class BusyRecognizer(FakeRecognizer):
+    """Answers nothing but finished speech."""
+
+    async def recognize(self, pcm: Pcm, *, interim: bool = False, careful: bool = False, **others: Any) -> Recognition:
+        """See `Recognizer.recognize`."""
+        heard = await super().recognize(pcm, interim=interim, careful=careful, **others)
+        if interim or careful:
+            raise BROKEN
+        return heard
+
+
+def is_left_alone(recognizer: FallbackRecognizer) -> bool:
+    """Return whether the first recogniser is not called at present."""
+    return recognizer.outage is not None
 
 
 def both(*first: str | RecogniserError) -> tuple[FallbackRecognizer, FakeRecognizer, FakeRecognizer, list[float]]:
@@ -84,3 +105,50 @@ async def test_a_right_guess_is_told_to_both() -> None:
     recognizer, first, second, _ = both()
     recognizer.confirm(7)
     assert (first.confirmed, second.confirmed) == ([7], [7])
+
+
+@pytest.mark.asyncio
+async def test_interims_that_fail_do_not_open_the_breaker_while_finished_speech_is_served() -> None:
+    """A busy recogniser leaves interims and careful hearings unanswered and serves finished speech. It is not broken,
+    and what it does not hear the second one does.
+    """
+    first, second = BusyRecognizer(otherwise="from afar"), FakeRecognizer(otherwise="from here")
+    recognizer = FallbackRecognizer(first, second, monotonic=lambda: 0.0)
+    for _ in range(5):
+        for _ in range(3):
+            assert (await recognizer.recognize(voiced(1), careful=True)).text == "from here"
+        texts = [(await recognizer.recognize(voiced(1), interim=True)).text for _ in range(3)]
+        # Those after a failure are sent as finished speech, to know whether the recogniser works.
+        assert texts == ["from afar", "from here", "from afar"]
+        assert recognizer.outage is None
+    assert [one for one in first.interims if one] == [True] * 5
+
+
+@pytest.mark.asyncio
+async def test_interims_alone_find_out_that_the_first_is_away() -> None:
+    """After an interim that failed, the next ones are sent as finished speech, which count: where all speech is
+    recognised in pauses, a recogniser that is away is left alone after three.
+    """
+    recognizer, first, second, clock = both(*[BROKEN] * 3)
+    for _ in range(5):
+        assert (await recognizer.recognize(voiced(1), interim=True)).text == "from here"
+    assert first.interims == [True, False, False]
+    assert second.interims == [True] * 5
+    assert is_left_alone(recognizer)
+    clock[0] = 61
+    assert (await recognizer.recognize(voiced(1), interim=True)).text == "from afar"
+    assert not is_left_alone(recognizer)
+    assert (await recognizer.recognize(voiced(1), interim=True)).text == "from afar"
+    assert first.interims[3:] == [False, True], "the trial tells for certain, and then nothing is in doubt"
+
+
+@pytest.mark.asyncio
+async def test_a_careful_hearing_is_no_trial() -> None:
+    """It may fail because there is more important work, so the second recogniser gets it until the first is back."""
+    recognizer, first, _, clock = both(BROKEN, BROKEN)
+    for _ in range(2):
+        await recognizer.recognize(voiced(1))
+    clock[0] = 61
+    assert (await recognizer.recognize(voiced(1), careful=True)).text == "from here"
+    assert len(first.heard) == 2
+    assert (await recognizer.recognize(voiced(1))).text == "from afar"
