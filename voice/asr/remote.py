@@ -56,6 +56,7 @@ CAREFUL_HEADER = "X-Roomtone-Careful"
 UNKNOWN_LOGPROB = -0.6
 # Assumed where the endpoint does not report how sure a detected language is.
 DETECTED_PROBABILITY = 0.9
+BUSY = "The transcription endpoint is busy with finished speech."
 
 
 class ResponseShape(Enum):
@@ -86,6 +87,8 @@ class RemoteRecognizer:
         self._endpoint = endpoint
         self._is_own = is_own
         self._places = asyncio.Semaphore(calls_at_once)
+        # The time limits of the interims that have a place, oldest first.
+        self._interims: dict[asyncio.Timeout, None] = {}
         # OpenAI's later models refuse Whisper's format, so skipping it saves a call.
         self._shape = ResponseShape.LOGPROBS if endpoint.model.startswith("gpt-") else ResponseShape.VERBOSE
         # The client does not retry: the local model takes over instead.
@@ -115,28 +118,17 @@ class RemoteRecognizer:
         if careful and not self._is_own:
             raise RecogniserOverloadedError("A transcription endpoint hears everything as well as it can.")
         interim = interim or careful
-        if interim and self._places.locked():
-            raise RecogniserOverloadedError("The transcription endpoint is busy with finished speech.")
         heard = pcm[: int(LONGEST_S * LISTEN_RATE_HZ)]
         if duration_s(heard) < SHORTEST_S:
             return _recognition({"text": ""}, heard, language, compute_s=0.0)
+        if self._places.locked():
+            if interim:
+                raise RecogniserOverloadedError(BUSY)
+            self._give_up_interim()
+        headers = self._headers(speaker_id, interim=interim, careful=careful)
         async with self._places:
             started = time.perf_counter()
-            try:
-                async with asyncio.timeout(self._endpoint.timeout_s):
-                    body = await self._ask(
-                        heard, language, glossary, self._headers(speaker_id, interim=interim, careful=careful)
-                    )
-            except RecogniserError:
-                raise
-            except openai.RateLimitError as error:
-                if interim:
-                    raise RecogniserOverloadedError(
-                        "The transcription endpoint is busy with finished speech."
-                    ) from error
-                raise translate_error(error, self._endpoint) from error
-            except Exception as error:
-                raise translate_error(error, self._endpoint) from error
+            body = await self._answer(heard, language, glossary, headers, interim=interim)
             compute_s = time.perf_counter() - started
         try:
             return _recognition(json.loads(body), heard, language, compute_s=compute_s)
@@ -148,6 +140,32 @@ class RemoteRecognizer:
         """See `Recognizer.confirm`. Does nothing: nothing waits here, and the cluster's recognisers confirm by time
         (`voice.asr.scheduler.CERTAIN_AFTER_S`).
         """
+
+    def _give_up_interim(self) -> None:
+        """End the oldest interim, so that finished speech gets its place."""
+        oldest = next((limit for limit in self._interims if not limit.expired()), None)
+        if oldest is not None:
+            del self._interims[oldest]
+            oldest.reschedule(asyncio.get_running_loop().time())
+
+    async def _answer(
+        self, pcm: Pcm, language: str | None, glossary: tuple[str, ...], headers: Mapping[str, str], *, interim: bool
+    ) -> bytes:
+        """Return the response body within the time limit. Raises what `Recognizer.recognize` does."""
+        limit = asyncio.timeout(self._endpoint.timeout_s)
+        if interim:
+            self._interims[limit] = None
+        try:
+            async with limit:
+                return await self._ask(pcm, language, glossary, headers)
+        except RecogniserError:
+            raise
+        except Exception as error:
+            if interim and (limit not in self._interims or isinstance(error, openai.RateLimitError)):
+                raise RecogniserOverloadedError(BUSY) from error
+            raise translate_error(error, self._endpoint) from error
+        finally:
+            self._interims.pop(limit, None)
 
     def _headers(self, speaker_id: int | None, *, interim: bool, careful: bool) -> dict[str, str]:
         if not self._is_own:

@@ -241,3 +241,23 @@ async def test_a_busy_endpoint_drops_interims_and_is_not_broken() -> None:
         with pytest.raises(RecogniserError) as failed:
             await recognizer.recognize(voiced(1))
         assert not isinstance(failed.value, RecogniserOverloadedError)
+
+
+@pytest.mark.asyncio
+async def test_finished_speech_takes_the_place_of_a_guess() -> None:
+    """When all places are taken, a finished request ends the oldest interim, which is dropped like any under load, and
+    does not wait until the endpoint has answered it.
+    """
+    async with LocalTranscriptionServer(TranscriptionBehaviour(lantern, TranscriptionMode.STALL)) as server:
+        where = Endpoint(server.base_url, "whisper-1", timeout_s=30)
+        async with RemoteRecognizer(where, calls_at_once=2) as recognizer:
+            guesses = []
+            for number in (1, 2):
+                guesses.append(asyncio.create_task(recognizer.recognize(bicycle(), language="en", interim=True)))
+                await until(lambda number=number: len(server.calls) == number)  # type: ignore[misc]
+            server.behaviour.mode = TranscriptionMode.ANSWER
+            assert (await recognizer.recognize(bicycle(), language="en")).text == WORDS
+            with pytest.raises(RecogniserOverloadedError, match="busy with finished speech"):
+                await guesses[0]
+            assert not guesses[1].done()
+            guesses[1].cancel()
