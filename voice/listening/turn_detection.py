@@ -7,6 +7,7 @@ alone ends a turn.
 from __future__ import annotations
 
 import asyncio
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -35,6 +36,8 @@ VARIANCE_FLOOR = 1e-7
 MOST_WAITING = 4
 # After this the fixed silence (0.7 s) is almost over, and waiting would only add to it.
 ANSWER_TIMEOUT_S = 0.4
+# An answer takes 30 ms, so one that takes this long hangs.
+HANGS_AFTER_S = 5.0
 
 _log: Any = structlog.get_logger()
 
@@ -92,7 +95,7 @@ class SmartTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnDetectorFigures:
-    """Counts of requests. `unanswered`: dropped or too late. `failed`: the model's own failures."""
+    """Counts of requests. `unanswered`: dropped or too late. `failed`: the model failed, or hangs."""
 
     answered: int = 0
     unanswered: int = 0
@@ -102,15 +105,22 @@ class TurnDetectorFigures:
 class SmartTurnDetector:
     """A `TurnEndDetector` for all rooms, with the model in its own thread. An async context manager.
 
+    A model that hangs is asked nothing before it has come back: the requests would pile up, and each would delay the
+    recognition of its pause by `ANSWER_TIMEOUT_S`.
+
     *Ownership*: it owns the thread. *Cancellation*: a cancelled request leaves the queue; if the model already works on
     it, the result is dropped.
     """
 
-    def __init__(self, load: Callable[[], SmartTurn]) -> None:
+    def __init__(self, load: Callable[[], SmartTurn], *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._load = load
+        self._monotonic = monotonic
         self._model: SmartTurn | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="turn-model")
         self._waiting = 0
+        # Since when the model works on one request; None: on none. Its thread sets it.
+        self._busy_since: float | None = None
+        self._failing_since: float | None = None
         self.figures = TurnDetectorFigures()
 
     async def __aenter__(self) -> Self:
@@ -124,25 +134,50 @@ class SmartTurnDetector:
         # Do not wait: a request takes 30 ms, and nobody needs its result any more.
         self._thread.shutdown(wait=False, cancel_futures=True)
 
+    @property
+    def failing_since(self) -> float | None:
+        """Return since when the model has failed or hung, in monotonic seconds; None if it answered last."""
+        return self._failing_since
+
     async def judge(self, pcm: Pcm) -> float | None:
-        assert self._model is not None, "entered before it is asked"
+        if self._hangs():
+            self._on_failure(TurnModelError(f"The end-of-turn model has worked on one pause for {HANGS_AFTER_S:g} s."))
+            return None
         if self._waiting >= MOST_WAITING:
             self.figures = replace(self.figures, unanswered=self.figures.unanswered + 1)
             return None
         self._waiting += 1
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT_S):
-                answer = await asyncio.get_running_loop().run_in_executor(self._thread, self._model.probability, pcm)
+                answer = await asyncio.get_running_loop().run_in_executor(self._thread, self._probability, pcm)
         except TimeoutError:
             self.figures = replace(self.figures, unanswered=self.figures.unanswered + 1)
             return None
         except TurnModelError as exc:
-            if not self.figures.failed:
-                # Log only once: from now on turns end by silence, and the figures count the rest.
-                _log.warning("turn_model_failed", problem=exc)
-            self.figures = replace(self.figures, failed=self.figures.failed + 1)
+            self._on_failure(exc)
             return None
         finally:
             self._waiting -= 1
         self.figures = replace(self.figures, answered=self.figures.answered + 1)
+        self._failing_since = None
         return answer
+
+    def _probability(self, pcm: Pcm) -> float:
+        """Ask the model, in its thread."""
+        assert self._model is not None, "entered before it is asked"
+        self._busy_since = self._monotonic()
+        try:
+            return self._model.probability(pcm)
+        finally:
+            self._busy_since = None
+
+    def _hangs(self) -> bool:
+        busy_since = self._busy_since
+        return busy_since is not None and self._monotonic() - busy_since > HANGS_AFTER_S
+
+    def _on_failure(self, problem: TurnModelError) -> None:
+        self.figures = replace(self.figures, failed=self.figures.failed + 1)
+        if self._failing_since is None:
+            self._failing_since = self._monotonic()
+            # Log only once: from now on turns end by silence, and the figures count the rest.
+            _log.warning("turn_model_failed", problem=problem)

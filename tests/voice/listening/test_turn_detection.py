@@ -11,7 +11,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.voice.recordings import bicycle, silence
-from voice.listening.turn_detection import MOST_WAITING, SmartTurn, SmartTurnDetector, TurnModelError
+from voice.listening import turn_detection
+from voice.listening.turn_detection import HANGS_AFTER_S, MOST_WAITING, SmartTurn, SmartTurnDetector, TurnModelError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,11 +50,15 @@ class _Model(SmartTurn):
 
     def __init__(self, answer: float | Exception = 0.7) -> None:
         self.answer = answer
+        self.asked = 0
+        self.started = threading.Event()
         self.gate = threading.Event()
         self.gate.set()
 
     def probability(self, pcm: Pcm) -> float:
         """Return the answer, once the gate is open."""
+        self.asked += 1
+        self.started.set()
         self.gate.wait(10)
         if isinstance(self.answer, Exception):
             raise self.answer
@@ -90,3 +95,28 @@ async def test_a_failing_model_is_told_once() -> None:
             assert [await judge.judge(silence(1)) for _ in range(3)] == [None] * 3
     assert [line["event"] for line in logs] == ["turn_model_failed"]
     assert judge.figures.failed == 3
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_hangs_is_asked_no_more_until_it_has_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand pauses beside a model that hangs neither wait for it nor pile up before it. That is logged once, and
+    told until the model answers again.
+    """
+    now, model = [0.0], _Model()
+    model.gate.clear()
+    monkeypatch.setattr(turn_detection, "ANSWER_TIMEOUT_S", 60.0)
+    async with SmartTurnDetector(lambda: model, monotonic=lambda: now[0]) as judge:
+        asked = asyncio.create_task(judge.judge(silence(1)))
+        await asyncio.to_thread(model.started.wait)
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+        now[0] = HANGS_AFTER_S + 1
+        with capture_logs() as logs:
+            assert [await judge.judge(silence(1)) for _ in range(1_000)] == [None] * 1_000
+        assert [line["event"] for line in logs] == ["turn_model_failed"]
+        assert judge.failing_since == now[0]
+        model.gate.set()
+        await asyncio.wrap_future(judge._thread.submit(lambda: None))
+        assert await judge.judge(silence(1)) == 0.7
+        assert not judge.failing_since
+    assert model.asked == 2
