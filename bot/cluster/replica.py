@@ -79,9 +79,15 @@ class RecogniserReplica:
         return {"oldest_wait_s": self._recognizer.oldest_wait_s, "busy_share": self._busy_share()}
 
     async def check_health(self) -> None:
-        """Raise if the recogniser takes no requests any more: Ray then replaces this process."""
+        """Raise if the recogniser hears nobody: Ray then replaces this process.
+
+        One whose model keeps failing refuses its requests at once. Because it is never busy, it would be given more of
+        them than one that works.
+        """
         if not self._recognizer.is_running:
             raise RecogniserError("The recogniser of this node has stopped.")
+        if (outage := self._recognizer.outage) is not None:
+            raise outage.problem
 
     async def _recognize(self, utterance: PooledUtterance) -> Recognition:
         return await self._recognizer.recognize(
