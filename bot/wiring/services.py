@@ -18,8 +18,9 @@ from bot.texts.text import Text
 from bot.wiring.memory import memory_factory, quoting_factory, upkeep_factory
 from bot.wiring.monitoring import room_meter
 from bot.wiring.recipients import recipients
+from bot.wiring.recogniser import open_recognizer
 from bot.wiring.recollection import watch_model
-from bot.wiring.speech_models import open_recognizer, open_synthesizer, open_turn_model, open_vad, voice_factory
+from bot.wiring.speech_models import open_synthesizer, open_turn_model, open_vad, voice_factory
 from bot.wiring.tools import Toolset
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
     from bot.room.services import ShowLive
     from bot.screen.screens import Screens
     from bot.wiring.process_parts import ProcessParts
+    from bot.wiring.recogniser import OpenedRecognizer
     from bot.wiring.recollection import LanguageModels, Recollection
     from bot.wiring.settings import BotSettings
-    from bot.wiring.speech_models import OpenedRecognizer
     from voice.asr.port import Recognizer
     from voice.endpoint import Endpoint
     from voice.listening.turn_detection import TurnEndDetector
@@ -86,7 +87,7 @@ async def open_room_models(
     speech = await stack.enter_async_context(
         open_recognizer(settings.asr, llm=settings.llm, health=health, metrics=metrics, pool=pool)
     )
-    judge = await open_turn_model(stack, settings.models, settings.listening)
+    judge = await open_turn_model(stack, settings.models, settings.listening, health=health)
     voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
     synthesizer = await stack.enter_async_context(voice)
     watch_model(language, health)

@@ -1,4 +1,4 @@
-"""Opens the speech models: recogniser, synthesiser, voice activity detection and end-of-turn detection.
+"""Opens the speech models besides the recogniser: synthesiser, voice activity detection and end-of-turn detection.
 
 The models for voice activity and end of turn are optional. Without the first, the bot uses the copy that comes with the
 recogniser. Without the second, an utterance ends after a fixed silence.
@@ -7,24 +7,21 @@ recogniser. Without the second, an utterance ends after a fixed silence.
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.health import DegradedPart, FaultKind, HealthFault
+from bot.errors import SetupError
+from bot.health import DegradedPart
 from bot.models.catalogue import TURN_SMART, VAD_SILERO, VOICE_JOE
 from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
 from bot.models.voices import DEFAULT_VOICE
 from bot.room.server_voice import ServerVoice
-from bot.texts.text import Text, joined, sentence_of
-from voice.asr.fallback import FallbackRecognizer
-from voice.asr.scheduler import QueuedRecognizer
-from voice.asr.whisper import whisper_on_best_device
+from bot.texts.text import Text
 from voice.circuit_breaker import Outage
-from voice.errors import RecogniserError, SynthesisError
+from voice.errors import SynthesisError
 from voice.listening.turn_detection import SmartTurn, SmartTurnDetector, TurnModelError
 from voice.listening.vad import SileroVad, StackedSileroVad, VadError
 from voice.speaking.fallback import FallbackSynthesizer
@@ -36,14 +33,9 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.health import Health
     from bot.llm.settings import LlmSettings
-    from bot.monitoring.metrics import Metrics
     from bot.room.server_voice import RoomVoice
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
-    from voice.asr.placement import CudaFallback
-    from voice.asr.port import Recognizer
-    from voice.asr.settings import AsrSettings
-    from voice.endpoint import Endpoint
     from voice.listening.settings import ListeningSettings
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.vad import SpeechProbability
@@ -54,32 +46,12 @@ log = structlog.get_logger()
 
 # What happens instead of speaking when there is no voice.
 IN_WRITING = Text("I write what I want to say")
-IN_CLUSTER = Text("The cluster's speech recognisers")
-NOT_LOADED = HealthFault(
-    FaultKind.MODELS,
-    "The speech model is not loaded: it failed and is loaded again with the next sentence. `roomtone doctor` tries it.",
+# What happens instead of judging pauses, and what to do.
+BY_SILENCE = Text("silence alone tells me that somebody has finished")
+TURN_MODEL_FAILS = Text(
+    'It gives no answers. Restart me, or set listening.turn_model = "off"; the log has more (`turn_model_failed`).'
 )
-_IN_USE = {"cuda": Text("the GPU (CUDA)"), "cpu": Text("the processor")}
 _NO_SOUND: tuple[AudioChunk, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class OpenedRecognizer:
-    """What recognises speech. `local`: the model of this process; None: an endpoint recognises alone."""
-
-    recognizer: Recognizer
-    local: CudaFallback | None
-
-    def device_sentence(self) -> Text | None:
-        """Return where the model of this process runs, and why if not on the GPU that is there; None without one."""
-        if self.local is None or self.local.place is None:
-            return None
-        sentence = Text("My speech model runs on {device}.", device=_IN_USE[self.local.place.device])
-        return sentence if self.local.failure is None else joined((sentence, sentence_of(self.local.failure.problem)))
-
-    def gpu_failure(self) -> RecogniserError | None:
-        """Return why the processor recognises speech instead of the GPU; None: the GPU does, or there is none."""
-        return None if self.local is None or self.local.failure is None else self.local.failure.problem
 
 
 def open_vad(models: ModelsSettings) -> SpeechProbability:
@@ -94,117 +66,31 @@ def open_vad(models: ModelsSettings) -> SpeechProbability:
 
 
 async def open_turn_model(
-    stack: AsyncExitStack, models: ModelsSettings, listening: ListeningSettings
+    stack: AsyncExitStack, models: ModelsSettings, listening: ListeningSettings, *, health: Health | None = None
 ) -> TurnEndDetector | None:
-    """Load the end-of-turn model onto `stack`. Returns None if it is switched off, missing or unreadable."""
+    """Load the end-of-turn model onto `stack`, and register it with `health`. Returns None if it is switched off,
+    missing or unreadable.
+    """
     model_directory = ModelDirectory(models.directory)
     if listening.turn_model == "off" or not model_directory.holds(TURN_SMART):
         log.info("no_turn_model", setting=listening.turn_model)
         return None
     file = model_directory.path(TURN_SMART) / TURN_SMART.main_file.name
     try:
-        return await stack.enter_async_context(SmartTurnDetector(lambda: SmartTurn(file)))
+        detector = await stack.enter_async_context(SmartTurnDetector(lambda: SmartTurn(file)))
     except TurnModelError as error:
         log.warning("no_turn_model", setting=listening.turn_model, problem=error)
         return None
-
-
-@asynccontextmanager
-async def open_recognizer(
-    settings: AsrSettings,
-    *,
-    llm: LlmSettings,
-    health: Health | None = None,
-    metrics: Metrics | None = None,
-    pool: Endpoint | None = None,
-) -> AsyncIterator[OpenedRecognizer]:
-    """Yield the recogniser that the settings choose, behind the cluster's `pool` if there is one. Register both with
-    `health`, and what is local with `metrics`.
-
-    Raises `RecogniserError` when the local model is needed and cannot be loaded.
-    """
-    async with _chosen_recognizer(settings, llm=llm, health=health, metrics=metrics) as own:
-        if pool is None:
-            yield own
-            return
-        # Imported here because the library takes a second to load.
-        from voice.asr.remote import RemoteRecognizer
-
-        async with RemoteRecognizer(pool, is_own=True) as pooled:
-            both = FallbackRecognizer(pooled, own.recognizer)
-            if health is not None:
-                health.add_check(partial(_recognizer_problems, both, IN_CLUSTER, Text("my own one hears")))
-            yield OpenedRecognizer(both, own.local)
-
-
-@asynccontextmanager
-async def _chosen_recognizer(
-    settings: AsrSettings, *, llm: LlmSettings, health: Health | None, metrics: Metrics | None
-) -> AsyncIterator[OpenedRecognizer]:
-    """Yield the recogniser that the settings choose.
-
-    If the settings choose an endpoint, the local model is loaded too: after a failure there would be no time to load
-    it.
-    """
-    async with AsyncExitStack() as stack:
-        if settings.engine == "local":
-            local, model = await _local_recognizer(stack, settings, health, metrics)
-            if health is not None:
-                health.add_fault_check(partial(_not_loaded, local))
-            yield OpenedRecognizer(local, model)
-            return
-        # Imported here because the library takes a second to load.
-        from voice.asr.remote import TIMEOUT_S, RemoteRecognizer
-        from voice.endpoint import Endpoint
-
-        key = llm.key_for(settings.base_url, settings.api_key)
-        endpoint = Endpoint(settings.base_url, settings.endpoint_model, key, TIMEOUT_S)
-        remote = await stack.enter_async_context(RemoteRecognizer(endpoint))
-        try:
-            local, model = await _local_recognizer(stack, settings, health, metrics)
-        except RecogniserError as error:
-            log.warning("no_local_recogniser", problem=error)
-            yield OpenedRecognizer(remote, None)
-            return
-        both = FallbackRecognizer(remote, local)
-        if health is not None:
-            health.add_check(
-                partial(
-                    _recognizer_problems,
-                    both,
-                    Text("The speech recogniser {model}", model=settings.endpoint_model),
-                    Text("the local one hears"),
-                )
-            )
-        yield OpenedRecognizer(both, model)
-
-
-def _recognizer_problems(recognizer: FallbackRecognizer, what: Text, instead: Text) -> list[DegradedPart]:
-    return [] if recognizer.outage is None else [DegradedPart(what, instead, recognizer.outage)]
-
-
-def _not_loaded(recognizer: QueuedRecognizer) -> list[HealthFault]:
-    return [] if recognizer.is_loaded else [NOT_LOADED]
-
-
-def _gpu_problems(model: CudaFallback) -> list[DegradedPart]:
-    if model.failure is None:
-        return []
-    outage = Outage(model.failure.since, None, model.failure.problem)
-    return [DegradedPart(Text("The GPU"), Text("the processor recognises speech instead"), outage)]
-
-
-async def _local_recognizer(
-    stack: AsyncExitStack, settings: AsrSettings, health: Health | None, metrics: Metrics | None
-) -> tuple[QueuedRecognizer, CudaFallback]:
-    model = whisper_on_best_device(settings)
-    recognizer = await stack.enter_async_context(QueuedRecognizer(model.load))
     if health is not None:
-        health.add_check(partial(_gpu_problems, model))
-    if metrics is not None:
-        metrics.add_queue(lambda: recognizer.queue)
-        metrics.add_recogniser(lambda: recognizer.figures)
-    return recognizer, model
+        health.add_check(partial(_turn_model_problems, detector))
+    return detector
+
+
+def _turn_model_problems(detector: SmartTurnDetector) -> list[DegradedPart]:
+    if detector.failing_since is None:
+        return []
+    outage = Outage(detector.failing_since, None, SetupError(TURN_MODEL_FAILS))
+    return [DegradedPart(Text("My end-of-turn model"), BY_SILENCE, outage)]
 
 
 @asynccontextmanager

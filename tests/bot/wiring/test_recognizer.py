@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from pydantic import SecretStr
 
 from bot.clock import SystemClock
 from bot.health import Health
 from bot.llm.settings import LlmSettings
-from bot.wiring.speech_models import open_recognizer
+from bot.wiring.recogniser import KEEPS_FAILING, NOT_LOADED, STOPPED, open_recognizer
 from rehearsal.servers.loopback import RequestRefusal
 from rehearsal.servers.transcription import (
     LocalTranscriptionServer,
@@ -19,6 +20,7 @@ from rehearsal.servers.transcription import (
     TranscriptionBehaviour,
     TranscriptionRequest,
 )
+from tests.fakes.recognizer import FakeEngine
 from tests.voice.recordings import voiced
 from voice.asr.placement import CudaFailure
 from voice.asr.scheduler import QueuedRecognizer
@@ -28,6 +30,8 @@ from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from voice.asr.port import Recognizer
 
 
 async def hears(upload: TranscriptionRequest) -> Transcription:
@@ -113,3 +117,71 @@ async def test_the_cluster_hears_and_the_bots_own_recogniser_stands_behind_it(wh
             assert health.summary().startswith("The cluster's speech recognisers")
             assert re.search(r"; my own one hears, and I try it again in (60|5\d) seconds\. ", health.summary())
     assert server.calls[0].key == "token"
+
+
+class FakeModel:
+    """The model of this process: engines without a model, until it is `gone`."""
+
+    failure = place = None
+
+    def __init__(self) -> None:
+        self.gone = False
+
+    def load(self) -> FakeEngine:
+        """Return a new engine."""
+        if self.gone:
+            raise RecogniserError("There is no model in /models/base.")
+        return FakeEngine()
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
+    """Put a fake model into this process."""
+    fake = FakeModel()
+    monkeypatch.setattr("bot.wiring.recogniser.whisper_on_best_device", lambda _: fake)
+    return fake
+
+
+async def dies_on(recognizer: Recognizer) -> None:
+    """Let the model of this process die of a sound."""
+    with pytest.raises(RecogniserError):
+        await recognizer.recognize(np.full(1_600, -3, np.int16), language="en")
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_keeps_failing_is_told_to_operators_and_to_people(model: FakeModel) -> None:
+    """A model that is lost is a fault. While it cannot be loaded again, /status says that nobody is understood, and
+    when it is tried next, without the folder of the model.
+    """
+    health = Health(SystemClock())
+    health.started()
+    async with open_recognizer(AsrSettings(), llm=LlmSettings(), health=health) as opened:
+        assert health.faults() == []
+        await dies_on(opened.recognizer)
+        assert (health.faults(), health.summary()) == ([NOT_LOADED], "")
+        model.gone = True
+        await dies_on(opened.recognizer)
+        assert health.faults() == [KEEPS_FAILING]
+        told = health.summary()
+        assert re.match(
+            r"My own speech recogniser has not worked for .*; I understand nobody, and I try it again", told
+        )
+        assert "roomtone doctor" in told
+        assert "/models" not in told
+    assert health.faults() == [STOPPED]
+
+
+@pytest.mark.asyncio
+async def test_what_nobody_needs_is_no_fault(model: FakeModel) -> None:
+    """While the cluster hears, the bot can do its work without a model of its own; when both are away it cannot."""
+    health = Health(SystemClock())
+    health.started()
+    async with LocalTranscriptionServer(TranscriptionBehaviour(hears, refuses=RequestRefusal.BROKEN)) as server:
+        pool = Endpoint(server.base_url, "whisper", "token", 5.0)
+        async with open_recognizer(AsrSettings(), llm=LlmSettings(), health=health, pool=pool) as opened:
+            await dies_on(opened.recognizer)
+            assert health.faults() == []
+            model.gone = True
+            await dies_on(opened.recognizer)
+            assert health.faults() == [KEEPS_FAILING]
+            assert "nothing stands in for the other one" in health.summary()

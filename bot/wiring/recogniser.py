@@ -1,0 +1,184 @@
+"""Opens the speech recogniser that the settings choose, and lets health tell what it cannot do.
+
+An endpoint or the cluster's recognisers hear first where there are any. The model of this process stands behind them,
+loaded from the start: after a failure there would be no time to load it.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.health import DegradedPart, FaultKind, HealthFault
+from bot.texts.text import Text, joined, sentence_of
+from voice.asr.fallback import FallbackRecognizer
+from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.whisper import whisper_on_best_device
+from voice.circuit_breaker import Outage
+from voice.errors import RecogniserError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from bot.health import Health
+    from bot.llm.settings import LlmSettings
+    from bot.monitoring.metrics import Metrics
+    from voice.asr.placement import CudaFallback
+    from voice.asr.port import Recognizer
+    from voice.asr.settings import AsrSettings
+    from voice.endpoint import Endpoint
+
+log = structlog.get_logger()
+
+NOT_LOADED = HealthFault(
+    FaultKind.MODELS,
+    "The speech model is not loaded: it failed and is loaded again with the next sentence. `roomtone doctor` tries it.",
+)
+KEEPS_FAILING = HealthFault(
+    FaultKind.MODELS,
+    "The speech model keeps failing, so nobody is understood. It is loaded again after a pause. The log says why; "
+    "`roomtone doctor` tries it.",
+)
+HANGS = HealthFault(
+    FaultKind.MODELS,
+    "Several recognitions have never ended, and each keeps a speech model in memory. No other one is loaded, so nobody "
+    "is understood: restart me.",
+)
+STOPPED = HealthFault(
+    FaultKind.MODELS, "The speech recogniser has stopped, which is a defect: restart me. The log says why."
+)
+_IN_USE = {"cuda": Text("the GPU (CUDA)"), "cpu": Text("the processor")}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRecognizer:
+    """What recognises speech. `local`: the model of this process; None: an endpoint recognises alone. `faults`: returns
+    why nobody is understood at present.
+    """
+
+    recognizer: Recognizer
+    local: CudaFallback | None
+    faults: Callable[[], list[HealthFault]] = list
+
+    def device_sentence(self) -> Text | None:
+        """Return where the model of this process runs, and why if not on the GPU that is there; None without one."""
+        if self.local is None or self.local.place is None:
+            return None
+        sentence = Text("My speech model runs on {device}.", device=_IN_USE[self.local.place.device])
+        return sentence if self.local.failure is None else joined((sentence, sentence_of(self.local.failure.problem)))
+
+    def gpu_failure(self) -> RecogniserError | None:
+        """Return why the processor recognises speech instead of the GPU; None: the GPU does, or there is none."""
+        return None if self.local is None or self.local.failure is None else self.local.failure.problem
+
+
+@asynccontextmanager
+async def open_recognizer(
+    settings: AsrSettings,
+    *,
+    llm: LlmSettings,
+    health: Health | None = None,
+    metrics: Metrics | None = None,
+    pool: Endpoint | None = None,
+) -> AsyncIterator[OpenedRecognizer]:
+    """Yield the recogniser that the settings choose, behind the cluster's `pool` if there is one. Register all of them
+    with `health`, and what is local with `metrics`.
+
+    Raises `RecogniserError` when the local model is needed and cannot be loaded.
+    """
+    async with AsyncExitStack() as stack:
+        opening = _Opening(stack, settings, health, metrics, stands_in=pool is not None or settings.engine != "local")
+        opened = await opening.local() if settings.engine == "local" else await opening.endpoint(llm)
+        if pool is not None:
+            opened = await opening.behind_pool(opened, pool)
+        if health is not None:
+            health.add_fault_check(opened.faults)
+        yield opened
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """Opens recognisers onto `stack`. `stands_in`: another one hears as long as it can."""
+
+    stack: AsyncExitStack
+    settings: AsrSettings
+    health: Health | None
+    metrics: Metrics | None
+    stands_in: bool
+
+    async def local(self) -> OpenedRecognizer:
+        """Load the model of this process. Raises `RecogniserError`."""
+        model = whisper_on_best_device(self.settings)
+        recognizer = await self.stack.enter_async_context(QueuedRecognizer(model.load))
+        if self.health is not None:
+            self.health.add_check(partial(_gpu_problems, model))
+            self.health.add_check(partial(_model_problems, recognizer, stands_in=self.stands_in))
+        if self.metrics is not None:
+            self.metrics.add_queue(lambda: recognizer.queue)
+            self.metrics.add_recogniser(lambda: recognizer.figures)
+        return OpenedRecognizer(recognizer, model, partial(_model_faults, recognizer))
+
+    async def endpoint(self, llm: LlmSettings) -> OpenedRecognizer:
+        """Connect the endpoint, with the model of this process behind it if that can be loaded."""
+        # Imported here because the library takes a second to load.
+        from voice.asr.remote import TIMEOUT_S, RemoteRecognizer
+        from voice.endpoint import Endpoint
+
+        key = llm.key_for(self.settings.base_url, self.settings.api_key)
+        endpoint = Endpoint(self.settings.base_url, self.settings.endpoint_model, key, TIMEOUT_S)
+        remote = await self.stack.enter_async_context(RemoteRecognizer(endpoint))
+        try:
+            local = await self.local()
+        except RecogniserError as error:
+            log.warning("no_local_recogniser", problem=error)
+            return OpenedRecognizer(remote, None)
+        what = Text("The speech recogniser {model}", model=self.settings.endpoint_model)
+        return self._behind(remote, local, what, Text("the local one hears"))
+
+    async def behind_pool(self, own: OpenedRecognizer, pool: Endpoint) -> OpenedRecognizer:
+        """Connect the cluster's recognisers, with `own` behind them."""
+        # Imported here because the library takes a second to load.
+        from voice.asr.remote import RemoteRecognizer
+
+        pooled = await self.stack.enter_async_context(RemoteRecognizer(pool, is_own=True))
+        return self._behind(pooled, own, Text("The cluster's speech recognisers"), Text("my own one hears"))
+
+    def _behind(self, first: Recognizer, own: OpenedRecognizer, what: Text, instead: Text) -> OpenedRecognizer:
+        both = FallbackRecognizer(first, own.recognizer)
+        if self.health is not None:
+            self.health.add_check(partial(_first_problems, both, what, instead))
+        # While the first one hears, nobody misses the other.
+        return OpenedRecognizer(both, own.local, lambda: [] if both.outage is None else own.faults())
+
+
+def _first_problems(recognizer: FallbackRecognizer, what: Text, instead: Text) -> list[DegradedPart]:
+    return [] if recognizer.outage is None else [DegradedPart(what, instead, recognizer.outage)]
+
+
+def _gpu_problems(model: CudaFallback) -> list[DegradedPart]:
+    if model.failure is None:
+        return []
+    outage = Outage(model.failure.since, None, model.failure.problem)
+    return [DegradedPart(Text("The GPU"), Text("the processor recognises speech instead"), outage)]
+
+
+def _model_problems(recognizer: QueuedRecognizer, *, stands_in: bool) -> list[DegradedPart]:
+    if recognizer.outage is None:
+        return []
+    alone, behind = Text("I understand nobody"), Text("nothing stands in for the other one")
+    return [DegradedPart(Text("My own speech recogniser"), behind if stands_in else alone, recognizer.outage)]
+
+
+def _model_faults(recognizer: QueuedRecognizer) -> list[HealthFault]:
+    if not recognizer.is_running:
+        return [STOPPED]
+    if recognizer.is_loaded:
+        return []
+    outage = recognizer.outage
+    if outage is None:
+        return [NOT_LOADED]
+    return [HANGS if outage.retry_at is None else KEEPS_FAILING]
