@@ -16,6 +16,7 @@ from bot import events
 from bot.channel.port import ChatError
 from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.claim_watch import ClaimWatch
+from bot.room.deafness_notice import DeafnessNotice
 from bot.room.endings import HANDED_OVER, PROCESS_ENDS
 from bot.room.forgetting_watch import ForgettingWatch
 from bot.room.live_message import LiveMessage
@@ -106,6 +107,7 @@ class JoinedChannel:
             clock=self._clock,
         )
         self._faults = RoomFaults()
+        self._deafness_notice = DeafnessNotice()
         self._announcer = Announcer(
             place,
             services.notice.for_room(self._settings.notice, listen=session.listen),
@@ -296,8 +298,8 @@ class JoinedChannel:
 
     async def _check_room(self, link: Link) -> None:
         """At intervals, report the connection and the queues, record gathered comings and goings, store what the
-        database has refused before, tell of a GPU that has failed, let the upkeep see whether another process has
-        changed the memory, and end the room if the session has reached a limit.
+        database has refused before, tell of a recogniser or a GPU that has failed, let the upkeep see whether another
+        process has changed the memory, and end the room if the session has reached a limit.
         """
         limits = SessionLimits(
             started_at=self._session.opened.session.started_at,
@@ -310,6 +312,7 @@ class JoinedChannel:
             await self._conversation.membership.record_gathered()
             await self._store_waiting()
             await self._tell_gpu_failure()
+            await self._tell_deafness()
             if self._session.upkeep is not None:
                 self._session.upkeep.on_turn()
             accompanied = any(not person.is_bot for person in self._place.members())
@@ -347,6 +350,12 @@ class JoinedChannel:
         self._gpu_failed = True
         self._report("recogniser", failure)
         await self._place.write(GPU_FAILED)
+
+    async def _tell_deafness(self) -> None:
+        """Tell the channel that nobody is understood, or that everybody is again."""
+        sentence = self._deafness_notice.next(is_deaf=self._faults.understands_nobody, now=self._clock.monotonic())
+        if sentence is not None:
+            await self._place.write(sentence)
 
     # -- measuring ------------------------------------------------------------------------------------------------
 

@@ -52,6 +52,11 @@ class RoomFaults:
             case _:
                 pass
 
+    @property
+    def understands_nobody(self) -> bool:
+        """Whether the recogniser has failed several times in a row."""
+        return self._failed_recognitions >= FAILURES_OF_RECOGNISER
+
     def faults(self, link: Link, *, audible: bool, speaks: bool, now: float) -> list[HealthFault]:
         """Return why nobody is heard, nobody hears the bot, or nothing is stored. `audible`: Discord lets people hear
         the bot. `speaks`: it wants to speak in this room. `now`: monotonic seconds.
@@ -73,7 +78,7 @@ class RoomFaults:
                 "A room hears nobody: somebody speaks, and no sound of it arrives. Check that UDP gets out of this "
                 "machine and back in."
             )
-        if self._failed_recognitions >= FAILURES_OF_RECOGNISER:
+        if self.understands_nobody:
             found.append(
                 "A room understands nobody: the speech recogniser has failed several times in a row. "
                 "`roomtone doctor` asks it."

@@ -1,4 +1,4 @@
-"""What a room tells when something fails: the GPU, the disk, the connection."""
+"""What a room tells when something fails: the GPU, the recogniser, the disk, the connection."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot import events
+from bot.room.deafness_notice import UNDERSTANDS_AGAIN, UNDERSTANDS_NOBODY
 from bot.room.joined_channel import CHECK_ROOM_S, GPU_FAILED
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from tests.bot.room.room_scene import a_house, living
+from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO
 from voice.errors import RecogniserError
 
@@ -81,3 +83,20 @@ async def test_a_broken_connection_is_told_at_once(tmp_path: Path) -> None:
         (told,) = house.of(events.LinkChanged)[before:]
         assert isinstance(told, events.LinkChanged)
         assert told.state == "disconnected"
+
+
+@pytest.mark.asyncio
+async def test_people_whom_the_bot_does_not_understand_are_told(tmp_path: Path) -> None:
+    """When the recogniser fails on all that is said, the channel reads it once, and also when it works again."""
+    async with a_house(tmp_path) as house, living(house):
+        house.place.written.clear()
+        house.recognizer.texts += [RecogniserError("It broke.")] * 20
+        for _ in range(3):
+            house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
+            await house.pass_time(4.0)
+        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+        assert house.place.written == [UNDERSTANDS_NOBODY]
+        house.recognizer.texts.clear()
+        await house.say(ADA.id, "Do you hear me now?")
+        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+        assert house.place.written == [UNDERSTANDS_NOBODY, UNDERSTANDS_AGAIN]
