@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from bot.errors import SetupError
+from bot.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +57,7 @@ class RoomWorker:
         """Have the process running until this is cancelled. One that is just being started is there afterwards, so that
         `hand_over` ends it.
         """
-        pause_s = FIRST_PAUSE_S
+        failures = 0
         while True:
             adopted = self._folder.process
             if adopted is not None and not self._folder.has_command(self._command):
@@ -71,9 +72,9 @@ class RoomWorker:
             await self._until_gone()
             log.warning("worker_process_gone", worker=self._folder.name, said=self._folder.last_words())
             if self._clock.monotonic() - since >= STEADY_S:
-                pause_s = FIRST_PAUSE_S
-            await self._clock.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                failures = 0
+            failures += 1
+            await self._clock.sleep(retry_pause_s(failures, first_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S))
 
     async def hand_over(self) -> None:
         """Let the process hand its rooms over, and return when it has ended."""

@@ -29,6 +29,7 @@ from bot.remote.link_encryption import room_encryption
 from bot.remote.messages import MOST_BYTES
 from bot.remote.streams import STREAM_PATH, TICKET
 from bot.remote.wire_error import NotYetError, OtherProcessError
+from bot.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
     import ssl
@@ -151,25 +152,26 @@ class GatewayLink:
 
     async def _keep(self) -> None:
         """Hold the link until the gateway process refuses it."""
-        pause_s = FIRST_PAUSE_S
+        failures = 0
         async with aiohttp.ClientSession() as session:
             while True:
+                longest_s = LONGEST_PAUSE_S
                 try:
                     await self._hold(session)
-                    pause_s = FIRST_PAUSE_S
+                    failures = 0
                 except RoomRefusedError as error:
                     log.error("gateway_link_refused", problem=error)  # noqa: TRY400 - no crash
                     self._refused.set_result(error)
                     return
                 except NotYetError:
-                    pause_s = min(pause_s, NOT_YET_PAUSE_S)
+                    longest_s = NOT_YET_PAUSE_S
                 except (OtherProcessError, aiohttp.ClientError, OSError, TimeoutError) as error:
                     log.info("gateway_not_reached", error_class=type(error).__name__)
                 except Exception:
                     # Without this loop the room would never be linked again.
                     log.exception("gateway_link_failed")
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                failures += 1
+                await asyncio.sleep(retry_pause_s(failures, first_s=FIRST_PAUSE_S, longest_s=longest_s))
                 self._look_again()
 
     def _look_again(self) -> bool:

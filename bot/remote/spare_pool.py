@@ -14,6 +14,7 @@ import structlog
 
 from bot.errors import BotError, SetupError
 from bot.remote.room_child import NOT_STARTED, RoomChild
+from bot.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -118,7 +119,7 @@ class SparePool(Generic[ChildT]):
                 tasks.create_task(self._keep_one(), name=f"spare-room-{number + 1}")
 
     async def _keep_one(self) -> None:
-        pause_s = FIRST_PAUSE_S
+        failures = 0
         while True:
             taken = asyncio.Event()
             spare: ChildT | None = None
@@ -128,12 +129,13 @@ class SparePool(Generic[ChildT]):
                     spare = await self.start()
                     self._spares[spare.run_id] = taken
                     await spare.loaded(LOAD_WITHIN_S)
-                pause_s = FIRST_PAUSE_S
+                failures = 0
                 await self._until_taken(spare, taken)
                 wait_s = SPARE_AFTER_S
             except BotError as error:
-                log.warning("no_spare_room_process", problem=error, retry_s=pause_s)
-                wait_s, pause_s = pause_s, min(2 * pause_s, LONGEST_PAUSE_S)
+                failures += 1
+                wait_s = retry_pause_s(failures, first_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S)
+                log.warning("no_spare_room_process", problem=error, retry_s=wait_s)
             if spare is not None and self._spares.pop(spare.run_id, None) is not None:
                 # Nobody has taken it, and it is of no use any more.
                 await spare.kill()
