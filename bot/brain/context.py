@@ -21,7 +21,7 @@ from compaction.payload import PartKind, data_part, keep_as_sent, make_part
 from compaction.tokens import estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import tzinfo
 
     from bot.brain.tools.permission import Asker
@@ -88,18 +88,14 @@ def build_context_messages(
     also lets the session check whether a batch is due; folding runs in the background. Raises `ContextOverflowError`.
     """
     count = estimate_text_tokens if policy is None else policy.count_tokens
-    tools = None if toolbox is None else toolbox.for_asker(asker)
-    if tools is not None:
-        tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
-    offers = () if tools is None else tools.offers
+    tools: QuestionTools | None = None
     exchanged: dict[int, list[ChatMessage]] = {}
-    cost = partial(message_tokens, count=count)
     if toolbox is not None:
-        max_input_tokens -= offers_tokens(offers, count)
-        window = [turn for turn in memory.window if not turn.tombstone]
-        said = toolbox.exchanges.messages({turn.seq for turn in window})
-        exchanged = newest_within(_aged(window, said, policy), max_input_tokens // EXCHANGES_SHARE, cost)
-        max_input_tokens -= sum(map(cost, chain(*exchanged.values())))
+        tools = toolbox.for_asker(asker)
+        tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
+        max_input_tokens -= offers_tokens(tools.offers, count)
+        exchanged = _earlier_exchanges(toolbox, memory, policy, max_tokens=max_input_tokens // EXCHANGES_SHARE)
+        max_input_tokens -= _tokens_of(exchanged.values(), count)
     session = memory.context(current=current, max_input_tokens=max_input_tokens)
     build = partial(
         build_payload,
@@ -107,15 +103,14 @@ def build_context_messages(
         recall=[quote.part for quote in quotes],
         participants=participants,
         zone=zone,
-        searchable=any(offer.name == MEMORY_SEARCH for offer in offers),
+        searchable=tools is not None and any(offer.name == MEMORY_SEARCH for offer in tools.offers),
         count=None if policy is None else policy.count_tokens,
         newest=PRESERVE_RECENT_TURNS if policy is None else policy.newest_turns,
     )
     parts = build(session)
-    sent = {part.seq_from for part in parts if part.kind is PartKind.TURN}
-    if unsent := [seq for seq in exchanged if seq not in sent]:
-        # Their questions have no room; the turns get the room that was kept for them.
-        freed = sum(map(cost, chain(*(exchanged.pop(seq) for seq in unsent))))
+    if unsent := _pop_unsent(exchanged, parts):
+        # The turns get the room that was kept for them.
+        freed = _tokens_of(unsent, count)
         session = replace(session, max_input_tokens=session.max_input_tokens + freed)
         parts = build(session)
     if policy is not None and policy.summarise_dropped and session.mode is not Mode.ROLLING:
@@ -134,6 +129,26 @@ def build_context_messages(
         tools=tools,
         may_skip=may_skip,
     )
+
+
+def _earlier_exchanges(
+    toolbox: Toolbox, memory: SessionMemory, policy: PromptPolicy | None, *, max_tokens: int
+) -> dict[int, list[ChatMessage]]:
+    """Return the tool calls and results of questions in the window, by turn: the newest that fit into `max_tokens`."""
+    count = estimate_text_tokens if policy is None else policy.count_tokens
+    window = [turn for turn in memory.window if not turn.tombstone]
+    exchanges = toolbox.exchanges.messages({turn.seq for turn in window})
+    return newest_within(_aged(window, exchanges, policy), max_tokens, partial(message_tokens, count=count))
+
+
+def _pop_unsent(exchanged: dict[int, list[ChatMessage]], parts: Sequence[PayloadPart]) -> list[list[ChatMessage]]:
+    """Remove and return the exchanges whose questions have no room: their turns are not among `parts`."""
+    sent = {part.seq_from for part in parts if part.kind is PartKind.TURN}
+    return [exchanged.pop(seq) for seq in list(exchanged) if seq not in sent]
+
+
+def _tokens_of(exchanges: Iterable[list[ChatMessage]], count: Callable[[str], int]) -> int:
+    return sum(message_tokens(message, count) for message in chain.from_iterable(exchanges))
 
 
 def _aged(
