@@ -234,9 +234,11 @@ class GuildRoom:
             self._opened.set_exception(error)
             if not (self._ran_on and waits_for_database(error, has_opened=False)):
                 return False
-        if self.is_ending:
-            # Nobody wants it back.
-            return False
+        # Nobody wants one back that was asked to end.
+        return not self.is_ending and await self._starts_again_after(error, ran_s=self._clock.monotonic() - begun_at)
+
+    async def _starts_again_after(self, error: Exception, *, ran_s: float) -> bool:
+        """Return whether a room that has ended with `error` starts again where it was; True as soon as it may."""
         if waits_for_database(error, has_opened=self.current.opened.is_set()):
             await self._wait_for_database(error)
             return True
@@ -250,7 +252,7 @@ class GuildRoom:
             await self.place.write(sentence_of(error))
             return False
         self._was_moved = False
-        return await self._restarts_after(error, ran_s=self._clock.monotonic() - begun_at)
+        return await self._restarts_after(error, ran_s=ran_s)
 
     def _listen_in(self, place: Place) -> ListenRequest | None:
         """Return how the bot writes down in `place`, to which it was moved."""

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 # Includes the voice connection's own timeouts and retries.
 JOIN_TIMEOUT_S = 60.0
 
+NOT_HERE = Text("I am not in a voice channel here. Use /join from the one you are in.")
+NOT_CONNECTED = Text("The voice connection did not come about within {seconds} s. Try /join again.")
 DRAINING = HealthFault(FaultKind.DRAINING, "I am ending: what was said last is being stored, and I leave my rooms.")
 
 
@@ -103,6 +105,22 @@ class RoomSupervisor:
         if guild_id in self._rooms:
             here = self._rooms[guild_id].place.name
             raise SetupError(Text("I am in {channel} already. Use /leave first.", channel=here))
+        opening = self._begun(place, listen, room)
+        try:
+            async with asyncio.timeout(JOIN_TIMEOUT_S):
+                await opening.wait_opened()
+        except TimeoutError:
+            await opening.end("not_joined")
+            raise SetupError(NOT_CONNECTED.fill(seconds=JOIN_TIMEOUT_S)) from None
+        except asyncio.CancelledError:
+            if room is not None:
+                opening.cancel()
+                await opening.wait_over()
+            raise
+
+    def _begun(self, place: Place, listen: ListenRequest | None, room: SupervisedRoom | None) -> GuildRoom:
+        """Begin to open a room in `place`, and return it."""
+        guild_id = place.guild_id
         opening = self._rooms[guild_id] = GuildRoom(
             place,
             room or self._make_room(place, listen),
@@ -115,22 +133,7 @@ class RoomSupervisor:
             left_behind=self._left_behind,
         )
         opening.begin(on_over=lambda: self._rooms.pop(guild_id, None))
-        try:
-            async with asyncio.timeout(JOIN_TIMEOUT_S):
-                await opening.wait_opened()
-        except TimeoutError:
-            await opening.end("not_joined")
-            raise SetupError(
-                Text(
-                    "The voice connection did not come about within {seconds} s. Try /join again.",
-                    seconds=JOIN_TIMEOUT_S,
-                )
-            ) from None
-        except asyncio.CancelledError:
-            if room is not None:
-                opening.cancel()
-                await opening.wait_over()
-            raise
+        return opening
 
     async def _wait_for_turn(self, place: Place, ending: GuildRoom) -> None:
         """Wait until the guild's room has ended. Raises `SetupError` if somebody wants something else by then."""
@@ -156,7 +159,7 @@ class RoomSupervisor:
     def status(self, guild_id: int) -> Text:
         room = self._rooms.get(guild_id)
         if room is None:
-            return Text("I am not in a voice channel here. Use /join from the one you are in.")
+            return NOT_HERE
         return room.current.status()
 
     def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
@@ -166,7 +169,7 @@ class RoomSupervisor:
     async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
         room = self._rooms.get(guild_id)
         if room is None:
-            return Text("I am not in a voice channel here. Use /join from the one you are in.")
+            return NOT_HERE
         return await room.current.play_sample(voice)
 
     # -- where the bot is -------------------------------------------------------------------------------------------
