@@ -138,9 +138,9 @@ def build_realtime_instructions(
         _Priority.RULES: [_RULES.format(name=name, summary_head=SUMMARY_HEAD.rstrip(":"))],
         _Priority.SUMMARY: [] if session.summary is None else [defuse(session.summary.text)],
         _Priority.NEXT_REPLY: [plain(each) for each in next_reply],
-        _Priority.OPERATOR_RULES: [operator_rules.strip()] if operator_rules.strip() else [],
+        _Priority.OPERATOR_RULES: [operator_rules.strip()],
         # On one line, so that none of it looks like another section.
-        _Priority.SERVER_RULES: [plain(server_rules)] if plain(server_rules) else [],
+        _Priority.SERVER_RULES: [plain(server_rules)],
         _Priority.RESULT: [_one_line(result)[:MAX_RESULT_CHARS]],
         _Priority.PARTICIPANTS: [inline(each) for each in participants],
         _Priority.NOTES: [

@@ -104,7 +104,7 @@ class CostLedger:
         if not self.ceiling.is_reached(left):
             return 0.0
         for at, entry in self._entries:
-            left = Cost(left.calls - entry.calls, left.tokens - entry.tokens, left.spoken_s - entry.spoken_s)
+            left -= entry
             if not self.ceiling.is_reached(left):
                 return at + HOUR_S - now
         return HOUR_S

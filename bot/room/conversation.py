@@ -59,8 +59,8 @@ LAST_WORDS_OF_PROCESS_S = 15.0
 class Conversation:
     """The conversation of one session in `place`, recorded in `memory`.
 
-    `guild`: the bot's participation on this server. `report`: called with each problem: its place in the code and a
-    plain sentence. *Ownership*: `run` is the room's task; call everything on its loop, except `excludes`.
+    `guild`: the bot's participation on this server. `report`: called with each problem: its place in the code and its
+    error. *Ownership*: `run` is the room's task; call everything on its loop, except `excludes`.
     *Cancellation* of `run`: await `finish` first, or the last words are lost.
     """
 

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 class PromptBuilder:
     """Builds the prompts of one room, and the instructions of its speech-to-speech session (see `RealtimePrompt`).
 
-    `report`: called with each problem that does not prevent the reply. Its arguments are the problem's place in the
-    code and a plain sentence.
+    `report`: called with each problem that does not prevent the reply: its place in the code and its error.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ in; one of which too little is left is deleted.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -59,11 +59,9 @@ class RecapRenewal:
                 await self.run_once(place_of)
             except StoreError as error:
                 log.warning("recaps_not_renewed", problem=error)
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_EVERY_S):
                     await self._wake.wait()
-            except TimeoutError:
-                pass
 
     async def run_once(self, place_of: Callable[[int, int], Place | None]) -> None:
         """Renew what is marked now. A channel that is not there at the moment is tried again, and so is a session that
