@@ -16,6 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from bot import events
+from bot.dropped_sounds import REASONS
 from bot.monitoring.collectors import (
     PROCESS_DEFINITIONS,
     HealthCollector,
@@ -27,9 +28,7 @@ from bot.monitoring.machine_figures import MachineFigures
 from bot.monitoring.measured_store import OPERATIONS
 from bot.monitoring.process_figures import Definition, FigureKind, series_of
 from compaction.model import TurnKind
-from voice.asr.guards import GuardReason
 from voice.asr.second_pass import Doubt
-from voice.listening.utterance import DropReason
 from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ class Metrics:
             (self._packets, PACKET_OUTCOMES),
             (self._frames, FRAME_OUTCOMES),
             (self._turns, TurnKind),
-            (self._dropped, (*DropReason, *GuardReason, "overloaded", "recogniser_failed", "opted_out", "duplicate")),
+            (self._dropped, REASONS),
             (self._replies, events.ReplyOutcome),
             (self._fold_time, FOLD_OUTCOMES),
             (self._problems, PROBLEMS),

@@ -12,6 +12,7 @@ import structlog
 
 from bot import events
 from bot.brain.wakeword import strip_call
+from bot.dropped_sounds import OVERLOADED, RECOGNISER_FAILED
 from voice.speaking.backchannel import OverlapIntent, classify_overlap
 from voice.speaking.barge_in import BargeInAction, BargeInDetector
 
@@ -30,7 +31,7 @@ TICK_S = 0.05
 DUCK_AFTER_S = 0.2
 DUCK_LEVEL = 0.3
 # Sound dropped for these reasons may have been speech; for every other reason it was not.
-_MAYBE_SPEECH = frozenset({"overloaded", "recogniser_failed"})
+_MAYBE_SPEECH = frozenset({OVERLOADED, RECOGNISER_FAILED})
 
 
 class VoicedSpeech(Protocol):

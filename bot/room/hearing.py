@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 import structlog
 
 from bot import events
-from bot.dropped_sounds import OPTED_OUT, OVERLOADED
+from bot.dropped_sounds import DUPLICATE, OPTED_OUT, OVERLOADED
 from bot.events import SpokenText
 from bot.room.backlog import UtteranceBacklog
 from bot.room.eager_recognition import EagerRecognition
@@ -114,7 +114,7 @@ class Hearing:
         """Return how many utterances wait for their text, and how many groups wait to be recorded."""
         capacity = UTTERANCES_WAITING + RECOGNISED_AT_ONCE
         return (
-            QueueFigures("recognise", len(self._pending), capacity, {"overloaded": self._overflowed}),
+            QueueFigures("recognise", len(self._pending), capacity, {OVERLOADED: self._overflowed}),
             QueueFigures("record", self._groups.qsize(), GROUPS_WAITING),
         )
 
@@ -270,7 +270,7 @@ class Hearing:
             return
         urgent = self._is_urgent(spoken.text)
         if not self._coalescing.add(spoken, urgent=urgent, now=self._clock.monotonic()):
-            self._drop_utterance(spoken.utterance, "duplicate", spoken.text)
+            self._drop_utterance(spoken.utterance, DUPLICATE, spoken.text)
 
     async def _release_group(self) -> None:
         """Pass the open group on if no more of its text is expected, or if it has waited long enough."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot import events
+from bot.dropped_sounds import RECOGNISER_FAILED
 from bot.health import FaultKind, HealthFault
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 LINK_GRACE_S = 2.0
 # One failure may be due to the sound.
 FAILURES_OF_RECOGNISER = 2
-RECOGNISER_FAILED = "recogniser_failed"
 UNSPOKEN = (
     "The last answer in a room could not be spoken: the voice failed, or the connection took no sound. "
     "`roomtone doctor` tries the voice."
