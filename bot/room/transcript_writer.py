@@ -126,10 +126,11 @@ class TranscriptWriter:
 
     async def _write(self) -> None:
         assert self._thread is not None, "run opens it"
-        waiting = self._allowed()
+        waiting = list(self._lines)
         self._lines.clear()
         try:
-            while waiting:
+            # Somebody may opt out while Discord takes its time over the message before.
+            while waiting := self._allowed(waiting):
                 # Discord writes the time as the reader's own Discord does.
                 message, count = first_message(f"<t:{line.at:.0f}:t> {line}" for line in waiting)
                 await self._thread.post(message)
@@ -137,18 +138,25 @@ class TranscriptWriter:
                 self._failures = 0
         except asyncio.CancelledError:
             # The room ends, and `finish` writes it.
-            self._lines.extendleft(reversed(waiting))
+            self._put_back(waiting)
             raise
         except ChatError as error:
             # Discord may be down for a moment; what was not written waits.
-            self._lines.extendleft(reversed(waiting))
+            self._put_back(waiting)
             self._failures += 1
             log.warning("transcript_waits", failures=self._failures, lines=len(waiting))
             if self._failures >= MOST_FAILURES:
                 raise error from None
 
-    def _allowed(self) -> list[WrittenLine]:
-        return [line for line in self._lines if not self._excluded(line.speaker_id)]
+    def _put_back(self, unwritten: Iterable[WrittenLine]) -> None:
+        """Let lines wait again, before what was said meanwhile."""
+        lines = [*unwritten, *self._lines]
+        self._dropped += max(0, len(lines) - MOST_LINES)
+        # The newest stay.
+        self._lines = deque(lines, maxlen=MOST_LINES)
+
+    def _allowed(self, lines: Iterable[WrittenLine]) -> list[WrittenLine]:
+        return [line for line in lines if not self._excluded(line.speaker_id)]
 
     def _excluded(self, speaker_id: str) -> bool:
         return speaker_id.isdecimal() and self._excludes(int(speaker_id))

@@ -12,7 +12,14 @@ from bot.channel.markdown import escape_markdown
 from bot.channel.port import ChatError, ListenRequest
 from bot.events import TurnRecorded
 from bot.memory.transcript_files import TranscriptFile
-from bot.room.transcript_writer import MOST_CHARS, MOST_FAILURES, WRITE_EVERY_S, TranscriptWriter, first_message
+from bot.room.transcript_writer import (
+    MOST_CHARS,
+    MOST_FAILURES,
+    MOST_LINES,
+    WRITE_EVERY_S,
+    TranscriptWriter,
+    first_message,
+)
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
@@ -122,6 +129,56 @@ async def test_what_is_being_written_when_the_room_ends_is_written_at_the_end() 
     answers.set()
     await writing.writer.finish()
     assert posted == ["<t:60:t> **P1:** One.\n<t:60:t> **P1:** Two."]
+
+
+@pytest.mark.asyncio
+async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on() -> None:
+    """What was said before is more than one message. Somebody opts out while Discord takes the first one."""
+    writing = Writing()
+    posted: list[str] = []
+
+    async def post(text: str) -> None:
+        posted.append(text)
+        writing.excluded.add(2)
+
+    writing.place.thread.post = post  # type: ignore[method-assign]
+    task = asyncio.create_task(writing.writer.run())
+    await asyncio.sleep(0)
+    writing.writer.on_event(spoken("Lanterns. " * 198))
+    writing.writer.on_event(spoken("Secret.", speaker="2"))
+    writing.writer.on_event(spoken("Bye."))
+    await writing.pass_time()
+    task.cancel()
+    assert len(posted) == 2
+    assert posted[1] == "<t:60:t> **P1:** Bye."
+
+
+@pytest.mark.asyncio
+async def test_a_thread_that_is_refused_for_long_loses_the_oldest_lines() -> None:
+    """More is said meanwhile than may wait. The newest lines stay, and those that are lost are counted."""
+    writing = Writing()
+    posted: list[str] = []
+    refuses = True
+
+    async def post(text: str) -> None:
+        if refuses:
+            writing.writer.on_event(spoken("The newest."))
+            raise ChatError("No.")
+        posted.append(text)
+
+    writing.place.thread.post = post  # type: ignore[method-assign]
+    task = asyncio.create_task(writing.writer.run())
+    await asyncio.sleep(0)
+    for number in range(MOST_LINES):
+        writing.writer.on_event(spoken(f"Line {number}."))
+    await writing.pass_time()
+    refuses = False
+    await writing.pass_time()
+    task.cancel()
+    written = "\n".join(posted)
+    assert written.endswith("The newest.")
+    assert "Line 0." not in written
+    assert writing.writer.queue.dropped == {"full": 1}
 
 
 @pytest.mark.asyncio
