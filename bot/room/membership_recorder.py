@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.channel.participants import Participants
-    from bot.channel.port import MembershipChange, Place
+    from bot.channel.port import MembershipChange, Person, Place
     from bot.clock import Clock
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.participation import Participation
@@ -58,11 +58,14 @@ class MembershipRecorder:
 
     async def handle(self, change: MembershipChange, *, room_ends: bool = False) -> None:
         """Take a change. Its turn may be gathered with later ones. `room_ends`: nobody is offered anything any more."""
-        if not room_ends:
-            await self._offer_catch_up(change)
+        now = self._clock.monotonic()
+        away_s = self._offers.handle(change, total_turns=self._memory.total_turns, now=now)
         self._tell_parts(change)
-        if (news := self._gatherer.handle(change, self._clock.monotonic())) is not None:
+        if (news := self._gatherer.handle(change, now)) is not None:
             await self._record(news)
+        # After the turn: Discord may take seconds, and what they say meanwhile comes after their coming.
+        if away_s is not None and not room_ends:
+            await self._offer_catch_up(change.person, away_s)
 
     async def record_gathered(self, *, room_ends: bool = False) -> None:
         """Record what was gathered and is due, or all of it if the room ends."""
@@ -70,11 +73,9 @@ class MembershipRecorder:
         for news in self._gatherer.rest(now) if room_ends else self._gatherer.due(now):
             await self._record(news)
 
-    async def _offer_catch_up(self, change: MembershipChange) -> None:
-        """Offer somebody who comes back what was said, if the server wants it and they may be heard."""
-        person = change.person
-        away_s = self._offers.handle(change, total_turns=self._memory.total_turns, now=self._clock.monotonic())
-        if away_s is None or self._participation.excludes(person.id) or not self._offers_catch_up():
+    async def _offer_catch_up(self, person: Person, away_s: float) -> None:
+        """Offer somebody who was away for `away_s` what was said, if the server wants it and they may be heard."""
+        if self._participation.excludes(person.id) or not self._offers_catch_up():
             return
         offered = await self._place.offer_catch_up(person, minutes=round(away_s / 60))
         log.info("catch_up_offered", user_id=person.id, away_s=round(away_s), offered=offered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -94,3 +95,30 @@ async def test_who_comes_back_is_offered_a_summary(
             await house.pass_time(TICK_S)
             await settle(lambda: opted_out or house.said[-1] == "Bo: Bo joined the channel.")
             assert house.place.offers == offers
+
+
+@pytest.mark.asyncio
+async def test_a_turn_about_who_comes_back_does_not_wait_for_discord(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Discord takes long over the offer. The turn is there by then, so what they say comes after it."""
+    async with a_house(tmp_path) as house:
+        reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)
+        house.readable = ReadableMemory(reader, cast("Any", None), cast("Any", None))
+        asked, answers = asyncio.Event(), asyncio.Event()
+
+        async def offer_catch_up(person: Person, *, minutes: int) -> bool:
+            del person, minutes
+            asked.set()
+            return await answers.wait()
+
+        monkeypatch.setattr(house.place, "offer_catch_up", offer_catch_up)
+        async with living(house) as (room, _):
+            room.on_membership(MembershipChange(BO, joined=False))
+            for plan in PLANS:
+                await house.say(ADA.id, plan)
+            await house.pass_time(LEAST_AWAY_S, step_s=5.0)
+            room.on_membership(MembershipChange(BO, joined=True))
+            await settle(asked.is_set)
+            assert house.said[-1] == "Bo: Bo joined the channel."
+            answers.set()
