@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.errors import KNOWN_ERRORS
+from bot.errors import crash_sentence
 from bot.room.auto_join import DECLINING_ENDS, Arrival, BotStay, should_go
-from bot.texts.text import Text, sentence_of
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from bot.channel.port import Person, Place
@@ -33,7 +33,7 @@ class JoinableRooms(Protocol):
         """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more."""
 
     async def join(self, place: Place) -> None:
-        """Open a room in `place`. Raises one of `KNOWN_ERRORS`."""
+        """Open a room in `place`. Raises what ended it before it was open."""
 
     def on_bot_moved(self, place: Place) -> None:
         """End the guild's room in order and open the next one in `place`."""
@@ -148,8 +148,8 @@ class AutoJoiner:
                 return
             try:
                 await self._rooms.join(place)
-            except KNOWN_ERRORS as error:
-                refused = sentence_of(error)
+            except Exception as error:  # noqa: BLE001 - a defect is logged by the room, and nobody else would say it
+                refused = crash_sentence(error)
         if refused is not None and (place.channel_id, refused) not in self._told:
             self._told.add((place.channel_id, str(refused)))
             log.warning("visit_failed", guild_id=place.guild_id, channel_id=place.channel_id, problem=refused)

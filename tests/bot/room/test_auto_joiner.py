@@ -63,6 +63,18 @@ async def test_a_channel_that_became_empty_while_the_room_ended_is_not_declined(
 
 
 @pytest.mark.asyncio
+async def test_a_defect_that_keeps_it_from_coming_is_told() -> None:
+    """Whoever waits for the bot reads that it could not come, and nothing of an error that may quote anybody."""
+    house, place = House(), FakePlace(people=[ADA])
+    await house.servers.change(place.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
+    async with house.supervisor as rooms:
+        house.fails_to_open = KeyError("Ada said so")
+        rooms.on_arrival(place, ADA, came_from=None)
+        await until(lambda: not house.is_visiting)
+    assert place.written == ["I could not come by myself. Something in me broke."]
+
+
+@pytest.mark.asyncio
 async def test_being_taken_out_before_it_is_connected_is_told_and_respected() -> None:
     """Whoever called the bot reads why it did not come, and it does not come by itself either."""
     house, place = House(), FakePlace(people=[ADA])
