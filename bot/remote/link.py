@@ -282,7 +282,13 @@ class MessageLink:
         task.add_done_callback(self._answering.discard)
 
     def _refuse(self, head: Head, error: Exception) -> None:
-        self._put(frame_of(Head("error", head.number), error_to_wire(error), WireError))
+        refusal = Head("error", head.number)
+        try:
+            frame = self._frame(refusal, error_to_wire(error), WireError)
+        except OtherProcessError as unsent:
+            # Who has asked shall not wait for an answer that never comes.
+            frame = self._frame(refusal, error_to_wire(unsent), WireError)
+        self._put(frame)
 
     def _take_answer(self, head: Head, body: str) -> None:
         kind, answer = self._asked.get(head.number, (None, None))

@@ -109,6 +109,16 @@ async def test_an_error_is_raised_at_the_other_end(error: Exception) -> None:
     assert getattr(raised.value, "retryable", None) == getattr(error, "retryable", None)
 
 
+@pytest.mark.asyncio
+async def test_an_error_that_cannot_be_sent_is_answered_all_the_same() -> None:
+    """Half of a character, in a file's name for example, is in no message. Who has asked does not wait in vain."""
+    error = ChatError(Text("I cannot post a file in {channel}.", channel="\ud83d"))
+    with capture_logs():
+        async with linked(gateway=lambda end: end.handlers.answer(Greet, failing(error))) as ends:
+            with pytest.raises(OtherProcessError, match="cannot be sent"):
+                await ends.room.ask(Greet("x"), within_s=5)
+
+
 def failing(error: Exception) -> Callable[[Greet], Awaitable[Text]]:
     """Return a handler that fails."""
 
