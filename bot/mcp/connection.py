@@ -10,25 +10,28 @@ import json
 import logging
 import os
 import re
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import httpx2
 import structlog
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult
 
 from bot.brain.tools.tool import ToolError
 from bot.errors import first_cause
+from bot.mcp.tools import McpTool, adapt_tools
 from bot.retry_pause import retry_pause_s
+from compaction.untrusted_text import visible
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from typing import Any, TextIO
 
-    from mcp.types import CallToolResult, Tool
+    from mcp.types import Tool
 
+    from bot.brain.tools.tool import RoomTool
     from bot.clock import Clock
     from bot.mcp.settings import McpServerSettings
 
@@ -49,17 +52,6 @@ _ERROR_CHARS = 200
 _ADDRESS = re.compile(r"""(https?://)(?:[^\s/@'"]*@)?([^\s/?#'"]+)[^\s'"]*""")
 
 
-@dataclass(frozen=True, slots=True)
-class McpTool:
-    """A tool as its server describes it, untrusted."""
-
-    name: str
-    description: str
-    schema: Mapping[str, object]
-    # The server's `readOnlyHint`: the tool changes nothing.
-    read_only: bool = False
-
-
 class McpConnection:
     """One server. Only its task `run` connects and disconnects."""
 
@@ -69,14 +61,19 @@ class McpConnection:
         self._client: Client | None = None
         # Set while the tools can be called.
         self.connected = asyncio.Event()
-        self._tools: tuple[McpTool, ...] = ()
+        self._listed: tuple[McpTool, ...] = ()
+        self._tools: tuple[RoomTool, ...] = ()
         # Set when a call failed, so that the connection is checked at once.
         self._check_requested = asyncio.Event()
-        self.problem = "it has not been reached yet"
 
     @property
-    def tools(self) -> tuple[McpTool, ...]:
-        """Return the tools of the server; none while it is unreachable."""
+    def listed(self) -> tuple[McpTool, ...]:
+        """Return the tools as the server describes them; none while it is unreachable."""
+        return self._listed
+
+    @property
+    def tools(self) -> tuple[RoomTool, ...]:
+        """Return the tools that may be called, as ours; none while the server is unreachable."""
         return self._tools
 
     async def run(self) -> None:
@@ -90,7 +87,6 @@ class McpConnection:
                     await self._check_regularly()
             except Exception as error:  # noqa: BLE001 - no error of a server may affect the rest of the bot
                 failures += 1
-                self.problem = describe_error(error)
                 if failures == 1:
                     log.warning("mcp_server_lost", server=self.settings.name, problem=error)
             await self._clock.sleep(retry_pause_s(failures, first_s=FIRST_RETRY_S, longest_s=LONGEST_RETRY_S))
@@ -106,14 +102,14 @@ class McpConnection:
             asyncio.timeout(CONNECT_TIMEOUT_S) as limit,
             Client(transport, read_timeout_seconds=self.settings.timeout_s) as client,
         ):
-            self._tools = await _list_tools(client)
+            await self.list_tools(client)
             limit.reschedule(None)
             self._client = client
             self.connected.set()
             try:
                 yield
             finally:
-                self._client, self._tools = None, ()
+                self._client, self._listed, self._tools = None, (), ()
                 self.connected.clear()
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> str:
@@ -122,7 +118,7 @@ class McpConnection:
         if client is None:
             raise ToolError(f"The server {self.settings.name} is away. Go on without it.")
         try:
-            result = await client.call_tool(tool, dict(arguments), read_timeout_seconds=self.settings.timeout_s)
+            result = await _called(client, tool, arguments, within_s=self.settings.timeout_s)
         except Exception as error:
             self._check_requested.set()
             raise ToolError(f"The server {self.settings.name} failed: {describe_error(error)}") from error
@@ -136,14 +132,20 @@ class McpConnection:
         client = self._client
         assert client is not None, "it is open"
         while True:
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(REFRESH_S):
                     await self._check_requested.wait()
-            except TimeoutError:
-                pass
             self._check_requested.clear()
             async with asyncio.timeout(self.settings.timeout_s):
-                self._tools = await _list_tools(client)
+                await self.list_tools(client)
+
+    async def list_tools(self, client: Client) -> None:
+        """List the server's tools, and adapt them if the list has changed. Raises any error of the server."""
+        listed = await _list_tools(client)
+        if listed != self._listed:
+            # In a thread: to check the schemas of a hundred tools takes seconds.
+            self._tools = await asyncio.to_thread(adapt_tools, listed, self.settings, self.call)
+            self._listed = listed
 
     @asynccontextmanager
     async def _transport(self, errors: TextIO | None) -> AsyncIterator[Any]:
@@ -182,6 +184,16 @@ def _described(tool: Tool) -> McpTool:
     return McpTool(tool.name, tool.description or "", tool.input_schema, read_only)
 
 
+async def _called(client: Client, tool: str, arguments: Mapping[str, object], *, within_s: float) -> CallToolResult:
+    """Return the result of a tool. Raises any error of the library.
+
+    Not `Client.call_tool`: that checks results against a schema of the server's own, and a malicious one, by a pattern
+    for example, could block the event loop for ever.
+    """
+    request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
+    return await client.session.send_request(request, CallToolResult, request_read_timeout_seconds=within_s)
+
+
 def _text_of(result: CallToolResult) -> str:
     """Return a result as text. Images and other content are only named."""
     parts: list[str] = []
@@ -194,8 +206,8 @@ def _text_of(result: CallToolResult) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an error in one line; the first error of an exception group. URLs are cut to the host, because the rest
-    may contain keys.
+    """Return an error in one line, without control characters; the first error of an exception group. URLs are cut to
+    the host, because the rest may contain keys.
     """
     error = first_cause(error)
     match error:
@@ -207,4 +219,4 @@ def describe_error(error: BaseException) -> str:
             sentence = error.message
         case _:
             sentence = str(error) or type(error).__name__
-    return " ".join(_ADDRESS.sub(r"\1\2", sentence).split())[:_ERROR_CHARS]
+    return " ".join(_ADDRESS.sub(r"\1\2", visible(sentence)).split())[:_ERROR_CHARS]

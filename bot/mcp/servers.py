@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from bot.clock import SystemClock
 from bot.errors import BotError
 from bot.mcp.connection import McpConnection, describe_error
-from bot.mcp.tools import adapt_tools
+from compaction.untrusted_text import visible
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.brain.tools.tool import RoomTool
     from bot.clock import Clock
-    from bot.mcp.connection import McpTool
     from bot.mcp.settings import McpServerSettings, McpSettings
 
 # Time to ask a server's process to end, then terminate and kill it.
@@ -35,22 +34,10 @@ class McpServers:
 
     def __init__(self, connections: tuple[McpConnection, ...]) -> None:
         self.connections = connections
-        # The tools adapted from each server's list, so that a list is adapted once.
-        self._adapted: dict[str, tuple[tuple[McpTool, ...], tuple[RoomTool, ...]]] = {}
 
     def tools(self) -> tuple[RoomTool, ...]:
         """Return the tools of all connected servers that can be called now."""
-        return tuple(tool for connection in self.connections for tool in self._tools_of(connection))
-
-    def _tools_of(self, connection: McpConnection) -> tuple[RoomTool, ...]:
-        name, theirs = connection.settings.name, connection.tools
-        listed, adapted = self._adapted.get(name, ((), ()))
-        if listed is not theirs:
-            # Each check brings a new list, which usually equals the old one.
-            if name not in self._adapted or listed != theirs:
-                adapted = adapt_tools(connection)
-            self._adapted[name] = (theirs, adapted)
-        return adapted
+        return tuple(tool for connection in self.connections for tool in connection.tools)
 
 
 @asynccontextmanager
@@ -68,10 +55,10 @@ async def running_servers(settings: McpSettings, clock: Clock) -> AsyncIterator[
 
 
 async def list_server_tools(settings: McpServerSettings) -> tuple[str, ...]:
-    """Connect to one server briefly and return the names of its tools. Raises `McpError`."""
+    """Connect to one server briefly and return the names of its tools, made printable. Raises `McpError`."""
     connection = McpConnection(settings, SystemClock())
     try:
         async with asyncio.timeout(DOCTOR_TIMEOUT_S), connection.open(errors=sys.stderr):
-            return tuple(tool.name for tool in connection.tools)
+            return tuple(visible(tool.name) for tool in connection.listed)
     except Exception as error:
         raise McpError(describe_error(error)) from error

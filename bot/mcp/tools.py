@@ -6,62 +6,109 @@ unless the settings or the server's `readOnlyHint` say that it changes nothing.
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import Counter
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.tools.schema import schema_problem
+from bot.brain.tools.schema import MOST_SCHEMA_CHARS, schema_chars, schema_problem
 from bot.brain.tools.tool import RoomTool
 from compaction.untrusted_text import defuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 
-    from bot.mcp.connection import McpConnection, McpTool
     from bot.mcp.settings import McpServerSettings
+
+    # Calls a tool by the name that its server gives it.
+    CallTool = Callable[[str, Mapping[str, object]], Awaitable[str]]
 
 log = structlog.get_logger()
 
 # Characters that endpoints refuse in a tool's name.
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
 MOST_NAME_CHARS = 64
+# Tells apart tools whose names are the same once they are cut, or without what endpoints refuse.
+_DIGEST_CHARS = 8
 MOST_DESCRIPTION_CHARS = 600
+# Of all schemas of a server together, which are about 50,000 tokens: a prompt has room for less. To check the worst of
+# that length takes half a minute.
+MOST_SCHEMAS_CHARS = 200_000
 _WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]+")
 # Shorter words in a tool's name ('to', 'of') don't name it.
 _SHORTEST_WORD = 3
 
 
-def adapt_tools(connection: McpConnection) -> tuple[RoomTool, ...]:
-    """Return the tools of a server that are allowed and usable now."""
-    settings = connection.settings
+@dataclass(frozen=True, slots=True)
+class McpTool:
+    """A tool as its server describes it, untrusted."""
+
+    name: str
+    description: str
+    schema: Mapping[str, object]
+    # The server's `readOnlyHint`: the tool changes nothing.
+    read_only: bool = False
+
+
+def adapt_tools(listed: Iterable[McpTool], settings: McpServerSettings, call: CallTool) -> tuple[RoomTool, ...]:
+    """Return the tools of a server that are allowed and usable. `call`: calls one of them.
+
+    Takes up to seconds of the processor. Any thread may call it.
+    """
+    allowed: dict[str, McpTool] = {}
+    for theirs in listed:
+        if settings.allows(theirs.name):
+            # Of several with one name the first counts.
+            allowed.setdefault(theirs.name, theirs)
+    names = tool_names(settings.name, allowed)
     return tuple(
-        _tool(connection, theirs)
-        for theirs in connection.tools
-        if settings.allows(theirs.name) and _usable(settings, theirs)
+        _tool(theirs, names[theirs.name], settings, call) for theirs in _usable(allowed.values(), settings.name)
     )
 
 
-def tool_name(server: str, tool: str) -> str:
-    return _NOT_IN_NAMES.sub("_", f"{server}_{tool}")[:MOST_NAME_CHARS]
+def tool_names(server: str, tools: Collection[str]) -> dict[str, str]:
+    """Return what each of a server's tools is called here: as endpoints take it, and each by a name of its own.
+
+    Of two that would have the same name, one whose name had to be changed for it gets a digest of its own name.
+    """
+    names = {tool: _NOT_IN_NAMES.sub("_", f"{server}_{tool}")[:MOST_NAME_CHARS] for tool in tools}
+    times = Counter(names.values())
+    return {
+        tool: name if times[name] == 1 or name == f"{server}_{tool}" else _with_digest(name, tool)
+        for tool, name in names.items()
+    }
 
 
-def _usable(settings: McpServerSettings, theirs: McpTool) -> bool:
-    problem = schema_problem(theirs.schema)
-    if problem is not None:
-        log.warning("mcp_tool_unusable", server=settings.name, tool=theirs.name[:60], problem=problem)
-    return problem is None
+def _with_digest(name: str, tool: str) -> str:
+    digest = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
+    return f"{name[: MOST_NAME_CHARS - _DIGEST_CHARS - 1]}_{digest}"
 
 
-def _tool(connection: McpConnection, theirs: McpTool) -> RoomTool:
-    settings = connection.settings
+def _usable(tools: Iterable[McpTool], server: str) -> Iterator[McpTool]:
+    """Yield the tools whose schemas are valid and not too long. Logs the others."""
+    left = MOST_SCHEMAS_CHARS
+    for theirs in tools:
+        if (chars := schema_chars(theirs.schema)) <= MOST_SCHEMA_CHARS:
+            # A longer one is refused at once.
+            left -= chars
+        problem = "the schemas before it are too long" if left < 0 else schema_problem(theirs.schema)
+        if problem is None:
+            yield theirs
+        else:
+            log.warning("mcp_tool_unusable", server=server, tool=theirs.name[:60], problem=problem)
+
+
+def _tool(theirs: McpTool, name: str, settings: McpServerSettings, call: CallTool) -> RoomTool:
     about = " ".join(defuse(theirs.description).split())[:MOST_DESCRIPTION_CHARS]
     return RoomTool(
-        name=tool_name(settings.name, theirs.name),
+        name=name,
         description=about or f"{defuse(theirs.name)[:MOST_NAME_CHARS]} of {settings.name}.",
         parameters=_defused(theirs.schema),
-        call=partial(connection.call, theirs.name),
+        call=partial(call, theirs.name),
         permission=settings.permission,
         side_effects=not theirs.read_only and settings.has_side_effects(theirs.name),
         words=(*_words(settings.name, theirs.name), *settings.words),

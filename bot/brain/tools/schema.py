@@ -111,6 +111,14 @@ def _coerced(value: object, property_schema: object) -> object:
         return value
 
 
+def schema_chars(schema: Mapping[str, object]) -> int:
+    """Return how long a schema is as JSON; 0 if it cannot be written."""
+    try:
+        return len(json.dumps(schema))
+    except (RecursionError, TypeError, ValueError):
+        return 0
+
+
 def schema_problem(schema: Mapping[str, object]) -> str | None:
     """Return why a schema can't be used, or None if it is a valid schema of an object."""
     try:

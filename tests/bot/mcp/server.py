@@ -5,11 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from typing import Annotated
 
 from mcp.server import MCPServer
 from mcp.types import ToolAnnotations
+from pydantic import BaseModel, Field
 
 server = MCPServer("desk")
+
+
+class Weight(BaseModel):
+    """Its schema asks for more than this server itself does."""
+
+    unit: Annotated[str, Field(json_schema_extra={"pattern": "^kg$"})]
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
@@ -35,6 +43,12 @@ async def sleep() -> str:
     """Takes its time."""
     await asyncio.sleep(60)
     return "Good morning."
+
+
+@server.tool()
+def weigh() -> Weight:
+    """Weighs something."""
+    return Weight(unit="stone")
 
 
 @server.tool()

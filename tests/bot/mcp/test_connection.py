@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.tool import ToolError
@@ -111,12 +112,14 @@ async def test_a_server_that_is_not_there_costs_nobody_anything() -> None:
     """A server that cannot be started is tried again at growing intervals, and does not affect the other servers."""
     clock = FakeClock()
     missing = desk(name="missing", command="no-such-program", args=[])
-    async with servers(desk(tools=["add"]), missing, clock=clock) as running:
-        assert [tool.name for tool in running.tools()] == ["desk_add"]
-        for wait_s in (1.0, 2.0, 4.0):
-            await clock.until_somebody_sleeps()
-            assert running.connections[1].problem == "there is no program 'no-such-program'"
-            clock.advance(wait_s)
+    with capture_logs() as logs:
+        async with servers(desk(tools=["add"]), missing, clock=clock) as running:
+            assert [tool.name for tool in running.tools()] == ["desk_add"]
+            for wait_s in (1.0, 2.0, 4.0):
+                await clock.until_somebody_sleeps()
+                clock.advance(wait_s)
+    lost = [line for line in logs if line["event"] == "mcp_server_lost"]
+    assert [describe_error(line["problem"]) for line in lost] == ["there is no program 'no-such-program'"]
 
 
 @pytest.mark.asyncio
@@ -131,6 +134,18 @@ async def test_a_visit_tells_what_there_is() -> None:
         await list_server_tools(McpServerSettings(name="web", url="http://127.0.0.1:9/mcp"))
     with pytest.raises(McpError):
         await list_server_tools(desk(args=["-c", "print('hello')"]))
+
+
+@pytest.mark.asyncio
+async def test_results_are_not_checked_against_a_schema_of_the_server() -> None:
+    """Its pattern could keep the event loop busy for ever. So even a result that it does not allow is only text."""
+    async with servers(desk()) as running:
+        assert "stone" in await running.connections[0].call("weigh", {})
+
+
+def test_an_error_changes_nothing_on_a_terminal() -> None:
+    """`roomtone doctor` prints what a server has answered."""
+    assert describe_error(RuntimeError("No.\x1b]0;pwned\x07\u202e Sorry.")) == "No.]0;pwned Sorry."
 
 
 @pytest.mark.parametrize(

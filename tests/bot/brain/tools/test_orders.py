@@ -18,9 +18,8 @@ from bot.brain.tools.links import link_tool
 from bot.brain.tools.orders import Demand, demand_for, says_yes
 from bot.brain.tools.tool import RoomTool
 from bot.brain.wakeword import strip_name
-from bot.mcp.connection import McpTool
-from bot.mcp.tools import adapt_tools
-from tests.bot.mcp.test_tools import connection
+from bot.mcp.tools import McpTool
+from tests.bot.mcp.test_tools import adapted
 from tests.fakes.chat import FakeChat
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def _tools() -> tuple[RoomTool, ...]:
     for name, about in TABLE["tools"].items():
         server, _, tool = name.partition("_")
         if name != POST.name:
-            theirs += adapt_tools(connection(McpTool(tool, about, {"type": "object"}), name=server))
+            theirs += adapted(McpTool(tool, about, {"type": "object"}), name=server)
     assert {tool.name for tool in (POST, *theirs)} == set(TABLE["tools"])
     return (POST, *theirs)
 
