@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from bot.llm.message_order import MessageOrder
+
 if TYPE_CHECKING:
     from bot.llm.thoughts import Thoughts
 
@@ -20,6 +22,11 @@ REFUSED_IN_STREAM = 400
 _MOST_TOOL_FAILURES = 3
 # How chat templates and Mistral's service refuse an order of messages.
 _WRONG_ORDER = re.compile(r"must alternate|system message must be|unexpected role|expected last role", re.IGNORECASE)
+# How they refuse every system message: the templates of Gemma 2 and of old models of Mistral, Gemini's API with Gemma.
+_NO_SYSTEM = re.compile(
+    r"system role (is )?not supported|only user and assistant roles are|developer instruction is not enabled",
+    re.IGNORECASE,
+)
 # Models whose chat template may open the thoughts, so that their answers begin with them (`thoughts`).
 _THINKING = re.compile(r"thinking|qwq|\br1\b", re.IGNORECASE)
 
@@ -39,8 +46,8 @@ class EndpointFeatures:
         self.supports_tools = True
         # Whether schemas are to be sent in the common words only.
         self.plain_schemas = False
-        # Whether messages are to be sent in strict order (`message_order`).
-        self.strict_order = False
+        # The order in which messages are to be sent.
+        self.order = MessageOrder.ANY
         # Whether answers are known, or here guessed, to begin with thoughts that no tag opens.
         self.thinks_unopened = _THINKING.search(model) is not None
         # Which of `chat_wire.response_formats` worked last.
@@ -68,12 +75,22 @@ class EndpointFeatures:
             return True
         return False
 
-    def refuses_order(self, status: int, message: str) -> bool:
-        """Learn that the model's chat template does not take messages of any role anywhere."""
-        if status in REFUSED_STATUSES and not self.strict_order and _WRONG_ORDER.search(message):
-            self.strict_order = True
-            return True
-        return False
+    def refuses_order(self, status: int, message: str, *, sent: MessageOrder) -> bool:
+        """Learn that the model's chat template does not take messages of any role anywhere, or no system message.
+
+        `sent`: the order in which this call was sent. Other calls may have taught a stricter one meanwhile. A template
+        that refuses even one system message and turns counts that message as a turn, as old ones of Mistral do.
+        """
+        if status not in REFUSED_STATUSES:
+            return False
+        if _NO_SYSTEM.search(message):
+            wanted = MessageOrder.NO_SYSTEM
+        elif _WRONG_ORDER.search(message):
+            wanted = MessageOrder(min(sent + 1, MessageOrder.NO_SYSTEM))
+        else:
+            return False
+        self.order = max(self.order, wanted)
+        return wanted > sent
 
     def refuses_temperature(self, status: int, message: str) -> bool:
         """Learn that the model has no temperature, as later ones of OpenAI and Anthropic."""

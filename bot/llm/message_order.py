@@ -2,11 +2,12 @@
 
 OpenAI takes messages of all roles in any order. Other servers render them with the model's own chat template, and many
 templates refuse what they were not made for: Qwen 3.5 a system message that is not the first, Gemma and Mistral two
-messages of one person in a row, Mistral's own service a person after a tool's result.
+messages of one person in a row, Mistral's own service a person after a tool's result, Gemma 2 every system message.
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from bot.llm.port import ChatRole
@@ -17,18 +18,48 @@ if TYPE_CHECKING:
 _BETWEEN = "\n\n"
 # Stands where the order demands a message and nobody said anything. The voice leaves it out if a model copies it.
 _NOTHING_SAID = "(silence)"
+# Around our own instructions where they stand in a message of the people. Nobody in the room can write these marks:
+# `compaction.untrusted_text` breaks them in everything that comes from outside.
+_INSTRUCTIONS = "<instructions>\n{text}\n</instructions>"
 
 
-def in_strict_order(messages: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
-    """Return a call's messages with one system message, which is the first, and then user and assistant in turn.
+class MessageOrder(IntEnum):
+    """What a chat template takes, the strictest last."""
 
-    No word is left out: what stands in several messages of one role in a row stands in one, with blank lines between.
-    Tool results follow their calls. The last message is a user's or a tool's result.
+    # Messages of all roles anywhere.
+    ANY = 0
+    # One system message, which is the first, and then user and assistant in turn.
+    ONE_SYSTEM = 1
+    # User and assistant in turn, and no system message.
+    NO_SYSTEM = 2
+
+
+def in_order(messages: Sequence[Mapping[str, object]], order: MessageOrder) -> list[Mapping[str, object]]:
+    """Return a call's messages in an order, with no word left out.
+
+    In the strict ones, what stands in several messages of one role in a row stands in one, with blank lines between.
+    Tool results follow their calls. The last message is a user's or a tool's result. Without system messages, what they
+    say stands at the beginning of the first message, a user's, between marks.
     """
+    if order is MessageOrder.ANY:
+        return list(messages)
+    ordered = _in_turn([message for message in messages if message["role"] != ChatRole.SYSTEM])
+    instructions = _BETWEEN.join(str(message["content"]) for message in messages if message["role"] == ChatRole.SYSTEM)
+    if not instructions:
+        return ordered
+    if order is MessageOrder.ONE_SYSTEM:
+        return [{"role": ChatRole.SYSTEM.value, "content": instructions}, *ordered]
+    marked = _INSTRUCTIONS.format(text=instructions)
+    if not ordered:
+        return [{"role": ChatRole.USER.value, "content": marked}]
+    first, *rest = ordered
+    return [{**first, "content": f"{marked}{_BETWEEN}{first['content']}"}, *rest]
+
+
+def _in_turn(messages: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Return the messages of people, model and tools so that user and assistant take turns, a user first."""
     ordered: list[Mapping[str, object]] = []
     for message in messages:
-        if message["role"] == ChatRole.SYSTEM:
-            continue
         before = ordered[-1] if ordered else None
         if before is not None and _is_joined(before, message):
             ordered[-1] = {**before, **message, "content": f"{before['content']}{_BETWEEN}{message['content']}"}
@@ -40,9 +71,7 @@ def in_strict_order(messages: Sequence[Mapping[str, object]]) -> list[Mapping[st
         ordered.append(message)
     if ordered and ordered[-1]["role"] == ChatRole.ASSISTANT:
         ordered.append(_silence(ChatRole.USER))
-    system = [str(message["content"]) for message in messages if message["role"] == ChatRole.SYSTEM]
-    first: list[Mapping[str, object]] = [{"role": ChatRole.SYSTEM.value, "content": _BETWEEN.join(system)}]
-    return (first if system else []) + ordered
+    return ordered
 
 
 def _is_joined(before: Mapping[str, object], message: Mapping[str, object]) -> bool:

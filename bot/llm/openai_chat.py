@@ -18,7 +18,7 @@ from bot.llm.answer_text import AnswerText
 from bot.llm.chat_wire import read_chunk, response_formats, to_api_message, to_api_tools
 from bot.llm.endpoint_errors import translate_error
 from bot.llm.endpoint_features import REFUSED_IN_STREAM, REFUSED_STATUSES, EndpointFeatures
-from bot.llm.message_order import in_strict_order
+from bot.llm.message_order import MessageOrder, in_order
 from bot.llm.port import NO_TOOLS, NO_WORDS, ChatModelError, ChatRole, FinishReason, StreamEnd, Usage
 from bot.llm.tool_calls import StreamedCalls
 from bot.texts.text import Text, sentence_of
@@ -27,7 +27,7 @@ from compaction.ports import CompletionAnswer
 from voice.endpoint import CONNECT_TIMEOUT_S, address, open_client
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
     from types import TracebackType
 
     from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
@@ -59,7 +59,7 @@ class _NoAnswerError(ChatModelError):
 
 
 class _WrongOrderError(ChatModelError):
-    """The endpoint refused the order of the messages within its stream, as LM Studio."""
+    """The endpoint refused the order of the messages, at once or, as LM Studio, within its stream."""
 
 
 class OpenAIChat:
@@ -137,9 +137,12 @@ class OpenAIChat:
         started = loop.time()
         first_deadline = started + self._settings.first_token_timeout_s
         last_deadline = started + self._settings.total_timeout_s
+        order = self._features.order
         try:
             async with asyncio.timeout_at(first_deadline):
-                response = await self._open_stream(body, max_output_tokens, tools)
+                response = await self._open_stream(body, order, max_output_tokens, tools)
+        except _WrongOrderError:
+            raise
         except Exception as error:
             raise self._translated(error) from error
         event_received = answer_begun = called = False
@@ -166,7 +169,7 @@ class OpenAIChat:
                         signatures.append(signature)
                 except Exception as error:
                     translated = self._translated(error)
-                    if not answer_begun and self._features.refuses_order(REFUSED_IN_STREAM, str(error)):
+                    if not answer_begun and self._features.refuses_order(REFUSED_IN_STREAM, str(error), sent=order):
                         raise _WrongOrderError(sentence_of(translated), retryable=True) from error
                     raise translated from error
                 reason = piece.finish_reason or reason
@@ -231,17 +234,16 @@ class OpenAIChat:
             del self._signatures[next(iter(self._signatures))]
 
     async def _open_stream(
-        self, body: list[dict[str, object]], max_output_tokens: int, tools: OfferedTools
+        self, body: list[dict[str, object]], order: MessageOrder, max_output_tokens: int, tools: OfferedTools
     ) -> openai.AsyncStream[ChatCompletionChunk]:
-        features = self._features
+        features, messages = self._features, _sent(body, order)
         while True:
             usage = {"stream_options": {"include_usage": True}} if features.reports_usage else {}
             offered = to_api_tools(tools, plain=features.plain_schemas) if features.supports_tools else {}
-            ordered = in_strict_order(body) if features.strict_order else body
             try:
                 return await self._client.chat.completions.create(
                     model=self.model,
-                    messages=cast("list[ChatCompletionMessageParam]", ordered),
+                    messages=messages,
                     stream=True,
                     extra_body={features.limit_name: max_output_tokens} | usage | offered,
                 )
@@ -251,9 +253,10 @@ class OpenAIChat:
                     features.renames_limit(*refusal)
                     or features.refuses_usage(*refusal)
                     or features.refuses_schema_words(*refusal)
-                    or features.refuses_order(*refusal)
                 ):
                     continue
+                if features.refuses_order(*refusal, sent=order):
+                    raise _WrongOrderError(sentence_of(self._translated(error)), retryable=True) from error
                 if not offered or not features.refuses_tools(*refusal, callable_now=tools.callable_now):
                     raise
                 log.warning(
@@ -269,11 +272,16 @@ class OpenAIChat:
         formats = response_formats(request.schema)
         index = min(self._features.format_index, len(formats) - 1)
         while True:
+            order = self._features.order
             try:
-                answer = await self._complete_once(request, formats[index])
+                answer = await self._complete_once(request, formats[index], order)
             except openai.APIStatusError as error:
                 refusal = error.status_code, str(error)
-                if self._features.renames_limit(*refusal) or self._features.refuses_temperature(*refusal):
+                if (
+                    self._features.renames_limit(*refusal)
+                    or self._features.refuses_temperature(*refusal)
+                    or self._features.refuses_order(*refusal, sent=order)
+                ):
                     continue
                 if error.status_code in REFUSED_STATUSES and index + 1 < len(formats):
                     log.info("structured_output_refused", model=self.model, status=error.status_code, form=index)
@@ -287,20 +295,21 @@ class OpenAIChat:
             return answer
 
     async def _complete_once(
-        self, request: CompletionRequest, response_format: dict[str, object] | None
+        self, request: CompletionRequest, response_format: dict[str, object] | None, order: MessageOrder
     ) -> CompletionAnswer:
         extra: dict[str, object] = {self._features.limit_name: request.max_output_tokens}
         if response_format is not None:
             extra["response_format"] = response_format
+        asked = [
+            {"role": ChatRole.SYSTEM.value, "content": request.system},
+            {"role": ChatRole.USER.value, "content": request.prompt},
+        ]
         # The caller has its own deadline. The deadline of a reply would cut off the summary of a slow local model.
         limit_s = self._settings.completion_timeout_s
         async with asyncio.timeout(limit_s):
             response = await self._client.chat.completions.create(
                 model=self.model,
-                messages=[
-                    {"role": ChatRole.SYSTEM.value, "content": request.system},
-                    {"role": ChatRole.USER.value, "content": request.prompt},
-                ],
+                messages=_sent(asked, order),
                 # As deterministic as the endpoint can be.
                 temperature=0 if self._features.takes_temperature else openai.omit,
                 extra_body=extra,
@@ -323,3 +332,8 @@ class OpenAIChat:
     def _completion_error(self, error: Exception) -> CompletionError:
         translated = self._translated(error)
         return CompletionError(sentence_of(translated), retryable=translated.retryable, timeout=translated.timeout)
+
+
+def _sent(messages: Sequence[Mapping[str, object]], order: MessageOrder) -> list[ChatCompletionMessageParam]:
+    """Return the messages of a call as the library takes them."""
+    return cast("list[ChatCompletionMessageParam]", in_order(messages, order))

@@ -142,16 +142,18 @@ class AnthropicServer(ProviderServer):
 
 class TemplateServer(ProviderServer):
     """Renders messages with a chat template. `complaint`: the words of its refusal; `status`: that of the
-    refusal, or None if it comes within the stream, as LM Studio's.
+    refusal, or None if it comes within the stream, as LM Studio's. `takes_system`: whether it takes a system message.
 
     Qwen 3.5 takes a system message only at the beginning, Gemma besides only user and assistant in turn (its template
-    is in llama.cpp, vLLM and LM Studio), and Mistral's service refuses a user after a tool's result.
+    is in llama.cpp, vLLM and LM Studio; Gemma 2's takes no system message), and Mistral's service refuses a user after
+    a tool's result.
     """
 
-    def __init__(self, complaint: str, *, status: int | None = 400) -> None:
+    def __init__(self, complaint: str, *, status: int | None = 400, takes_system: bool = True) -> None:
         super().__init__()
         self.complaint = complaint
         self.status = status
+        self.takes_system = takes_system
         self.refused = 0
 
     @property
@@ -162,9 +164,10 @@ class TemplateServer(ProviderServer):
     def _takes(self, body: dict[str, Any]) -> bool:
         roles = [message["role"] for message in body["messages"]]
         talk = [each["role"] for each in body["messages"] if each["role"] != "tool" and "tool_calls" not in each]
-        talk.remove("system")
+        if self.takes_system:
+            talk.remove("system")
         return (
-            "system" not in roles[1:]
+            "system" not in (roles[1:] if self.takes_system else roles)
             and talk == ["user", "assistant"] * (len(talk) // 2) + ["user"] * (len(talk) % 2)
             and ("tool", "user") not in itertools.pairwise(roles)
             and roles[-1] in {"user", "tool"}
@@ -181,6 +184,9 @@ class TemplateServer(ProviderServer):
             return
         yield _chunk({"role": "assistant", "content": "Bo brings the lantern."})
         yield _chunk({}, "stop")
+
+    def whole(self, body: dict[str, Any]) -> dict[str, Any]:
+        return _completion('{"gist": "Bo brings the lantern."}')
 
 
 class GeminiServer(ProviderServer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.llm.endpoint_features import EndpointFeatures
+from bot.llm.message_order import MessageOrder
 from bot.llm.thoughts import Thoughts
 
 LIMIT = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
@@ -19,14 +20,11 @@ def test_each_refusal_is_learnt_once() -> None:
     assert not features.reports_usage
     assert features.refuses_schema_words(400, 'Unknown name "const"')
     assert features.plain_schemas
-    assert features.refuses_order(500, "Jinja Exception: System message must be at the beginning.")
-    assert features.strict_order
     assert features.refuses_temperature(400, "temperature does not support 0")
     assert not features.takes_temperature
     assert not features.renames_limit(400, LIMIT)
     assert not features.refuses_usage(422, "stream_options")
     assert not features.refuses_schema_words(400, "Unknown name")
-    assert not features.refuses_order(400, "Conversation roles must alternate")
     assert not features.refuses_temperature(400, "temperature")
 
 
@@ -38,10 +36,37 @@ def test_other_errors_teach_nothing(status: int, message: str) -> None:
     features = EndpointFeatures()
     assert not features.renames_limit(status, message)
     assert not features.refuses_usage(status, message)
-    assert not features.refuses_order(status, message)
+    assert not features.refuses_order(status, message, sent=MessageOrder.ANY)
     assert not features.refuses_temperature(status, message)
     assert not features.refuses_tools(status, message, callable_now=True)
     assert features.supports_tools
+
+
+ANY, ONE_SYSTEM, NO_SYSTEM = MessageOrder
+
+
+@pytest.mark.parametrize(
+    ("message", "learnt"),
+    [
+        ("Jinja Exception: System message must be at the beginning.", [ONE_SYSTEM, NO_SYSTEM]),
+        ("Conversation roles must alternate user/assistant/user/assistant/...", [ONE_SYSTEM, NO_SYSTEM]),
+        ("System role not supported", [NO_SYSTEM]),
+        ("Only user and assistant roles are supported!", [NO_SYSTEM]),
+        ("Developer instruction is not enabled for models/gemma-3-27b-it", [NO_SYSTEM]),
+    ],
+)
+def test_the_order_of_messages_is_learnt_step_by_step(message: str, learnt: list[MessageOrder]) -> None:
+    """Each refusal teaches a stricter order, and the strictest is not repeated. A call that was sent before another
+    one was refused is repeated in the order that is known by now.
+    """
+    features, sent = EndpointFeatures(), ANY
+    for order in learnt:
+        assert features.refuses_order(500, message, sent=sent)
+        assert features.order is order
+        assert features.refuses_order(500, message, sent=sent)
+        assert features.order is order
+        sent = order
+    assert not features.refuses_order(500, message, sent=NO_SYSTEM)
 
 
 def test_model_without_tool_support_gets_none_any_more() -> None:

@@ -151,6 +151,43 @@ async def test_a_strict_template_gets_the_order_that_it_takes(server: TemplateSe
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("server", "refusals"),
+    [
+        (TemplateServer("Error rendering prompt: System role not supported", status=500, takes_system=False), 1),
+        (TemplateServer("System role not supported", status=None, takes_system=False), 1),
+        (TemplateServer("Conversation roles must alternate user/assistant/...", takes_system=False), 2),
+    ],
+    ids=["gemma-2", "gemma-2-in-stream", "old-mistral"],
+)
+async def test_a_template_without_system_messages_gets_the_instructions_from_a_user(
+    server: TemplateServer, refusals: int
+) -> None:
+    """Nothing is lost: the instructions stand marked before the first words of the room, and later calls begin so."""
+    asked = (*QUESTION, ChatMessage(ChatRole.SYSTEM, "Now answer in plain words."))
+    async with adapter(server) as chat:
+        for _ in range(2):
+            text, _ = await answered(chat, asked)
+            assert text == "Bo brings the lantern."
+    assert server.refused == refusals
+    (told,) = server.bodies[-1]["messages"]
+    ours = "<instructions>\nYou are in a room.\n\nNow answer in plain words.\n</instructions>"
+    assert told == {"role": "user", "content": f"{ours}\n\nEarlier: Bo is here.\n\nWho brings the lantern?"}
+
+
+@pytest.mark.asyncio
+async def test_a_summary_is_written_by_a_model_without_system_messages() -> None:
+    """The refusal is about the role, not about the form of the answer, which is asked for all the same."""
+    server = TemplateServer("System role not supported", takes_system=False)
+    async with adapter(server) as chat:
+        for _ in range(2):
+            assert (await chat.complete(REQUEST)).text == '{"gist": "Bo brings the lantern."}'
+    assert server.refused == 1
+    assert all(body["response_format"]["type"] == "json_object" for body in server.bodies)
+    assert [message["role"] for message in server.bodies[-1]["messages"]] == ["user"]
+
+
+@pytest.mark.asyncio
 async def test_an_error_in_a_list_is_read() -> None:
     """Gemini's reason is in the sentence."""
     lonely = (*QUESTION, ChatMessage(ChatRole.TOOL, "nothing", tool_call_id="call_1"))
