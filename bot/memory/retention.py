@@ -17,22 +17,23 @@ import structlog
 
 from bot.background_task import background_task
 from bot.log_files import drop_lines_before
-from bot.server_settings import no_server_settings
+from bot.server_settings import ServerSettingsBook
 from bot.shards import ONLY_SHARD
 from bot.store.ageing import delete_aged
 from bot.store.forgettings import drop_old_forgettings
+from bot.store.servers import SqlServerSettings
 from bot.store.tiers import TierStore
 from bot.store.wiping import wipe_deleted
 from compaction.errors import StoreError
 from compaction.sentence_cache import clear_sentence_caches
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
+    from collections.abc import AsyncIterator, Collection, Mapping
     from pathlib import Path
 
     from bot.clock import Clock
     from bot.memory.people import PeopleBook
-    from bot.server_settings import ServerSettingsBook
+    from bot.server_settings import ServerSettings
     from bot.shards import Shards
     from bot.store.database import Database
     from compaction.model import SessionId
@@ -47,6 +48,12 @@ RETRY_S = 3600.0
 LOCKED_S = 60.0
 # Segments pruned in one transaction: each holds the write lock for some milliseconds.
 MOST_PRUNED = 15
+
+
+def shorter_times(days: float, servers: Mapping[int, ServerSettings]) -> dict[int, float]:
+    """Return for how many days the servers keep what is said that chose a shorter time than `days` (0: for ever)."""
+    chosen = ((guild_id, each.retention_days) for guild_id, each in servers.items())
+    return {guild_id: theirs for guild_id, theirs in chosen if theirs and (not days or theirs < days)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,8 @@ class Retention:
     """The retention of one database and its logs.
 
     `log_folder`: None leaves the logs alone. `people`: its facts in memory are read again when something was deleted.
-    `in_use`: the sessions of open rooms, which are never deleted. `servers`: those that chose a shorter time.
+    `in_use`: the sessions of open rooms, which are never deleted. `servers`: what each server has chosen, as
+    this process knows it; None: as it is stored.
     `shards`: other processes may have rooms open on the servers of other shards.
     """
 
@@ -89,7 +97,7 @@ class Retention:
         self._log_folder = log_folder
         self._people = people
         self._in_use = in_use
-        self._servers = servers or no_server_settings()
+        self._servers = servers or ServerSettingsBook(SqlServerSettings(database, clock))
         self._shards = shards
 
     @asynccontextmanager
@@ -134,7 +142,8 @@ class Retention:
         await self._servers.take_over()
         deleted: tuple[SessionId, ...] = ()
         shortened: tuple[SessionId, ...] = ()
-        for guild_id, kept_days in self._times(days):
+        chosen = shorter_times(days, self._servers.all())
+        for guild_id, kept_days in [*([(None, days)] if days else []), *chosen.items()]:
             before = now - kept_days * DAY_S
             deleted += await self._tiers.delete_expired_sessions(
                 before=before, keep=self._in_use, guild_id=guild_id, shards=self._shards
@@ -164,14 +173,6 @@ class Retention:
             return await asyncio.to_thread(drop_lines_before, self._log_folder, before), None
         except OSError as error:
             return 0, error
-
-    def _times(self, days: float) -> list[tuple[int | None, float]]:
-        """Return for how many days what is said is kept: on all servers (None; not if it is for ever, 0), and on those
-        that chose a shorter time than `days`.
-        """
-        chosen = ((guild_id, each.retention_days) for guild_id, each in self._servers.all().items())
-        shorter = [(guild_id, theirs) for guild_id, theirs in chosen if theirs and (not days or theirs < days)]
-        return [*([(None, days)] if days else []), *shorter]
 
     async def _prune(self, now: float) -> int:
         """Prune the segments that have been archived for long, in small transactions."""

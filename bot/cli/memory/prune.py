@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +11,11 @@ import typer
 from bot.cli.output import count, say
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bot.memory.retention import RetentionResult
+    from bot.store.database import Database
+    from compaction.model import SessionId
     from config.schema import Settings
 
 
@@ -20,13 +25,15 @@ def command(
     """Prune old archived segments, and delete old sessions and log lines.
 
     Segments archived 30 days ago keep only their short content. Sessions that ended tiers.retention_days ago are
-    deleted with everything in them, and so are log lines of that age. Says which memory it is and which times hold,
-    and asks before it deletes. The bot does the same once a day.
+    deleted with everything in them, and so are log lines of that age. Where a server has chosen a shorter time, that
+    holds for its sessions. Says which memory it is and which times hold, and asks before it deletes. The bot does the
+    same once a day.
     """
     from config.load import load
 
     settings = load()
-    say("\n".join((f"Memory: {asyncio.run(_place(settings))}", *_times(settings))))
+    place, shorter = asyncio.run(_memory(settings))
+    say("\n".join((f"Memory: {place}", *_times(settings), *_shorter(shorter))))
     if not yes:
         typer.confirm("What is older will be deleted, which cannot be undone. Go on?", abort=True)
     done = asyncio.run(_prune(settings))
@@ -42,13 +49,20 @@ def command(
         say("Another program is reading the database. Close it and run this again to wipe the deleted text.")
 
 
-async def _place(settings: Settings) -> str:
-    """Return where the memory is, without a password. Raises `SetupError` if there is none."""
+async def _memory(settings: Settings) -> tuple[str, Mapping[int, float]]:
+    """Return where the memory is, without a password, and for how many days the servers keep it that chose a shorter
+    time. Raises `SetupError` if there is none.
+    """
     from bot.cli.environment import open_existing_database
+    from bot.clock import SystemClock
+    from bot.memory.retention import shorter_times
+    from bot.store.servers import SqlServerSettings
 
     storage = settings.storage
     async with open_existing_database(settings) as database:
-        return database.dialect.place if storage.database_url is not None else str(storage.database_path.absolute())
+        place = database.dialect.place if storage.database_url is not None else str(storage.database_path.absolute())
+        chosen = await SqlServerSettings(database, SystemClock()).all()
+    return place, shorter_times(settings.tiers.retention_days, chosen)
 
 
 def _times(settings: Settings) -> tuple[str, ...]:
@@ -62,6 +76,14 @@ def _times(settings: Settings) -> tuple[str, ...]:
     return sentence, f"Archived segments keep their details for {_days(tiers.prune_after_days)}."
 
 
+def _shorter(times: Mapping[int, float]) -> tuple[str, ...]:
+    """Return a sentence about the servers that chose a shorter time, if there are any."""
+    if not times:
+        return ()
+    chosen = ", ".join(f"{_days(days)} on {guild_id}" for guild_id, days in sorted(times.items()))
+    return (f"Servers have chosen shorter times for their sessions: {chosen}.",)
+
+
 async def _prune(settings: Settings) -> RetentionResult:
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
@@ -69,8 +91,25 @@ async def _prune(settings: Settings) -> RetentionResult:
     from bot.memory.retention import Retention
 
     async with open_existing_database(settings) as database:
-        logs = log_path(settings.storage.data_dir).parent
-        return await Retention(database, settings.tiers, clock=SystemClock(), log_folder=logs).enforce()
+        return await Retention(
+            database,
+            settings.tiers,
+            clock=SystemClock(),
+            log_folder=log_path(settings.storage.data_dir).parent,
+            in_use=await _in_use(settings, database),
+        ).enforce()
+
+
+async def _in_use(settings: Settings, database: Database) -> frozenset[SessionId]:
+    """Return the open sessions if a bot runs: people may sit in its rooms though nobody has spoken for long."""
+    from bot.clock import SystemClock
+    from bot.folder_lock import is_locked
+    from bot.store.sessions import Sessions
+
+    if not is_locked(settings.storage.data_dir):
+        return frozenset()
+    found = await Sessions(database, SystemClock()).unfinished(resume_within_s=inf)
+    return frozenset(each.id for each in found)
 
 
 def _days(number: float) -> str:

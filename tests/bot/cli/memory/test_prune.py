@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.failures import INTERRUPTED
+from bot.folder_lock import folder_lock
+from bot.server_settings import ServerSettings
+from bot.store.servers import SqlServerSettings
 from tests.bot.cli.memory.stored_evening import at_evening, data_dir, told
+from tests.bot.evening import GUILD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,3 +58,31 @@ def test_with_yes_it_does_not_ask(capsys: pytest.CaptureFixture[str], monkeypatc
     assert "are kept for ever (tiers.retention_days)." in out
     assert out.endswith("\nNothing was old enough.\n")
     assert "Go on?" not in out
+
+
+@pytest.mark.parametrize("kept_for", ["0", "3650"])
+def test_a_server_keeps_its_sessions_for_the_shorter_time_that_it_chose(
+    data_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kept_for: str
+) -> None:
+    """As the bot does it once a day: what the server's managers chose holds where it is shorter, and is told before."""
+    monkeypatch.setenv("ROOMTONE_TIERS__RETENTION_DAYS", kept_for)
+
+    async def choose(evening: Evening) -> None:
+        servers = SqlServerSettings(evening.database, evening.clock)
+        await servers.put(GUILD, ServerSettings(retention_days=2), by=None)
+        await servers.put(GUILD + 1, ServerSettings(retention_days=3_651), by=None)
+
+    assert told(capsys, "memory", "prune", "--yes").endswith("\nNothing was old enough.\n")
+    at_evening(data_dir, choose)
+    out = told(capsys, "memory", "prune", "--yes")
+    assert f"Servers have chosen shorter times for their sessions: 2 days on {GUILD}" in out
+    assert "Deleted 1 session." in out
+    assert "No session is stored yet" in told(capsys, "memory", "list", status=1)
+
+
+def test_the_open_sessions_of_a_running_bot_stay(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody may have spoken in a room for long, but its bot goes on with its session. Without a bot, it is over."""
+    with folder_lock(data_dir):
+        assert "Deleted 1 session." not in told(capsys, "memory", "prune", "--yes")
+    assert "evening" in told(capsys, "memory", "list")
+    assert "Deleted 1 session." in told(capsys, "memory", "prune", "--yes")
