@@ -1,8 +1,8 @@
 """The database: sessions, turns, notes, segments, search, people and guild settings.
 
-Start with `database.open_database`; the store classes take the open `Database`. `tables` and `migrations` hold the
-schema, `dialects` what differs between SQLite and PostgreSQL, `rows` how values become columns, `inserts` how rows are
-added once.
+Start with `database.open_database`; the store classes take the open `Database`. `tables` (with the types of `columns`)
+and `migrations` hold the schema, `dialects` what differs between SQLite and PostgreSQL, `rows` how values become
+columns, `inserts` how rows are added once.
 
 - Stored: `turns`, `sessions`, `history`, `tiers`, `people`, `prompts`, `guilds` and `servers`. `claims` keeps an older
   room from writing.

@@ -7,8 +7,6 @@ text from a recogniser or Discord comes back unchanged.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -17,39 +15,17 @@ from sqlalchemy import (
     ForeignKey,
     ForeignKeyConstraint,
     Index,
-    Integer,
     LargeBinary,
     MetaData,
     String,
     Table,
     Text,
-    TypeDecorator,
     text,
 )
 
-if TYPE_CHECKING:
-    from sqlalchemy import Dialect
+from bot.store.columns import Number, Prose
 
 metadata = MetaData()
-
-# SQLite gives ids only to columns that are called INTEGER; its integers have 64 bits all the same.
-Number = BigInteger().with_variant(Integer(), "sqlite")
-
-
-class Prose(TypeDecorator[str]):
-    """Text from outside. A lone surrogate, which UTF-8 cannot encode, becomes the replacement character."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Return `value` in a form that can be stored."""
-        if value is None:
-            return None
-        encodable = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        # PostgreSQL stores every character but this one.
-        return encodable if dialect.name == "sqlite" else encodable.replace("\0", "\N{REPLACEMENT CHARACTER}")
-
 
 # A session row is created with its first turn, so guild and channel may be unknown (a replay has none).
 sessions = Table(
