@@ -29,7 +29,7 @@ _COMMANDS = {
     "restore": "restore",
     "models": "models",
     "cluster": "cluster",
-    "bench": "bench",
+    "bench": "bench.commands",
     "room": "room",
 }
 # Commands that other commands start.

@@ -1,23 +1,15 @@
-"""`roomtone bench`: runs one benchmark and shows its results."""
+"""`roomtone bench`: the group of commands that each run one benchmark."""
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from bot.cli.bench import memory as bench_memory
+from bot.cli.bench.measuring import JsonFile, PeersDir, measure, refuse_unknown, without_defaults
 from bot.cli.output import open_console, say
-from bot.cli.progress_bar import ProgressBar
-from bot.cli.signals import until_stopped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
-
-    from benchmarks.progress import Progress
-    from benchmarks.report import BenchmarkReport
 
 app = typer.Typer(
     name="bench",
@@ -26,26 +18,20 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_FILE_WIDTH = 150
 # What each benchmark can measure alone.
 ASR_PARTS = ("alone", "opus", "company")
-# `speed`: the cost of a reply and of a search. `facts`: the race of all systems.
-MEMORY_PARTS = ("speed", "search", "barge_in", "cases", "facts")
 RECEIVE_PARTS = ("link", "bot", "node", "decoders")
 REPLY_PARTS = ("pauses", "deciding", "latency", "speakers", "interruption", "pacing")
 REPLY_PEERS = ("pipecat",)
-
-JsonFile = Annotated[
-    Path | None, typer.Option("--json", help="Write the results as JSON to this file.", metavar="FILE", dir_okay=False)
-]
-PeersDir = Annotated[
-    Path | None, typer.Option(help="Keep the other libraries' environments here.", metavar="DIR", file_okay=False)
-]
 
 SpeechDir = Annotated[
     Path | None,
     typer.Option(help="Use the real recordings of DIR/manifest.json.", metavar="DIR", file_okay=False),
 ]
+
+
+# First in the list of commands.
+app.command(name="memory")(bench_memory.command)
 
 
 @app.callback()
@@ -64,92 +50,6 @@ def listing(context: typer.Context) -> None:
         table.add_row(entry.name, entry.title, entry.duration)
     open_console().print(table)
     say("\nRun one with `roomtone bench NAME [--json FILE]`; `roomtone bench NAME -h` shows its options.")
-
-
-@app.command()
-def memory(
-    json_file: JsonFile = None,
-    folds: Annotated[int, typer.Option(min=1, max=1000, help="Folds for contenders without a language model.")] = 100,
-    model_folds: Annotated[int, typer.Option(min=1, max=1000, help="Folds for contenders with a language model.")] = 20,
-    evenings: Annotated[int, typer.Option(min=1, max=100, help="Generated evenings for each template set.")] = 4,
-    model_evenings: Annotated[
-        int,
-        typer.Option(min=0, max=100, help="The same, for contenders with a language model; 0: only written ones."),
-    ] = 1,
-    model_tuning: Annotated[
-        bool, typer.Option("--model-tuning", help="Run contenders with a language model on the tuning evenings too.")
-    ] = False,
-    only: Annotated[
-        list[str] | None, typer.Option(help="Only this contender, for example ledger. May be repeated.")
-    ] = None,
-    part: Annotated[
-        list[str] | None, typer.Option(help=f"Only this part: {', '.join(MEMORY_PARTS)}. May be repeated.")
-    ] = None,
-    answers: Annotated[
-        Path | None,
-        typer.Option(help="Replay the recorded answers in this folder.", metavar="DIR", file_okay=False),
-    ] = None,
-    unread: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the texts that no reader has judged yet to this file.", metavar="FILE", dir_okay=False
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="The seed of the first evening.")] = 1,
-    base_url: Annotated[
-        str, typer.Option(help="An OpenAI-compatible endpoint, for example http://127.0.0.1:11434/v1.")
-    ] = "",
-    model: Annotated[str, typer.Option(help="The name of the model at that endpoint.")] = "",
-    no_model: Annotated[bool, typer.Option("--no-model", help="Measure only what needs no language model.")] = False,
-    no_embeddings: Annotated[bool, typer.Option("--no-embeddings", help="Search by full text only.")] = False,
-    no_peers: Annotated[bool, typer.Option("--no-peers", help="Do not measure other libraries.")] = False,
-    peers_dir: PeersDir = None,
-    transcripts: Annotated[
-        Path | None,
-        typer.Option(
-            help="Measure with these conversations too: JSON lines, or files of LoCoMo, QMSum or CRD3.",
-            metavar="DIR",
-            file_okay=False,
-        ),
-    ] = None,
-    model_file: Annotated[
-        Path | None, typer.Option(help="A GGUF file for the local model.", metavar="FILE", dir_okay=False)
-    ] = None,
-    llama_python: Annotated[
-        str, typer.Option(help="A Python that has llama-cpp-python with its server, if this one hasn't.")
-    ] = "",
-    turns: Annotated[int, typer.Option(min=100, help="Turns in the session that replies are measured in.")] = 10_000,
-    search_turns: Annotated[int, typer.Option(min=100, help="Turns in the database that is searched.")] = 100_000,
-) -> None:
-    """Measure what is remembered after 5, 20 and 100 folds, and what memory costs a reply."""
-    from benchmarks.memory.bench import run
-    from benchmarks.memory.options import ANSWERS, MemoryBenchOptions
-
-    _refuse_unknown("--part", part, MEMORY_PARTS)
-    options = MemoryBenchOptions(
-        folds=folds,
-        model_folds=model_folds,
-        evenings=evenings,
-        model_evenings=model_evenings,
-        model_tuning=model_tuning,
-        only=tuple(only or ()),
-        seed=seed,
-        base_url=base_url,
-        model=model,
-        model_file=model_file,
-        llama_python=llama_python,
-        with_model=not no_model,
-        parts=tuple(part or ()),
-        answers=answers or ANSWERS,
-        unread=unread,
-        transcripts=transcripts,
-        embeddings=not no_embeddings,
-        peers=not no_peers,
-        peers_dir=peers_dir,
-        turns=turns,
-        search_turns=search_turns,
-    )
-    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 @app.command()
@@ -181,8 +81,8 @@ def reply(
     from benchmarks.reply.bench import run
     from benchmarks.reply.options import ReplyBenchOptions
 
-    _refuse_unknown("--only", only, REPLY_PARTS)
-    _refuse_unknown("--peer", peer, REPLY_PEERS)
+    refuse_unknown("--only", only, REPLY_PARTS)
+    refuse_unknown("--peer", peer, REPLY_PEERS)
     given = {
         "speech": speech,
         "recordings": recordings,
@@ -193,8 +93,8 @@ def reply(
         "peers": tuple(peer) if peer else None,
         "peers_dir": peers_dir,
     }
-    options = (ReplyBenchOptions.quick if quick else ReplyBenchOptions)(**_without_defaults(given))
-    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    options = (ReplyBenchOptions.quick if quick else ReplyBenchOptions)(**without_defaults(given))
+    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 @app.command()
@@ -219,8 +119,8 @@ def unasked(
     from benchmarks.unasked.options import UnaskedBenchOptions
 
     given = {"transcripts": transcripts, "names": tuple(name) if name else None, "texts": texts}
-    options = UnaskedBenchOptions(**_without_defaults(given))
-    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    options = UnaskedBenchOptions(**without_defaults(given))
+    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 @app.command()
@@ -246,7 +146,7 @@ def receive(
     from benchmarks.receive.bench import run
     from benchmarks.receive.options import ReceiveBenchOptions
 
-    _refuse_unknown("--only", only, RECEIVE_PARTS)
+    refuse_unknown("--only", only, RECEIVE_PARTS)
     given = {
         "speakers": tuple(speakers) if speakers else None,
         "bot_speakers": tuple(bot_speakers) if bot_speakers else None,
@@ -254,8 +154,8 @@ def receive(
         "only": tuple(only) if only else None,
         "node_dir": node_dir,
     }
-    options = (ReceiveBenchOptions.quick if quick else ReceiveBenchOptions)(**_without_defaults(given))
-    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    options = (ReceiveBenchOptions.quick if quick else ReceiveBenchOptions)(**without_defaults(given))
+    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 @app.command()
@@ -285,7 +185,7 @@ def asr(
     from benchmarks.asr.bench import run
     from benchmarks.asr.options import AsrBenchOptions
 
-    _refuse_unknown("--only", only, ASR_PARTS)
+    refuse_unknown("--only", only, ASR_PARTS)
     options = AsrBenchOptions(
         manifest=manifest,
         recordings=recordings,
@@ -297,7 +197,7 @@ def asr(
         ggml=ggml,
         only=tuple(only or ()),
     )
-    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 @app.command()
@@ -310,7 +210,7 @@ def leaks(
     from benchmarks.leaks.bench import LeaksBenchOptions, run
 
     options = LeaksBenchOptions(joins=joins, packets=packets)
-    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 @app.command()
@@ -324,7 +224,7 @@ def cluster(
     from benchmarks.cluster.options import ClusterBenchOptions
 
     options = ClusterBenchOptions.quick(speech=speech) if quick else ClusterBenchOptions(speech=speech)
-    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 @app.command()
@@ -346,7 +246,7 @@ def endpoint(
     from benchmarks.endpoint.options import EndpointBenchOptions
 
     options = (EndpointBenchOptions.quick if quick else EndpointBenchOptions)(speech=speech, talk=talk)
-    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
 
 
 @app.command()
@@ -362,42 +262,4 @@ def screen(
     from benchmarks.screen.options import ScreenBenchOptions
 
     options = replace(ScreenBenchOptions.quick() if quick else ScreenBenchOptions(), seed=seed)
-    _measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
-
-
-def _without_defaults(given: Mapping[str, object]) -> dict[str, Any]:
-    """Return the options that somebody chose; those that are None keep the benchmark's own default."""
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _refuse_unknown(option: str, given: Sequence[str] | None, known: Sequence[str]) -> None:
-    """Refuse a value of an option that may be repeated. Raises `typer.BadParameter`."""
-    if unknown := sorted(set(given or ()) - set(known)):
-        raise typer.BadParameter(f"{option} {unknown[0]} is none of {', '.join(known)}.")
-
-
-def _measure(
-    run: Callable[[Progress, Callable[[BenchmarkReport], None]], Coroutine[object, object, BenchmarkReport]],
-    json_file: Path | None,
-) -> None:
-    """Run a benchmark with its progress shown, and show its report. The file has what was measured so far."""
-    with ProgressBar() as progress:
-        report = asyncio.run(until_stopped(run(progress, lambda part: _write(part, json_file))))
-    _tell(report, json_file)
-
-
-def _write(report: BenchmarkReport, json_file: Path | None) -> None:
-    if json_file is not None:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
-        json_file.write_text(report.as_json(), "utf-8")
-
-
-def _tell(report: BenchmarkReport, json_file: Path | None) -> None:
-    from benchmarks.report_tables import render_report
-
-    # Do not wrap tables that are written to a file.
-    out = open_console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
-    out.print(render_report(report))
-    _write(report, json_file)
-    if json_file is not None:
-        say(f"The figures are in {json_file}.")
+    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
