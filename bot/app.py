@@ -20,14 +20,6 @@ from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.errors import crash_sentence
-from bot.folder_lock import folder_lock
-from bot.health import Health
-from bot.logs import log_path
-from bot.memory.retention import Retention
-from bot.monitoring.metrics import Metrics
-from bot.monitoring.traces import open_traces
-from bot.participation.guild_participation import GuildParticipations
-from bot.private_files import mend_permissions
 from bot.remote.remote_screens import RemoteScreens
 from bot.room.listen_only import stored_request
 from bot.room.recap_renewal import RecapRenewal
@@ -35,12 +27,10 @@ from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.screen.local_screens import LocalScreens
 from bot.settings import RESUME_WITHIN_S
 from bot.shards import ONLY_SHARD
-from bot.store.restore import remove_leftovers
 from bot.texts.text import Text
+from bot.wiring.bot_process import open_bot_process
 from bot.wiring.commands import slash_commands
-from bot.wiring.dashboard import history_for, open_dashboard
-from bot.wiring.monitoring import RIVAL, open_monitoring
-from bot.wiring.process_parts import ProcessParts, Stores, open_stores
+from bot.wiring.dashboard import history_for
 from bot.wiring.recollection import open_language_models, recollection_of
 from bot.wiring.rooms import RoomsApart, RoomsHere, open_rooms_apart, open_rooms_here
 from bot.wiring.screens import open_pages, open_screens
@@ -56,10 +46,13 @@ if TYPE_CHECKING:
     from bot.dashboard.service import DashboardService
     from bot.discord.client import RoomtoneClient
     from bot.room.supervisor import RoomSupervisor
-    from bot.settings import StorageSettings
+    from bot.screen.screens import Screens
+    from bot.screen.watch_service import WatchService
     from bot.shards import Shards
     from bot.web.server import WebServer
+    from bot.wiring.bot_process import BotProcess
     from bot.wiring.monitoring import Monitoring
+    from bot.wiring.process_parts import Stores
     from bot.wiring.room_processes import RoomStart
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
@@ -68,8 +61,6 @@ if TYPE_CHECKING:
     from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
-
-RESTORE_AGAIN = "The memory is as before the restore. Stop the bot and run `roomtone restore FILE` again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,73 +113,37 @@ async def running_bot(
     """
     clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
-        stack.enter_context(folder_lock(settings.storage.data_dir))
-        _mend_folder(settings.storage)
-        metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(clock))
-        stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
-        parts = ProcessParts(settings, stores, zone, clock, metrics)
-        monitoring = await _open_monitoring(stack, parts, shards)
-        await stack.enter_async_context(_retention(parts, shards).running())
-        participation = _participation(parts, shards)
-        dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
+        process = await open_bot_process(stack, settings, zone=zone, clock=clock, shards=shards)
+        parts, stores, dashboard = process.parts, process.parts.stores, process.dashboard
         voices = await stack.enter_async_context(open_voices(settings.speaking, settings.models, [stores.servers]))
-        screens = await open_screens(stack, settings, clock) if rooms is None else None
-        remote_screens = RemoteScreens()
-        watching, web = await open_pages(
-            stack,
-            settings,
-            participation,
-            remote_screens if screens is None else LocalScreens(screens),
-            screens or remote_screens,
-            dashboard=dashboard,
-            probes=monitoring.probes,
-        )
+        pages = await _open_pages(stack, process, apart=rooms is not None)
         language = await open_language_models(stack, parts)
+        participation = process.participation
         recollection = await recollection_of(parts, language, choices=stores.guilds, participation=participation)
         dashboard.history = history_for(settings, stores.database, stores.turns, language.recall)
-        metrics.add_queue(lambda: dashboard.live.queue)
+
+        def gateway_of(place: Place) -> MainGateway:
+            return client.main_gateway(place)
+
         opened: RoomsHere | RoomsApart
         if rooms is None:
             opened = await open_rooms_here(
-                stack,
-                parts,
-                recollection,
-                participation=participation,
-                voices=voices,
-                screens=screens,
-                live=dashboard.live,
-                observe=observe,
-                traces=traces,
-                pool=pool,
+                stack, process, recollection, voices=voices, screens=pages.screens, observe=observe, pool=pool
             )
         else:
-
-            def gateway_of(place: Place) -> MainGateway:
-                return client.main_gateway(place)
-
             opened = await open_rooms_apart(
-                stack,
-                parts,
-                recollection,
-                rooms,
-                gateway_of,
-                participation=participation,
-                screens=remote_screens,
-                live=dashboard.live,
-                observe=observe,
-                traces=traces,
+                stack, process, recollection, rooms, gateway_of, screens=pages.remote_screens, observe=observe
             )
-        supervisor = opened.supervisor
-        metrics.health.add_fault_check(supervisor.faults)
+        supervisor, readable = opened.supervisor, recollection.readable
         paced_sender, device = (opened.paced_sender, opened.device) if isinstance(opened, RoomsHere) else (None, None)
-        catch_up = CatchUp(recollection.readable.reader, recollection.readable.digests, now=clock.now)
-        recaps = RecapRenewal(stores.sessions, recollection.readable.digests)
+        catch_up = CatchUp(readable.reader, readable.digests, now=clock.now)
+        recaps = RecapRenewal(stores.sessions, readable.digests)
         commands = slash_commands(
             parts,
             participation,
-            readable=recollection.readable,
+            readable=readable,
             catch_up=catch_up,
-            watching=watching,
+            watching=pages.watching,
             voice_commands=VoiceCommands(
                 voices, stores.servers, supervisor, speech_to_speech=settings.speech_to_speech
             ),
@@ -201,85 +156,70 @@ async def running_bot(
                 settings.discord, supervisor, commands, paced_sender, participation, stores.servers, catch_up, shards
             )
         )
-        _watch_connection(client, monitoring)
-        if isinstance(opened, RoomsApart):
-            opened.tell_changes_of(client)
-        dashboard.directory = DiscordDirectory(client, settings.discord, stores.servers)
-        await stack.enter_async_context(recaps.running(client.place))
-        # Entered after the client, so that rooms end while the client is still connected.
-        await stack.enter_async_context(supervisor)
-        if rejoin and isinstance(opened, RoomsApart):
-            await opened.take_back(client, stores, shards)
-        if rejoin:
-            await _rejoin(client, supervisor, stores, shards)
-        stack.enter_context(low_latency_interpreter())
-        await stack.enter_async_context(background_task(release_free_memory(clock.sleep), name="memory-release"))
-        monitoring.started()
+        await _begin_work(stack, process, client, opened, recaps, shards, rejoin=rejoin)
+        web = pages.web
         yield RunningBot(client, supervisor, paced_sender, web.login_link if web.is_listening else None, web, device)
 
 
-def _mend_folder(storage: StorageSettings) -> None:
-    """Close the data folder of an older Roomtone to others, and remove what a killed restore has left there."""
-    _make_private(storage)
-    if remove_leftovers(storage.database_path):
-        log.warning("restore_was_killed", remedy=RESTORE_AGAIN)
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """The web pages. `screens`: those shared with rooms of this process; None: all are in `remote_screens`."""
+
+    watching: WatchService
+    web: WebServer
+    screens: Screens | None
+    remote_screens: RemoteScreens
 
 
-def _make_private(storage: StorageSettings) -> None:
-    """Close the data folder of an older Roomtone to other users of the machine."""
-    mended = mend_permissions(storage.data_dir)
-    if mended.count:
-        log.info("permissions_mended", count=mended.count)
-    if mended.refused:
-        log.warning(
-            "permissions_not_mended",
-            count=len(mended.refused),
-            path=str(mended.refused[0]),
-            remedy="Make the user that runs the bot the owner of the data folder.",
-        )
-
-
-async def _open_monitoring(stack: AsyncExitStack, parts: ProcessParts, shards: Shards) -> Monitoring:
-    """Hold the database for this bot, and open monitoring, which tells whether another process holds it too."""
-    database = parts.stores.database
-    lock = await stack.enter_async_context(database.held_by_bot(shards))
-    monitoring = await open_monitoring(stack, database, parts.settings.storage, parts.clock, parts.metrics)
-    monitoring.health.add_fault_check(lambda: [RIVAL] if lock.has_rival else [])
-    return monitoring
-
-
-def _retention(parts: ProcessParts, shards: Shards) -> Retention:
-    settings, stores = parts.settings, parts.stores
-    return Retention(
-        stores.database,
-        settings.tiers,
-        clock=parts.clock,
-        log_folder=log_path(settings.storage.data_dir).parent,
-        people=stores.people,
-        in_use=stores.in_use,
-        servers=stores.servers,
-        shards=shards,
+async def _open_pages(stack: AsyncExitStack, process: BotProcess, *, apart: bool) -> _Pages:
+    """Open the web pages, for rooms in this process or (`apart`) in others."""
+    settings, remote_screens = process.parts.settings, RemoteScreens()
+    screens = None if apart else await open_screens(stack, settings, process.parts.clock)
+    watching, web = await open_pages(
+        stack,
+        settings,
+        process.participation,
+        remote_screens if screens is None else LocalScreens(screens),
+        screens or remote_screens,
+        dashboard=process.dashboard,
+        probes=process.monitoring.probes,
     )
-
-
-def _participation(parts: ProcessParts, shards: Shards) -> GuildParticipations:
-    settings, stores = parts.settings, parts.stores
-    return GuildParticipations(
-        stores.guilds,
-        stores.opt_outs,
-        settings.participation,
-        wake_names=settings.brain.wake_names,
-        clock=parts.clock,
-        # A server may be stricter than the operator, never laxer.
-        asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
-        serves=shards.serves,
-    )
+    return _Pages(watching, web, screens, remote_screens)
 
 
 def _show_forgotten(dashboard: DashboardService, recaps: RecapRenewal) -> None:
     """Let go of what the dashboard and the recaps still have of somebody who was forgotten."""
     dashboard.live.reset()
     recaps.wake()
+
+
+async def _begin_work(
+    stack: AsyncExitStack,
+    process: BotProcess,
+    client: RoomtoneClient,
+    opened: RoomsHere | RoomsApart,
+    recaps: RecapRenewal,
+    shards: Shards,
+    *,
+    rejoin: bool,
+) -> None:
+    """Let people call the bot, and let it go on (`rejoin`) with the sessions that were interrupted."""
+    parts, supervisor = process.parts, opened.supervisor
+    parts.metrics.health.add_fault_check(supervisor.faults)
+    _watch_connection(client, process.monitoring)
+    if isinstance(opened, RoomsApart):
+        opened.tell_changes_of(client)
+    process.dashboard.directory = DiscordDirectory(client, parts.settings.discord, parts.stores.servers)
+    await stack.enter_async_context(recaps.running(client.place))
+    # Entered after the client, so that rooms end while the client is still connected.
+    await stack.enter_async_context(supervisor)
+    if rejoin and isinstance(opened, RoomsApart):
+        await opened.take_back(client, parts.stores, shards)
+    if rejoin:
+        await _rejoin(client, supervisor, parts.stores, shards)
+    stack.enter_context(low_latency_interpreter())
+    await stack.enter_async_context(background_task(release_free_memory(parts.clock.sleep), name="memory-release"))
+    process.monitoring.started()
 
 
 def _watch_connection(client: RoomtoneClient, monitoring: Monitoring) -> None:

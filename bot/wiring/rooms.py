@@ -23,16 +23,14 @@ if TYPE_CHECKING:
 
     from bot import events
     from bot.channel.port import Place
-    from bot.dashboard.live import LiveRooms
     from bot.discord.changes import Change
     from bot.discord.client import RoomtoneClient
     from bot.models.loaded_voices import LoadedVoices
-    from bot.monitoring.traces import Traces
-    from bot.participation.guild_participation import GuildParticipations
     from bot.remote.remote_screens import RemoteScreens
     from bot.screen.screens import Screens
     from bot.shards import Shards
-    from bot.wiring.process_parts import ProcessParts, Stores
+    from bot.wiring.bot_process import BotProcess
+    from bot.wiring.process_parts import Stores
     from bot.wiring.recollection import Recollection
     from bot.wiring.room_processes import RemoteRooms, RoomStart
     from voice.endpoint import Endpoint
@@ -74,31 +72,30 @@ class RoomsApart:
 
 async def open_rooms_here(
     stack: AsyncExitStack,
-    parts: ProcessParts,
+    process: BotProcess,
     recollection: Recollection,
     *,
-    participation: GuildParticipations,
     voices: LoadedVoices,
     screens: Screens | None,
-    live: LiveRooms,
     observe: events.Observer,
-    traces: Traces | None,
     pool: Endpoint | None,
 ) -> RoomsHere:
-    """Load or connect on `stack` what rooms of this process share. `live`: shows them on the dashboard. `pool`: see
-    `open_recognizer`. Raises `BotError` or `VoiceError` when something needed is missing.
+    """Load or connect on `stack` what rooms of this process share. `pool`: see `open_recognizer`.
+
+    Raises `BotError` or `VoiceError` when something needed is missing.
     """
+    parts = process.parts
     models = await open_room_models(stack, parts, recollection.models, pool=pool)
     services = room_services(
         parts,
         models,
         recollection,
-        participation=participation,
+        participation=process.participation,
         voices=voices,
-        show_live=live.show,
+        show_live=process.dashboard.live.show,
         screens=screens,
         observe=observe,
-        traces=traces,
+        traces=process.traces,
         in_cluster=pool is not None,
     )
     supervisor = RoomSupervisor(
@@ -117,32 +114,30 @@ def _paced_sender_problems(paced_sender: PacedSender) -> list[DegradedPart]:
 
 async def open_rooms_apart(
     stack: AsyncExitStack,
-    parts: ProcessParts,
+    process: BotProcess,
     recollection: Recollection,
     start: RoomStart,
     gateway_of: Callable[[Place], MainGateway],
     *,
-    participation: GuildParticipations,
     screens: RemoteScreens,
-    live: LiveRooms,
     observe: events.Observer,
-    traces: Traces | None,
 ) -> RoomsApart:
     """Begin to listen on `stack` for rooms' processes, and start one that waits. `start`: how rooms get processes.
     `gateway_of`: the connection to Discord that knows a place. Raises `SetupError`.
     """
+    parts = process.parts
     watch_model(recollection.models, parts.metrics.health)
     places = ServedPlaces(gateway_of, clock=parts.clock)
     remote = await open_room_processes(
         stack,
         parts,
         start,
-        participation=participation,
+        participation=process.participation,
         screens=screens,
         serve=places.serve,
-        live=live,
+        live=process.dashboard.live,
         observe=observe,
-        traces=traces,
+        traces=process.traces,
     )
     supervisor = RoomSupervisor(
         remote.make, clock=parts.clock, servers=parts.stores.servers, left_behind=places.left_behind

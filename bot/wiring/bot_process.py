@@ -1,0 +1,123 @@
+"""Opens what the bot's process has before its models, its rooms and its connection to Discord: the data folder and the
+database, what watches over them, and what is known of the servers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.folder_lock import folder_lock
+from bot.health import Health
+from bot.logs import log_path
+from bot.memory.retention import Retention
+from bot.monitoring.metrics import Metrics
+from bot.monitoring.traces import open_traces
+from bot.participation.guild_participation import GuildParticipations
+from bot.private_files import mend_permissions
+from bot.store.restore import remove_leftovers
+from bot.wiring.dashboard import open_dashboard
+from bot.wiring.monitoring import RIVAL, open_monitoring
+from bot.wiring.process_parts import ProcessParts, open_stores
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+    from datetime import tzinfo
+
+    from bot.clock import Clock
+    from bot.dashboard.service import DashboardService
+    from bot.monitoring.traces import Traces
+    from bot.settings import StorageSettings
+    from bot.shards import Shards
+    from bot.wiring.monitoring import Monitoring
+    from bot.wiring.settings import BotSettings
+
+log = structlog.get_logger()
+
+RESTORE_AGAIN = "The memory is as before the restore. Stop the bot and run `roomtone restore FILE` again."
+
+
+@dataclass(frozen=True, slots=True)
+class BotProcess:
+    """What every other part of the bot's process is made with. `traces`: None: nobody wants them."""
+
+    parts: ProcessParts
+    traces: Traces | None
+    monitoring: Monitoring
+    participation: GuildParticipations
+    dashboard: DashboardService
+
+
+async def open_bot_process(
+    stack: AsyncExitStack, settings: BotSettings, *, zone: tzinfo, clock: Clock, shards: Shards
+) -> BotProcess:
+    """Take the data folder and the database for this bot, and begin to delete what is too old.
+
+    Raises `SetupError` and `StoreError` if another bot has them, or if they cannot be used.
+    """
+    stack.enter_context(folder_lock(settings.storage.data_dir))
+    _make_private(settings.storage)
+    if remove_leftovers(settings.storage.database_path):
+        log.warning("restore_was_killed", remedy=RESTORE_AGAIN)
+    metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(clock))
+    stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
+    parts = ProcessParts(settings, stores, zone, clock, metrics)
+    monitoring = await _open_monitoring(stack, parts, shards)
+    await stack.enter_async_context(_retention(parts, shards).running())
+    participation = _participation(parts, shards)
+    dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
+    metrics.add_queue(lambda: dashboard.live.queue)
+    return BotProcess(parts, traces, monitoring, participation, dashboard)
+
+
+def _make_private(storage: StorageSettings) -> None:
+    """Close the data folder of an older Roomtone to other users of the machine."""
+    mended = mend_permissions(storage.data_dir)
+    if mended.count:
+        log.info("permissions_mended", count=mended.count)
+    if mended.refused:
+        log.warning(
+            "permissions_not_mended",
+            count=len(mended.refused),
+            path=str(mended.refused[0]),
+            remedy="Make the user that runs the bot the owner of the data folder.",
+        )
+
+
+async def _open_monitoring(stack: AsyncExitStack, parts: ProcessParts, shards: Shards) -> Monitoring:
+    """Hold the database for this bot, and open monitoring, which tells whether another process holds it too."""
+    database = parts.stores.database
+    lock = await stack.enter_async_context(database.held_by_bot(shards))
+    monitoring = await open_monitoring(stack, database, parts.settings.storage, parts.clock, parts.metrics)
+    monitoring.health.add_fault_check(lambda: [RIVAL] if lock.has_rival else [])
+    return monitoring
+
+
+def _retention(parts: ProcessParts, shards: Shards) -> Retention:
+    settings, stores = parts.settings, parts.stores
+    return Retention(
+        stores.database,
+        settings.tiers,
+        clock=parts.clock,
+        log_folder=log_path(settings.storage.data_dir).parent,
+        people=stores.people,
+        in_use=stores.in_use,
+        servers=stores.servers,
+        shards=shards,
+    )
+
+
+def _participation(parts: ProcessParts, shards: Shards) -> GuildParticipations:
+    settings, stores = parts.settings, parts.stores
+    return GuildParticipations(
+        stores.guilds,
+        stores.opt_outs,
+        settings.participation,
+        wake_names=settings.brain.wake_names,
+        clock=parts.clock,
+        # A server may be stricter than the operator, never laxer.
+        asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
+        serves=shards.serves,
+    )
