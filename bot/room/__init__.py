@@ -5,7 +5,7 @@ Start with `supervisor`, which opens and ends a `guild_room` for each guild; `au
 tasks (`announcer`, `claim_watch`, `live_message`, `transcript_writer`), its `conversation` hears and answers. The
 conversation owns `hearing` (with `transcriber` and `eager_recognition`), `turn_taking`, `turn_recorder`,
 `membership_recorder`, `prompt`, `speaking` (with `preemptive_reply`, `speech_ahead` and `fixed_sentences`), `barge_in`
-and `reply_recorder`; `conversation_status` tells how they are.
+and `reply_recorder`; `conversation_parts` makes them, `conversation_status` tells how they are.
 
 All rooms share `services`; `guild_policy` decides how a guild's prompts are built; `tasks` reports a task that was
 cancelled by mistake.

@@ -13,26 +13,12 @@ from bot import events
 from bot.brain.decider import PendingReply
 from bot.brain.reply import Question
 from bot.brain.wakeword import mentions_name
-from bot.channel.participants import Participants
 from bot.participation.guild_participation import SILENCED_FOR_GOOD
-from bot.participation.participation import Participation
 from bot.participation.reply_control import ReplyState
-from bot.realtime.bridge import RealtimeBridge
-from bot.room.barge_in import BargeInHandler
-from bot.room.conversation_status import ConversationStatus
-from bot.room.hearing import Hearing
-from bot.room.membership_recorder import MembershipRecorder
-from bot.room.prompt import PromptBuilder
-from bot.room.reply_recorder import ReplyRecorder
+from bot.room.conversation_parts import ConversationParts
 from bot.room.sound_delay import SoundDelay
-from bot.room.speaking import Speaking
 from bot.room.tasks import run_for_room
-from bot.room.transcriber import room_transcriber
-from bot.room.turn_recorder import TurnRecorder
-from bot.room.turn_taking import TurnTaking
-from bot.screen.commentary import ScreenCommentary
 from bot.texts.text import Text
-from voice.listening.listener import RoomListener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,133 +73,42 @@ class Conversation:
         self._toolbox = toolbox
         self._finishing = False
         self._sound_delay = SoundDelay()
-        # Each part is built after the parts that it needs.
-        self._listener = RoomListener(services.detector, judged=services.turn_end_detector is not None)
-        self._participants = Participants(place, memory.name_of)
-        self._participation = Participation(
-            services.participation,
-            guild,
+        # Each part is made after those that it needs.
+        make = ConversationParts(
+            place,
+            services,
             session_id=session_id,
-            place=place,
-            participants=self._participants,
-            clock=services.clock,
+            guild=guild,
+            memory=memory,
+            upkeep=upkeep,
+            quoting=quoting,
+            toolbox=toolbox,
             replies=self,
         )
-        self._turn_recorder = TurnRecorder(
-            memory, place, own_name=services.brain.name, clock=services.clock, observe=self._on_recorded
-        )
-        self._reply_recorder = ReplyRecorder(
-            place,
-            self._participation,
-            self._turn_recorder,
-            toolbox=toolbox,
-            clock=services.clock,
-            observe=services.observe,
-        )
-        self._prompt_builder = PromptBuilder(
-            services,
-            place=place,
-            memory=memory,
-            participants=self._participants,
-            participation=self._participation,
-            upkeep=upkeep,
-            quoting=quoting,
-            toolbox=toolbox,
-            report=report,
-        )
-        self._bridge: RealtimeBridge | None = None
-        # A speech-to-speech model would hear, and cost, for nothing.
-        if services.realtime is not None and not guild.listens_only:
-            self._bridge = RealtimeBridge(
-                services.realtime, self._prompt_builder, place, memory=memory, toolbox=toolbox, quoting=quoting
-            )
-        self._speaking = Speaking(
-            place,
-            services,
-            build_context=self._prompt_builder.build_context,
-            on_reply=self._reply_recorder.record,
-            wake_names=self._participation.wake_names,
-            bridge=self._bridge,
-        )
+        self._participation = make.participation
+        self._listener = make.listener()
+        turn_recorder = make.turn_recorder(observe=self._on_recorded)
+        prompt_builder = make.prompt_builder(report)
+        self._bridge = make.bridge(prompt_builder)
+        self._speaking = make.speaking(prompt_builder, make.reply_recorder(turn_recorder), self._bridge)
         self._replier, self._preemptive_reply = self._speaking.replier, self._speaking.preemptive_reply
         self.playback = self._speaking.playback
-        self._barge_in = BargeInHandler(
+        self._barge_in = make.barge_in(self._listener, self._speaking)
+        self._commentary = make.commentary(is_busy=self.is_busy, is_shown=self._is_shown)
+        transcriber = make.transcriber(self._bridge, self._speaking, observe=self._on_heard)
+        turn_taking = make.turn_taking(
+            turn_recorder, transcriber, self._speaking, ask=self._ask, prepares=self._prepares_replies
+        )
+        self._hearing = make.hearing(
             self._listener,
-            self.playback,
-            self._replier,
-            self._participation,
-            stop_after_s=services.speaking.stop_after_s,
-            clock=services.clock,
-        )
-        self._commentary: ScreenCommentary | None = None
-        if services.screens is not None and services.screens.settings.commentary_every_s:
-            self._commentary = ScreenCommentary(
-                services.screens.settings,
-                clock=services.clock,
-                is_busy=self.is_busy,
-                is_shown=self._is_shown,
-                request_remark=self._participation.request_remark,
-            )
-        self._transcriber = room_transcriber(
-            place,
-            services,
-            self._bridge or services.recognizer,
-            participants=self._participants,
-            participation=self._participation,
-            own_words=self.playback.words_between,
-            observe=self._on_heard,
-        )
-        self._turn_taking = TurnTaking(
-            memory=memory,
-            participants=self._participants,
-            participation=self._participation,
-            turn_recorder=self._turn_recorder,
-            replier=self._replier,
-            preemptive_reply=self._preemptive_reply,
-            quoting=quoting,
-            ask=self._ask,
-            reply_language=self._transcriber.reply_language,
-            prepares=self._prepares_replies,
-            starts_early=services.brain.preemptive_reply,
-            clock=services.clock,
-            observe=services.observe,
-        )
-        self._hearing = Hearing(
-            listener=self._listener,
-            transcriber=self._transcriber,
-            eager_recognition=services.listening.eager_recognition,
-            clock=services.clock,
-            observe=self._on_heard,
-            on_group=self._turn_taking.on_group,
-            turn_end_detector=services.turn_end_detector,
+            transcriber,
+            turn_taking,
+            self._speaking,
             is_urgent=self._is_addressed,
-            on_tentative=self._turn_taking.on_tentative,
-            on_resumed=self._preemptive_reply.discard_for,
-            is_withheld=lambda said: self._participation.drops(said.user_id, started_at=said.started_at),
+            observe=self._on_heard,
         )
-        self.membership = MembershipRecorder(
-            place,
-            memory=memory,
-            participants=self._participants,
-            participation=self._participation,
-            transcriber=self._transcriber,
-            turn_recorder=self._turn_recorder,
-            upkeep=upkeep,
-            offers_catch_up=lambda: (
-                services.readable is not None and services.servers.of(place.guild_id).offers_catch_up
-            ),
-            clock=services.clock,
-        )
-        self.status = ConversationStatus(
-            hearing=self._hearing,
-            replier=self._replier,
-            playback=self.playback,
-            memory=memory,
-            participation=self._participation,
-            voice=self._speaking.voice,
-            bridge=self._bridge,
-            responder=services.responder_name,
-        )
+        self.membership = make.membership(turn_recorder, transcriber)
+        self.status = make.status(self._hearing, self._speaking, self._bridge)
 
     # -- life -----------------------------------------------------------------------------------------------
 

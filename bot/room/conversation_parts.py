@@ -1,0 +1,246 @@
+"""Makes the parts of one conversation out of the services, its place and its memory.
+
+`bot.room.conversation` decides which part gets what from which other; here stands what each is made with besides.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.channel.participants import Participants
+from bot.participation.participation import Participation
+from bot.realtime.bridge import RealtimeBridge
+from bot.room.barge_in import BargeInHandler
+from bot.room.conversation_status import ConversationStatus
+from bot.room.hearing import Hearing
+from bot.room.membership_recorder import MembershipRecorder
+from bot.room.prompt import PromptBuilder
+from bot.room.reply_recorder import ReplyRecorder
+from bot.room.speaking import Speaking
+from bot.room.transcriber import room_transcriber
+from bot.room.turn_recorder import TurnRecorder
+from bot.room.turn_taking import TurnTaking
+from bot.screen.commentary import ScreenCommentary
+from voice.listening.listener import RoomListener
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot import events
+    from bot.brain.recall_quotes import QuoteFinder
+    from bot.brain.reply import Question
+    from bot.brain.tools.toolbox import Toolbox
+    from bot.channel.port import Place
+    from bot.memory.upkeep import MemoryUpkeep
+    from bot.participation.guild_participation import GuildParticipation
+    from bot.participation.reply_control import ReplyControl
+    from bot.room.services import RoomServices
+    from bot.room.transcriber import Transcriber
+    from compaction.model import Note, SessionId
+    from compaction.session import SessionMemory
+
+
+class ConversationParts:
+    """Makes the parts of the conversation of one session in `place`. Each method makes a new part.
+
+    `participants` and `participation` are made at once, because nearly all others need them. `replies`: what
+    participation lets speak.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        services: RoomServices,
+        *,
+        session_id: SessionId,
+        guild: GuildParticipation,
+        memory: SessionMemory,
+        upkeep: MemoryUpkeep | None,
+        quoting: QuoteFinder | None,
+        toolbox: Toolbox,
+        replies: ReplyControl,
+    ) -> None:
+        self._place = place
+        self._services = services
+        self._memory = memory
+        self._upkeep = upkeep
+        self._quoting = quoting
+        self._toolbox = toolbox
+        self._listens_only = guild.listens_only
+        self.participants = Participants(place, memory.name_of)
+        self.participation = Participation(
+            services.participation,
+            guild,
+            session_id=session_id,
+            place=place,
+            participants=self.participants,
+            clock=services.clock,
+            replies=replies,
+        )
+
+    def listener(self) -> RoomListener:
+        return RoomListener(self._services.detector, judged=self._services.turn_end_detector is not None)
+
+    def turn_recorder(self, *, observe: events.Observer) -> TurnRecorder:
+        services = self._services
+        return TurnRecorder(
+            self._memory, self._place, own_name=services.brain.name, clock=services.clock, observe=observe
+        )
+
+    def reply_recorder(self, turn_recorder: TurnRecorder) -> ReplyRecorder:
+        services = self._services
+        return ReplyRecorder(
+            self._place,
+            self.participation,
+            turn_recorder,
+            toolbox=self._toolbox,
+            clock=services.clock,
+            observe=services.observe,
+        )
+
+    def prompt_builder(self, report: Callable[[str, Exception], None]) -> PromptBuilder:
+        return PromptBuilder(
+            self._services,
+            place=self._place,
+            memory=self._memory,
+            participants=self.participants,
+            participation=self.participation,
+            upkeep=self._upkeep,
+            quoting=self._quoting,
+            toolbox=self._toolbox,
+            report=report,
+        )
+
+    def bridge(self, prompt_builder: PromptBuilder) -> RealtimeBridge | None:
+        """Return the bridge to a speech-to-speech model; None if there is none, or if it would only cost."""
+        realtime = self._services.realtime
+        if realtime is None or self._listens_only:
+            return None
+        return RealtimeBridge(
+            realtime, prompt_builder, self._place, memory=self._memory, toolbox=self._toolbox, quoting=self._quoting
+        )
+
+    def speaking(
+        self, prompt_builder: PromptBuilder, reply_recorder: ReplyRecorder, bridge: RealtimeBridge | None
+    ) -> Speaking:
+        return Speaking(
+            self._place,
+            self._services,
+            build_context=prompt_builder.build_context,
+            on_reply=reply_recorder.record,
+            wake_names=self.participation.wake_names,
+            bridge=bridge,
+        )
+
+    def barge_in(self, listener: RoomListener, speaking: Speaking) -> BargeInHandler:
+        return BargeInHandler(
+            listener,
+            speaking.playback,
+            speaking.replier,
+            self.participation,
+            stop_after_s=self._services.speaking.stop_after_s,
+            clock=self._services.clock,
+        )
+
+    def commentary(self, *, is_busy: Callable[[], bool], is_shown: Callable[[Note], bool]) -> ScreenCommentary | None:
+        """Return what remarks on shared screens; None if nobody shares any here, or if nobody wants remarks."""
+        screens = self._services.screens
+        if screens is None or not screens.settings.commentary_every_s:
+            return None
+        return ScreenCommentary(
+            screens.settings,
+            clock=self._services.clock,
+            is_busy=is_busy,
+            is_shown=is_shown,
+            request_remark=self.participation.request_remark,
+        )
+
+    def transcriber(
+        self, bridge: RealtimeBridge | None, speaking: Speaking, *, observe: events.Observer
+    ) -> Transcriber:
+        return room_transcriber(
+            self._place,
+            self._services,
+            bridge or self._services.recognizer,
+            participants=self.participants,
+            participation=self.participation,
+            own_words=speaking.playback.words_between,
+            observe=observe,
+        )
+
+    def turn_taking(
+        self,
+        turn_recorder: TurnRecorder,
+        transcriber: Transcriber,
+        speaking: Speaking,
+        *,
+        ask: Callable[[Question], None],
+        prepares: Callable[[], bool],
+    ) -> TurnTaking:
+        services = self._services
+        return TurnTaking(
+            memory=self._memory,
+            participants=self.participants,
+            participation=self.participation,
+            turn_recorder=turn_recorder,
+            replier=speaking.replier,
+            preemptive_reply=speaking.preemptive_reply,
+            quoting=self._quoting,
+            ask=ask,
+            reply_language=transcriber.reply_language,
+            prepares=prepares,
+            starts_early=services.brain.preemptive_reply,
+            clock=services.clock,
+            observe=services.observe,
+        )
+
+    def hearing(
+        self,
+        listener: RoomListener,
+        transcriber: Transcriber,
+        turn_taking: TurnTaking,
+        speaking: Speaking,
+        *,
+        is_urgent: Callable[[str], bool],
+        observe: events.Observer,
+    ) -> Hearing:
+        services = self._services
+        return Hearing(
+            listener=listener,
+            transcriber=transcriber,
+            eager_recognition=services.listening.eager_recognition,
+            clock=services.clock,
+            observe=observe,
+            on_group=turn_taking.on_group,
+            turn_end_detector=services.turn_end_detector,
+            is_urgent=is_urgent,
+            on_tentative=turn_taking.on_tentative,
+            on_resumed=speaking.preemptive_reply.discard_for,
+            is_withheld=lambda said: self.participation.drops(said.user_id, started_at=said.started_at),
+        )
+
+    def membership(self, turn_recorder: TurnRecorder, transcriber: Transcriber) -> MembershipRecorder:
+        services, guild_id = self._services, self._place.guild_id
+        return MembershipRecorder(
+            self._place,
+            memory=self._memory,
+            participants=self.participants,
+            participation=self.participation,
+            transcriber=transcriber,
+            turn_recorder=turn_recorder,
+            upkeep=self._upkeep,
+            offers_catch_up=lambda: services.readable is not None and services.servers.of(guild_id).offers_catch_up,
+            clock=services.clock,
+        )
+
+    def status(self, hearing: Hearing, speaking: Speaking, bridge: RealtimeBridge | None) -> ConversationStatus:
+        return ConversationStatus(
+            hearing=hearing,
+            replier=speaking.replier,
+            playback=speaking.playback,
+            memory=self._memory,
+            participation=self.participation,
+            voice=speaking.voice,
+            bridge=bridge,
+            responder=self._services.responder_name,
+        )
