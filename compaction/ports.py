@@ -36,6 +36,7 @@ class StoredMemory:
     live_notes: tuple[Note, ...]  # oldest first
     ended: bool
     speakers: tuple[tuple[str, str], ...] = ()  # id and name, as they first appeared in the turns
+    quotable: frozenset[str] = frozenset()  # ids of people who spoke in other sessions, and may be quoted in this one
     chapters: tuple[Chapter, ...] = ()  # ordered by `start`, then by `level`
 
 

@@ -53,5 +53,5 @@ async def restore_session(
         SessionState.restored(stored.state, live=NoteBuffer(live=stored.live_notes), ended=stored.ended),
         await LedgerView.of_stored(stored),
         SpeakerNames(stored.speakers),
-        WithheldPeople(stored.speakers),
+        WithheldPeople(stored.speakers, stored.quotable),
     )

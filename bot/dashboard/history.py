@@ -63,7 +63,7 @@ class StoredHistory:
 
     async def filter_of(self, session_id: SessionId, withheld: frozenset[str]) -> SpeechFilter:
         """Return what may be shown of a session. `withheld`: the people of its server who opted out."""
-        return SpeechFilter.of(withheld, (await self._history.speakers(session_id)).keys() if withheld else ())
+        return SpeechFilter.of(withheld, await self._history.quotable(session_id, withheld) if withheld else ())
 
     async def turns(
         self, session_id: SessionId, total: int, *, first: int | None = None, most: int = TURNS_AT_ONCE

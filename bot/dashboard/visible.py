@@ -1,8 +1,8 @@
 """Leaves out the words of people who opted out, wherever stored words are shown. Pure.
 
 Forgotten words are in no store any more. Of people who opted out, their own words are left out, and all that may repeat
-them: what the bot said and noted, and summaries, in every session in which they spoke. `bot.memory.recall` leaves out
-the same.
+them: what the bot said and noted, and summaries, in every session in which they spoke or may have been quoted.
+`bot.memory.recall` leaves out the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WITHHELD = Text("Not shown: somebody whose words may be in it has opted out.")
 class SpeechFilter:
     """What may be shown of one session. `withheld`: the ids of people of the server who opted out.
 
-    `speakers`: the ids of everybody who spoke in the session.
+    `speakers`: the ids of everybody who spoke in the session, or may have been quoted there.
     """
 
     withheld: frozenset[str]

@@ -92,13 +92,16 @@ class SessionReader:
         stored = await self._turns.turns(session.id, Seq(0), _END)
         # Asked after the turns were read, so that who opts out meanwhile is left out.
         hidden = await self._withheld(session.guild_id)
-        return await asyncio.to_thread(_without_withheld, session, tuple(stored[-MOST_TURNS:]), hidden)
+        quotable = await self._sessions.quotable(session.id, hidden)
+        return await asyncio.to_thread(_without_withheld, session, tuple(stored[-MOST_TURNS:]), hidden, quotable)
 
 
-def _without_withheld(session: StoredSession, recorded: tuple[Turn, ...], hidden: frozenset[str]) -> ReadSession:
+def _without_withheld(
+    session: StoredSession, recorded: tuple[Turn, ...], hidden: frozenset[str], quotable: frozenset[str]
+) -> ReadSession:
     cut = recorded[0].seq if recorded else 0
     # Nobody knows who spoke in the turns that were not read.
-    clean = WithheldPeople((person, "") for person in hidden if cut)
+    clean = WithheldPeople(quotable=hidden if cut else quotable)
     for turn in recorded:
         clean.note_turn(turn)
     clean.withhold(lambda: hidden)

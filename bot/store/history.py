@@ -15,6 +15,7 @@ from sqlalchemy import select, update
 from bot.store import rows
 from bot.store.inserts import add_once
 from bot.store.salvage import salvage_chapter, salvage_segment
+from bot.store.speakers import quotable_speakers
 from bot.store.tables import chapters, landings, notes, segments, sessions, turns
 from compaction.model import ChapterId, SegmentId
 from compaction.summary.ledger import render_summary
@@ -116,6 +117,13 @@ class SessionHistory:
         for speaker_id, name in found:
             named.setdefault(str(json.loads(speaker_id)), str(json.loads(name)))
         return named
+
+    async def quotable(self, session_id: SessionId, people: frozenset[str]) -> frozenset[str]:
+        """Return those of these people who spoke in a session, or whom the bot may have quoted there."""
+        spoke = people.intersection(await self.speakers(session_id))
+        async with self._database.reading() as connection:
+            quoted = await quotable_speakers(connection, self._database.sql, session_id, among=people - spoke)
+        return spoke | quoted
 
     async def names(self, session_id: SessionId, *, until: int) -> dict[str, str]:
         """Return the name each person had when they last spoke, up to turn `until`, by person id."""

@@ -16,6 +16,7 @@ from sqlalchemy import case, delete, exists, func, select, update
 from bot.store.claims import check_claim, claim_room
 from bot.store.forgettings import forgettings_after, last_forgetting
 from bot.store.inserts import add_once
+from bot.store.speakers import quotable_speakers
 from bot.store.tables import sessions, turns
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -183,6 +184,13 @@ class Sessions:
         async with self._database.reading() as connection:
             found = await connection.execute(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
             return tuple(map(_session, found))
+
+    async def quotable(self, session_id: SessionId, people: Collection[str]) -> frozenset[str]:
+        """Return those of these people whom the bot may have quoted in a session though they did not speak there."""
+        if not people:
+            return frozenset()
+        async with self._database.reading() as connection:
+            return await quotable_speakers(connection, self._database.sql, session_id, among=people)
 
     async def end(self, session_id: SessionId) -> None:
         """Mark a session ended now, without a closing segment. An ended session keeps its time."""

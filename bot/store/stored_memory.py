@@ -19,6 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from bot.store import rows
 from bot.store.rows import UNREADABLE, UnreadableRowError
 from bot.store.salvage import salvage_chapter, salvage_segment, salvage_turn
+from bot.store.speakers import quotable_speakers
 from bot.store.tables import chapters, notes, segments, sessions, turns
 from compaction.model import CompactionState, Seq
 from compaction.ports import StoredMemory
@@ -56,6 +57,7 @@ async def read_memory(
     of_notes = select(notes).where(notes.c.session_id == session_id, notes.c.status.in_(("live", "pending")))
     seen = (await connection.execute(of_notes.order_by(notes.c.position))).all()
     speakers = await _speakers(connection, sql, session_id)
+    quotable = await quotable_speakers(connection, sql, session_id)
 
     def make() -> tuple[StoredMemory, frozenset[RowKey]]:
         unreadable: set[RowKey] = set()
@@ -68,6 +70,7 @@ async def read_memory(
             live_notes=live,
             ended=session is not None and session.ended_at is not None,
             speakers=speakers,
+            quotable=quotable,
             chapters=_salvaged("chapters", made, salvage_chapter, unreadable),
         )
         return memory, frozenset(unreadable)

@@ -7,7 +7,7 @@ before.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -36,7 +36,8 @@ MOST_CACHED = 4_096
 class _Reach:
     """Where a withheld person's words may be: what was said and folded from `first` on, before these turns.
 
-    `first_at`: when they first spoke. `landed_at`: of the last landing before they were withheld. UTC epoch seconds.
+    `first_at`: when they first spoke, as far as that is known. `landed_at`: of the last landing before they were
+    withheld. UTC epoch seconds.
     """
 
     first: Seq
@@ -50,14 +51,17 @@ class WithheldPeople:
     """The withheld people of one session. Not thread-safe.
 
     `speakers`: ids and names of everybody in the stored turns, of whom it is not known when they first spoke.
+    `quotable`: ids of people who spoke in other sessions, of whom the bot may tell before they speak in this one, or
+    though they never do.
     """
 
-    def __init__(self, speakers: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(self, speakers: Iterable[tuple[str, str]] = (), quotable: Iterable[str] = ()) -> None:
         self._who: Callable[[], frozenset[str]] = frozenset
-        known = list(speakers)
-        # The first turn of each person, and when it was said.
-        self._first = {speaker_id: (Seq(0), -inf) for speaker_id, _ in known}
-        self._names = {speaker_id: {name} for speaker_id, name in known}
+        self._names: defaultdict[str, set[str]] = defaultdict(set)
+        for speaker_id, name in speakers:
+            self._names[speaker_id].add(name)
+        # From which turn on, and since when, there may be words of each person.
+        self._first = {person: (Seq(0), -inf) for person in (*self._names, *quotable)}
         self._reaches: dict[str, _Reach] = {}
         # The newest views and what is left of them: during a landing a context may still want the one before it.
         self._views: deque[tuple[LedgerView, tuple[_Reach, ...], LedgerView]] = deque(maxlen=2)
@@ -73,10 +77,10 @@ class WithheldPeople:
         """Remember who speaks in a new turn."""
         for part in turn.parts:
             self._first.setdefault(part.speaker_id, (turn.seq, turn.started_at))
-            self._names.setdefault(part.speaker_id, set()).add(part.speaker)
+            self._names[part.speaker_id].add(part.speaker)
 
     def update(self, *, said_until: Seq, folded_until: Seq, landed_at: float = inf) -> bool:
-        """Take over who is withheld now; return whether anybody is who has spoken.
+        """Take over who is withheld now; return whether anybody is who may be in it.
 
         `said_until`: the number of turns so far. `folded_until`: the first turn that no made or running fold has.
         `landed_at`: when the last fold landed, UTC epoch seconds; infinite where nothing is folded any more.

@@ -67,6 +67,9 @@ class PlainSql:
     first_speakers: str
     # `session`. Returns id and first name of each speaker, as JSON, as they first appeared.
     speakers: str
+    # `guild`, `session`, `until` (UTC epoch seconds). Returns the id, as JSON, of everybody who spoke before that time
+    # in the other sessions of that guild.
+    speakers_elsewhere: str
     # Terms. Returns rows of (term, passages with it); the first row has the number of all passages, and no term.
     count_terms: Callable[[Sequence[str]], PlainQuery]
     # Terms, scope, limit, how many of the newest passages to look at. Returns ids, the best first.

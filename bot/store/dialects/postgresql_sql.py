@@ -155,6 +155,12 @@ POSTGRESQL_SQL = PlainSql(
             WHERE turns.session_id = :session GROUP BY seq, place
         ) spoken GROUP BY speaker_id, name ORDER BY min(seq)
     """,
+    speakers_elsewhere="""
+        SELECT DISTINCT id::text FROM sessions JOIN turns ON turns.session_id = sessions.id,
+            json_array_elements(turns.parts::json) AS part, json_array_elements(part) WITH ORDINALITY AS f (id, field)
+        WHERE sessions.guild_id = :guild AND sessions.id <> :session AND turns.started_at < :until
+            AND field = 1
+    """,
     count_terms=_count_terms,
     search_words=_search_words,
     search_newest=_search_newest,

@@ -119,6 +119,11 @@ SQLITE_SQL = PlainSql(
         SELECT part.value -> 0 AS speaker_id, part.value -> 1 AS name FROM turns, json_each(turns.parts) AS part
         WHERE turns.session_id = :session GROUP BY speaker_id, name ORDER BY min(turns.seq)
     """,
+    speakers_elsewhere="""
+        SELECT DISTINCT part.value -> 0 FROM sessions JOIN turns ON turns.session_id = sessions.id,
+        json_each(turns.parts) AS part
+        WHERE sessions.guild_id = :guild AND sessions.id <> :session AND turns.started_at < :until
+    """,
     count_terms=_count_terms,
     search_words=_search_words,
     search_newest=_search_newest,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 import pytest
@@ -116,6 +117,36 @@ def test_who_never_spoke_withholds_nothing() -> None:
     known = people(turn(0, BO, "rain"))
     known.withhold(lambda: frozenset({ADA}))
     assert not known.update(said_until=Seq(1), folded_until=Seq(0))
+
+
+def test_who_may_be_quoted_withholds_what_the_bot_said_until_then() -> None:
+    """The bot may have found their words in another session, though they never spoke in this one. What it says after
+    their opt-out has nothing of theirs, and so has everything in a session that begins after it.
+    """
+    answers = [turn(seq, "assistant", f"She said {SECRET}.", TurnKind.ASSISTANT) for seq in range(2)]
+    known = WithheldPeople(quotable=[ADA])
+    for each in answers:
+        known.note_turn(each)
+    known.withhold(lambda: frozenset({ADA}))
+    assert known.update(said_until=Seq(1), folded_until=Seq(0))
+    assert [bool(known.turn(each).parts) for each in answers] == [False, True]
+    begun = WithheldPeople(quotable=[ADA])
+    begun.withhold(lambda: frozenset({ADA}))
+    begun.update(said_until=Seq(0), folded_until=Seq(0), landed_at=-inf)
+    assert [begun.turn(each) for each in answers] == answers
+    ledger = SegmentLedger(tuple(folded(3)))
+    assert begun.ledger(ledger).segments == ledger.segments
+    known.update(said_until=Seq(50), folded_until=Seq(20), landed_at=T0)
+    assert known.ledger(ledger).segments == ledger.segments, "the reach is that of the opt-out"
+
+
+def test_all_names_of_somebody_leave_the_notes() -> None:
+    """Somebody may have had several names in a session."""
+    known = WithheldPeople([(ADA, "Ada"), (ADA, "Countess")])
+    known.withhold(lambda: frozenset({ADA}))
+    known.update(said_until=Seq(1), folded_until=Seq(0))
+    for name in ("Ada", "Countess"):
+        assert known.note(Note(NoteId("n"), 1.0, name, "A page.")).who == SOMEBODY
 
 
 def test_a_note_of_their_screen_loses_name_and_content() -> None:
