@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rehearsal.discord.guild import Channel, GuildSpec, Member
 from rehearsal.discord.guild_state import PostedMessage, VoiceCredentials
-from rehearsal.discord.interactions import InteractionReply, InteractionResult
+from rehearsal.discord.interaction_result import InteractionReply, InteractionResult
 from rehearsal.discord.network import NetworkConditions
 from rehearsal.discord.server import LocalDiscord
 

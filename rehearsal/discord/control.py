@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rehearsal.discord.guild import GuildSpec
     from rehearsal.discord.guild_state import PostedMessage, VoiceCredentials
-    from rehearsal.discord.interactions import InteractionResult
+    from rehearsal.discord.interaction_result import InteractionResult
     from rehearsal.discord.network import NetworkConditions
     from rehearsal.discord.payloads import Json
 

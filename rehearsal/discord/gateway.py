@@ -16,6 +16,8 @@ import structlog
 from rehearsal.discord import payloads
 from rehearsal.discord.gateway_session import GatewaySession
 from rehearsal.discord.guild_state import VoiceCredentials
+from rehearsal.discord.identity import bot_of_token, shard_of
+from rehearsal.discord.permissions import DiscordPermission
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -220,7 +222,7 @@ class Gateway:
                 guild._change_voice_state(session, fields)
         elif opcode == _REQUEST_MEMBERS:
             for guild in self._asked_for(session, fields):
-                guild._send_members(session, fields)
+                session.dispatch("GUILD_MEMBERS_CHUNK", payloads.members_chunk(guild._state.guild, fields))
         elif opcode != _PRESENCE:
             _log.info("gateway_opcode_ignored", opcode=opcode)
 
@@ -246,7 +248,7 @@ class Gateway:
         if bot_id is None:
             connection.close(GatewayCloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
             return
-        shard = _shard(data.get("shard"))
+        shard = shard_of(data.get("shard"))
         if shard is None:
             connection.close(GatewayCloseCode.INVALID_SHARD, "Invalid shard.")
             return
@@ -338,34 +340,32 @@ class Gateway:
                 self.broadcast("VOICE_STATE_UPDATE", changed)
             else:
                 # This also runs when the bot is already in that channel, because clients rejoin in this way.
+                self._check_entry(session.user_id, int(wanted))
                 anew = former != session.id
                 self.join(session.user_id, int(wanted), self_mute=mute, self_deaf=deaf, anew=anew)
             self._voice_sessions[session.user_id] = session.id
         except (LocalDiscordError, ValueError, TypeError) as error:
             _log.warning("voice_request_ignored", user_id=session.user_id, reason=str(error))
 
-    def _send_members(self, session: GatewaySession, data: dict[str, Any]) -> None:
+    def _check_entry(self, user_id: int, channel_id: int) -> None:
+        """Raise `LocalDiscordError` if the bot may not come into a voice channel, or it is full.
+
+        Discord answers such a request with nothing.
+        """
         guild = self._state.guild
-        asked = data.get("user_ids")
-        wanted = {str(each) for each in asked} if isinstance(asked, list) else ({str(asked)} if asked else None)
-        prefix = str(data.get("query") or "").lower()
-        members = [
-            payloads.guild_member(guild, member.id)
-            for member in guild.members
-            if (wanted is None or str(member.id) in wanted) and member.name.lower().startswith(prefix)
+        spec = next((each for each in guild.voice_channels if each.id == channel_id), None)
+        if spec is None:
+            return
+        granted = payloads.channel_permissions(guild, spec, user_id)
+        if not granted & DiscordPermission.CONNECT:
+            raise LocalDiscordError(f"The bot may not connect to {spec.name}.")
+        others = [
+            state
+            for state in self._state.voice_states()
+            if state["channel_id"] == str(channel_id) and state["user_id"] != str(user_id)
         ]
-        chunk: Json = {
-            "guild_id": str(guild.id),
-            "members": members,
-            "chunk_index": 0,
-            "chunk_count": 1,
-            "not_found": [],
-        }
-        if data.get("presences"):
-            chunk["presences"] = []
-        if data.get("nonce") is not None:
-            chunk["nonce"] = data["nonce"]
-        session.dispatch("GUILD_MEMBERS_CHUNK", chunk)
+        if spec.user_limit and len(others) >= spec.user_limit and not granted & DiscordPermission.MOVE_MEMBERS:
+            raise LocalDiscordError(f"{spec.name} is full.")
 
     def _end(self, session: GatewaySession) -> None:
         session.stop_expiry()
@@ -380,23 +380,3 @@ class Gateway:
         if owner is not None:
             return owner == session.id
         return not any(each.user_id == session.user_id for each in self._seeing())
-
-
-def bot_of_token(state: GuildState, token: object) -> int | None:
-    """Return the id of the bot with this token (`ID.anything`), or None for a wrong token."""
-    if not isinstance(token, str):
-        return None
-    text = token.removeprefix("Bot ").partition(".")[0]
-    if not text.isascii() or not text.isdigit() or "." not in token or len(text) > 20:
-        return None
-    return int(text) if state.guild.is_bot(int(text)) else None
-
-
-def _shard(asked: object) -> tuple[int, int] | None:
-    """Return the shard that a bot identifies as; None if there is no such shard."""
-    if asked is None:
-        return 0, 1
-    if not isinstance(asked, list) or len(asked) != 2 or not all(type(each) is int for each in asked):
-        return None
-    number, count = asked
-    return (number, count) if 0 <= number < count else None

@@ -15,8 +15,8 @@ SPARE_BOT_ID = 1002
 class Channel:
     """A voice or text channel of the guild. `stage`: the channel is a stage, with speakers and an audience.
 
-    `user_limit`: how many people it takes; 0: any number. `denied`: the permissions that nobody but moderators has
-    there. `afk`: it is where people go who are away.
+    `user_limit`: how many people it takes; 0: any number. `denied`: the permissions that nobody but the owner has
+    there, moderators and bots included. `afk`: it is where people go who are away.
     """
 
     id: int

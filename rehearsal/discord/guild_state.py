@@ -18,7 +18,7 @@ from rehearsal.errors import LocalDiscordError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rehearsal.discord.guild import GuildSpec
+    from rehearsal.discord.guild import Channel, GuildSpec
     from rehearsal.discord.payloads import Json
 
 # The oldest messages are deleted beyond this number, so that `--serve` can run for days.
@@ -88,8 +88,9 @@ class GuildState:
         self._voice_states: dict[int, Json] = {}
         self._tokens: dict[int, str] = {}  # user id -> voice token in force
         self._messages: dict[int, Json] = {}
-        # The names of the threads, by their id.
+        # The names of the threads, by their id, and the channels that they are in.
         self.threads: dict[int, str] = {}
+        self._thread_parents: dict[int, int] = {}
         self._message_order: deque[int] = deque()
         self._commands: dict[int, list[Json]] = {} if beside is None else beside._commands
         self._nicknames: dict[int, str | None] = {}
@@ -194,10 +195,16 @@ class GuildState:
         """Return whether the guild has this text channel or thread. Voice channels count: they have a text chat."""
         return channel_id in self.threads or any(channel.id == channel_id for channel in self.guild.channels)
 
+    def channel_of(self, channel_id: int) -> Channel:
+        """Return a channel of the guild; for a thread, the channel that it is in."""
+        wanted = self._thread_parents.get(channel_id, channel_id)
+        return next(channel for channel in self.guild.channels if channel.id == wanted)
+
     def add_thread(self, parent_id: int, name: str, owner_id: int) -> Json:
         """Begin a thread in a text channel and return it."""
         thread_id = self.snowflake()
         self.threads[thread_id] = name
+        self._thread_parents[thread_id] = parent_id
         return payloads.thread(self.guild, thread_id=thread_id, parent_id=parent_id, name=name, owner_id=owner_id)
 
     def add_message(self, payload: Json) -> None:

@@ -6,31 +6,36 @@ follow-ups and edits for fifteen minutes.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from rehearsal.discord import payloads, permissions
+from rehearsal.discord import payloads
 from rehearsal.discord.commands import build_invocation, build_suggestion
 from rehearsal.discord.guild_state import BUTTON, buttons_of
-from rehearsal.discord.message_limits import RefusedError, check_choices, check_message, new_message_fields
+from rehearsal.discord.interaction_result import REPLY_TIMEOUT_S, InteractionReply, InteractionResult
+from rehearsal.discord.message_limits import (
+    MAX_ATTACHMENT_BYTES,
+    RefusedError,
+    check_choices,
+    edit_message,
+    new_message_fields,
+)
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from rehearsal.discord.gateway import Gateway
     from rehearsal.discord.guild_state import GuildState
+    from rehearsal.discord.interaction_result import ReplyKind
     from rehearsal.discord.payloads import Json
 
 # The time limits are Discord's.
 RESPONSE_TIMEOUT_S = 3.0
 TOKEN_LIFETIME_S = 15 * 60.0
-# How long `invoke` waits for the text after a deferred answer.
-REPLY_TIMEOUT_S = 30.0
 EPHEMERAL = 1 << 6
 _COMMAND, _COMPONENT, _AUTOCOMPLETE = 2, 3, 4
 _GUILD_CONTEXT = 0
@@ -46,72 +51,6 @@ class CallbackType(IntEnum):
     UPDATE_MESSAGE = 7
     AUTOCOMPLETE = 8
     MODAL = 9
-
-
-@dataclass(frozen=True, slots=True)
-class InteractionReply:
-    """One answer of a bot. An edit counts as a reply of its own."""
-
-    kind: Literal["initial", "followup", "edit"]
-    content: str
-    ephemeral: bool
-    payload: Json = field(repr=False)
-
-
-@dataclass(slots=True)
-class InteractionResult:
-    """A bot's answers to one command. Replies are added while the bot sends them."""
-
-    id: int
-    command: str
-    user_id: int
-    deferred: bool = False
-    replies: list[InteractionReply] = field(default_factory=list)
-    # What the bot suggests for an option that the person is typing.
-    choices: list[Json] = field(default_factory=list)
-    _changed: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
-
-    @property
-    def content(self) -> str:
-        """The text of the last reply, or '' when there is none."""
-        return self.replies[-1].content if self.replies else ""
-
-    async def until(
-        self, condition: Callable[[InteractionResult], bool], *, timeout_s: float = REPLY_TIMEOUT_S
-    ) -> None:
-        """Wait until `condition` holds. Raises `LocalDiscordError` after `timeout_s`."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                while not condition(self):
-                    self._changed.clear()
-                    await self._changed.wait()
-        except TimeoutError as error:
-            raise LocalDiscordError(
-                f"/{self.command} had {len(self.replies)} replies within {timeout_s:g} s, and more were expected. "
-                "The bot's log shows what it did."
-            ) from error
-
-    def note(self, reply: InteractionReply | None) -> None:
-        """Add a reply, and wake the tasks that wait for a change. `reply` is None when something else has changed."""
-        if reply is not None:
-            self.replies.append(reply)
-        self._changed.set()
-
-    def as_dict(self) -> Json:
-        """Return the result as the control API sends it."""
-        replies = [
-            {
-                "kind": reply.kind,
-                "message_id": reply.payload["id"],
-                "content": reply.content,
-                "ephemeral": reply.ephemeral,
-                "embeds": reply.payload.get("embeds", []),
-                "components": reply.payload.get("components", []),
-                "buttons": buttons_of(reply.payload),
-            }
-            for reply in self.replies
-        ]
-        return {"command": self.command, "deferred": self.deferred, "replies": replies}
 
 
 @dataclass(slots=True)
@@ -246,9 +185,7 @@ class Interactions:
     def _event(self, interaction: _Interaction, user_id: int, data: Json) -> Json:
         guild = self._state.guild
         spec = next(each for each in guild.channels if each.id == interaction.channel_id)
-        bits = payloads.permission_bits(guild, user_id)
-        if int(bits) != permissions.ALL:
-            bits = str(int(bits) & ~spec.denied)
+        bits = str(payloads.channel_permissions(guild, spec, user_id))
         return {
             "id": str(interaction.result.id),
             "application_id": str(interaction.application_id),
@@ -262,12 +199,12 @@ class Interactions:
             "channel_id": str(spec.id),
             "channel": {**payloads.channel(guild, spec), "permissions": bits},
             "member": {**payloads.guild_member(guild, user_id), "permissions": bits},
-            "app_permissions": payloads.permission_bits(guild, interaction.application_id),
+            "app_permissions": str(payloads.channel_permissions(guild, spec, interaction.application_id)),
             "locale": next(each.locale for each in guild.members if each.id == user_id),
             "entitlements": [],
             "authorizing_integration_owners": {"0": str(guild.id)},
             "context": _GUILD_CONTEXT,
-            "attachment_size_limit": 10 * 1024 * 1024,
+            "attachment_size_limit": MAX_ATTACHMENT_BYTES,
         }
 
     # --- called by REST ----------------------------------------------------------------------------------------
@@ -342,10 +279,7 @@ class Interactions:
         return message
 
     def _change(self, interaction: _Interaction, message: Json, data: Json) -> None:
-        check_message(data)
-        for key in ("content", "embeds", "components", "attachments"):
-            if data.get(key) is not None:
-                message[key] = data[key]
+        edit_message(message, data)
         message["edited_timestamp"] = payloads.now()
         self._note(interaction, "edit", message)
 
@@ -372,7 +306,7 @@ class Interactions:
             raise RefusedError(401, 50027, "Invalid Webhook Token")
         return interaction
 
-    def _write(self, interaction: _Interaction, data: Json, kind: Literal["initial", "followup"]) -> Json:
+    def _write(self, interaction: _Interaction, data: Json, kind: ReplyKind) -> Json:
         extra = new_message_fields(data)
         message = payloads.message(
             self._state.guild,
@@ -391,7 +325,7 @@ class Interactions:
         self._note(interaction, kind, message)
         return message
 
-    def _note(self, interaction: _Interaction, kind: Literal["initial", "followup", "edit"], message: Json) -> None:
+    def _note(self, interaction: _Interaction, kind: ReplyKind, message: Json) -> None:
         reply = InteractionReply(
             kind=kind,
             content=message["content"],

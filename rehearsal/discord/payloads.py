@@ -75,6 +75,39 @@ def permission_bits(guild: GuildSpec, user_id: int) -> str:
     return str(permissions.ALL if bits & permissions.DiscordPermission.ADMINISTRATOR else bits)
 
 
+def channel_permissions(guild: GuildSpec, spec: Channel, user_id: int) -> int:
+    """Return the permission bits that a member has in one channel. Who may not see it may do nothing there."""
+    bits = int(permission_bits(guild, user_id))
+    if bits == permissions.ALL:
+        return bits
+    bits &= ~spec.denied
+    return bits if bits & permissions.DiscordPermission.VIEW_CHANNEL else 0
+
+
+def members_chunk(guild: GuildSpec, asked: Json) -> Json:
+    """Return the data of GUILD_MEMBERS_CHUNK for a request (op 8) by ids or by the beginning of a name."""
+    ids = asked.get("user_ids")
+    wanted = {str(each) for each in ids} if isinstance(ids, list) else ({str(ids)} if ids else None)
+    prefix = str(asked.get("query") or "").lower()
+    members = [
+        guild_member(guild, member.id)
+        for member in guild.members
+        if (wanted is None or str(member.id) in wanted) and member.name.lower().startswith(prefix)
+    ]
+    chunk: Json = {
+        "guild_id": str(guild.id),
+        "members": members,
+        "chunk_index": 0,
+        "chunk_count": 1,
+        "not_found": [],
+    }
+    if asked.get("presences"):
+        chunk["presences"] = []
+    if asked.get("nonce") is not None:
+        chunk["nonce"] = asked["nonce"]
+    return chunk
+
+
 def channel(guild: GuildSpec, spec: Channel) -> Json:
     """Return the channel object."""
     common: Json = {
@@ -255,6 +288,17 @@ def message(
         "type": _COMMAND_REPLY if reply_to_command else _DEFAULT_MESSAGE,
         **(extra or {}),
     }
+
+
+def message_text(message: Json) -> str:
+    """Return what people read in a message: its text, then the texts of its embeds, one a line."""
+    lines = [message["content"]]
+    for embed in message["embeds"]:
+        lines += [embed.get("title"), embed.get("description")]
+        for field in embed.get("fields") or []:
+            lines += [field.get("name"), field.get("value")]
+        lines.append((embed.get("footer") or {}).get("text"))
+    return "\n".join(line for line in lines if line)
 
 
 def now() -> str:

@@ -11,7 +11,8 @@ import structlog
 from aiohttp import web
 
 from rehearsal.discord import payloads
-from rehearsal.discord.gateway import bot_of_token
+from rehearsal.discord.command_limits import check_commands
+from rehearsal.discord.identity import bot_of_token
 from rehearsal.discord.message_limits import RefusedError
 from rehearsal.discord.permissions import DiscordPermission
 from rehearsal.discord.rest_channels import ChannelRoutes
@@ -204,6 +205,7 @@ class RestApi:
         body = await request.json()
         if not isinstance(body, list) or not all(isinstance(each, dict) and each.get("name") for each in body):
             raise RefusedError(400, 50035, "Invalid Form Body")
+        check_commands(body)
         return json_response(self._state.put_commands(bot_id, scope, body))
 
     def _command_scope(self, request: web.Request, bot_id: int) -> int | None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from rehearsal.discord import payloads
-from rehearsal.discord.message_limits import RefusedError, check_message, new_message_fields
+from rehearsal.discord.message_limits import RefusedError, edit_message, new_message_fields
+from rehearsal.discord.permissions import DiscordPermission
 from rehearsal.discord.rest_wire import json_response, message_body, number_in
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _UNKNOWN_CHANNEL = (404, 10003, "Unknown Channel")
 _UNKNOWN_MESSAGE = (404, 10008, "Unknown Message")
+_MISSING_ACCESS = (403, 50001, "Missing Access")
+_MISSING_PERMISSIONS = (403, 50013, "Missing Permissions")
 _MOST_NAME_CHARS = 100
 _MAX_LISTED = 100
 
@@ -66,6 +69,7 @@ class ChannelRoutes:
     async def _post_message(self, request: web.Request, bot_id: int) -> web.Response:
         channel_id = self._channel(request)
         data = await message_body(request)
+        self._check_may_write(channel_id, bot_id, data)
         extra = new_message_fields(data)
         message = payloads.message(
             self._state.guild,
@@ -85,6 +89,7 @@ class ChannelRoutes:
         channel_id = self._channel(request)
         if self._state.guild.is_voice(channel_id):
             raise RefusedError(400, 50024, "Cannot execute action on this channel type")
+        self._check_granted(channel_id, bot_id, DiscordPermission.CREATE_PUBLIC_THREADS)
         name = str((await request.json()).get("name") or "")
         if not 1 <= len(name) <= _MOST_NAME_CHARS:
             raise RefusedError(400, 50035, "Invalid Form Body: name must be between 1 and 100 in length.")
@@ -96,10 +101,9 @@ class ChannelRoutes:
     async def _patch_message(self, request: web.Request, bot_id: int) -> web.Response:
         message = self._own_message(request, bot_id)
         data = await message_body(request)
-        check_message(data)
-        for key in ("content", "embeds", "components", "attachments", "flags"):
-            if data.get(key) is not None:
-                message[key] = data[key]
+        edit_message(message, data)
+        if data.get("flags") is not None:
+            message["flags"] = data["flags"]
         message["edited_timestamp"] = payloads.now()
         self._gateway.broadcast_message("MESSAGE_UPDATE", message)
         return json_response(message)
@@ -110,6 +114,23 @@ class ChannelRoutes:
         gone = {key: message[key] for key in ("id", "channel_id", "guild_id")}
         self._gateway.broadcast("MESSAGE_DELETE", gone)
         return web.Response(status=204)
+
+    def _check_may_write(self, channel_id: int, bot_id: int, data: Json) -> None:
+        """Raise `RefusedError` if a bot may not send this message there."""
+        in_thread = channel_id in self._state.threads
+        needed = DiscordPermission.SEND_MESSAGES_IN_THREADS if in_thread else DiscordPermission.SEND_MESSAGES
+        if data.get("embeds"):
+            needed |= DiscordPermission.EMBED_LINKS
+        if data.get("attachments"):
+            needed |= DiscordPermission.ATTACH_FILES
+        self._check_granted(channel_id, bot_id, needed)
+
+    def _check_granted(self, channel_id: int, bot_id: int, needed: DiscordPermission) -> None:
+        granted = payloads.channel_permissions(self._state.guild, self._state.channel_of(channel_id), bot_id)
+        if not granted & DiscordPermission.VIEW_CHANNEL:
+            raise RefusedError(*_MISSING_ACCESS)
+        if needed & ~granted:
+            raise RefusedError(*_MISSING_PERMISSIONS)
 
     def _channel(self, request: web.Request) -> int:
         channel_id = number_in(request, "channel")

@@ -21,7 +21,8 @@ from rehearsal.discord.forwarder import Forwarder
 from rehearsal.discord.gateway import MAIN_SESSION_S, Gateway
 from rehearsal.discord.guild import GuildSpec
 from rehearsal.discord.guild_state import GuildState, PostedMessage, VoiceCredentials
-from rehearsal.discord.interactions import REPLY_TIMEOUT_S, RESPONSE_TIMEOUT_S, InteractionResult, Interactions
+from rehearsal.discord.interaction_result import REPLY_TIMEOUT_S, InteractionResult
+from rehearsal.discord.interactions import RESPONSE_TIMEOUT_S, Interactions
 from rehearsal.discord.network import NetworkConditions
 from rehearsal.discord.voice_gateway import RESUME_WINDOW_S, VoiceGateway
 from rehearsal.errors import LocalDiscordError, PortUnavailableError

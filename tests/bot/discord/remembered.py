@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bot.discord.client import AddCommands, RoomtoneClient
     from compaction.model import Turn
-    from rehearsal.discord.interactions import InteractionReply
+    from rehearsal.discord.interaction_result import InteractionReply
 
 ADA, BEN, CHLOE = 2001, 2002, 2003
 LOUNGE, COMMITTEE, STAIRS = 600, 602, 603

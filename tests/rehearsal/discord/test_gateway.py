@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rehearsal.discord import LocalDiscord
-from rehearsal.discord.gateway import bot_of_token
-from rehearsal.discord.guild import GuildSpec
+from rehearsal.discord.guild import Channel, GuildSpec
 from rehearsal.discord.guild_state import GuildState
+from rehearsal.discord.identity import bot_of_token
+from rehearsal.discord.permissions import DiscordPermission
 from tests.rehearsal.discord.sockets import Bare, bare_gateway
 from tests.rehearsal.discord.stock import until
 
@@ -212,3 +213,36 @@ async def test_op_4_joins_moves_mutes_and_leaves() -> None:
         await gateway.send(_VOICE, {"guild_id": "500", "channel_id": None})
         assert (await _event(gateway, "VOICE_STATE_UPDATE"))["channel_id"] is None
         assert local.status()["voice_states"] == []
+
+
+@pytest.mark.asyncio
+async def test_op_4_asks_in_vain_for_channels_that_are_closed_or_full() -> None:
+    """A bot that may not see or enter a channel gets no answer, nor does one that asks for a full channel.
+
+    Somebody who moves it there may do so, and it is not one too many where it is already.
+    """
+    guild = GuildSpec(
+        voice_channels=(
+            Channel(600, "Open"),
+            Channel(602, "Locked", denied=int(DiscordPermission.CONNECT)),
+            Channel(603, "Hidden", denied=int(DiscordPermission.VIEW_CHANNEL)),
+            Channel(604, "Small", user_limit=1),
+        )
+    )
+    async with LocalDiscord(guild=guild) as local, bare_gateway(local) as gateway:
+        await _log_in(gateway)
+        await local.join(ADA, channel_id=604)
+        assert (await _event(gateway, "VOICE_STATE_UPDATE"))["user_id"] == str(ADA)
+        for closed in ("602", "603", "604"):
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": closed})
+        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+        came = await _event(gateway, "VOICE_STATE_UPDATE")
+        assert (came["user_id"], came["channel_id"]) == (str(BOT), "600")
+        await _event(gateway, "VOICE_SERVER_UPDATE")
+        assert [state["channel_id"] for state in local.status()["voice_states"]] == ["604", "600"]
+        await local.leave(ADA)
+        for _ in range(2):
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "604"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+        await local.join(BOT, channel_id=602)
+        assert [state["channel_id"] for state in local.status()["voice_states"]] == ["602"]

@@ -13,6 +13,7 @@ import pytest
 
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.guild import Channel, GuildSpec, Member
+from rehearsal.discord.permissions import DiscordPermission
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 
 if TYPE_CHECKING:
@@ -159,10 +160,53 @@ async def test_bodies_that_cannot_be_are_refused() -> None:
             ("POST", messages, {"json": {"content": ""}}, 400, 50006),
             ("PUT", "/applications/1001/commands", {"json": {}}, 400, 50035),
             ("PUT", "/applications/1001/commands", {"json": [{"description": "nameless"}]}, 400, 50035),
+            ("PUT", "/applications/1001/commands", {"json": [{"name": "x", "description": "y" * 101}]}, 400, 50035),
         ):
             answer = await api(method, path, **content)
             assert (answer[0], answer[1]["code"]) == (status, code), content
         assert local.messages == ()
+
+
+@pytest.mark.asyncio
+async def test_a_bot_writes_only_what_the_channel_lets_it_write() -> None:
+    """What a channel takes from everybody, the bot lacks there: seeing it, writing, embeds, files, threads and writing
+    in them. An interaction says what the bot may do in its channel.
+    """
+    lacking = DiscordPermission
+    text = {"content": "hello"}
+    card = {"embeds": [{"title": "This session"}]}
+    for denied, path, body, refused in (
+        (0, "messages", {**text, **card}, None),
+        (lacking.VIEW_CHANNEL, "messages", text, 50001),
+        (lacking.SEND_MESSAGES, "messages", text, 50013),
+        (lacking.EMBED_LINKS, "messages", text, None),
+        (lacking.EMBED_LINKS, "messages", card, 50013),
+        (lacking.ATTACH_FILES, "messages", {**text, "attachments": [{"size": 1}]}, 50013),
+        (lacking.CREATE_PUBLIC_THREADS, "threads", {"name": "a thread"}, 50013),
+        (lacking.SEND_MESSAGES, "threads", {"name": "a thread"}, None),
+    ):
+        guild = GuildSpec(text_channel=Channel(601, "chat", denied=int(denied)))
+        async with LocalDiscord(guild=guild) as local, _api(local) as api:
+            status, answer = await api("POST", f"/channels/601/{path}", json=body)
+            assert (status >= 400, answer.get("code")) == (refused is not None, refused), (denied, path)
+    for denied, refused in ((lacking.SEND_MESSAGES_IN_THREADS, 50013), (lacking.SEND_MESSAGES, None)):
+        guild = GuildSpec(text_channel=Channel(601, "chat", denied=int(denied)))
+        async with LocalDiscord(guild=guild) as local, _api(local) as api:
+            _, thread = await api("POST", "/channels/601/threads", json={"name": "a thread"})
+            _, answer = await api("POST", f"/channels/{thread['id']}/messages", json=text)
+            assert answer.get("code") == refused
+
+
+@pytest.mark.asyncio
+async def test_an_edit_with_null_takes_a_part_away() -> None:
+    """Null for the text leaves the embed alone in the message; a message without anything cannot be."""
+    async with LocalDiscord() as local, _api(local) as api:
+        _, posted = await api("POST", "/channels/601/messages", json={"content": "x", "embeds": [{"title": "Card"}]})
+        path = f"/channels/601/messages/{posted['id']}"
+        status, edited = await api("PATCH", path, json={"content": None})
+        assert (status, edited["content"], edited["embeds"]) == (200, "", [{"title": "Card"}])
+        status, refused = await api("PATCH", path, json={"embeds": []})
+        assert (status, refused["code"]) == (400, 50006)
 
 
 @pytest.mark.asyncio

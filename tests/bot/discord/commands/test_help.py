@@ -16,7 +16,7 @@ from tests.bot.discord.test_client import FakeHousehold, settings_for, settle
 from tests.bot.discord.test_command_tree import all_command_adders
 
 if TYPE_CHECKING:
-    from rehearsal.discord.interactions import InteractionReply
+    from rehearsal.discord.interaction_result import InteractionReply
 
 ADA, BEN, CHLOE, DORA = 2001, 2002, 2003, 2004
 GUILD = GuildSpec(
