@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rehearsal.judge.expectations import RunEvidence, judge_answers, judge_expectation
+from rehearsal.judge.evidence import RunEvidence
+from rehearsal.judge.expectations import judge_expectation
 from rehearsal.judge.matching import line_of_other_speaker, match_utterances
+from rehearsal.judge.replies import judge_answers
 from rehearsal.judge.silence import SilenceEvidence, silence_wanted
 from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, read_sound
 from rehearsal.people.voiced import voiced_frames
@@ -145,7 +147,8 @@ def _silences(
         span = silence_wanted(expected, record.step_times)
         if span is None:
             continue
-        since, until = span
+        # After the end of the run nobody listens, so a time that begins later is no silence.
+        since, until = span[0], min(span[1], record.ended_at)
         received = [environment.voiced(person.id, since, until) for person in scenario.people]
         voice = min((times[0] for times in received if times is not None), default=None)
         found[expected] = SilenceEvidence(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class SilenceEvidence:
     """What people received of the bot while an `ExpectSilent` wants silence.
 
-    `since_s`, `until_s`: that time, in seconds since the live start; infinite until the end of the run. `listened`:
+    `since_s`, `until_s`: that time, in seconds since the live start; it ends with the run at the latest. `listened`:
     somebody was in the channel for all of it. `voice_s`: when they received the first voiced sound, or None.
     """
 
@@ -44,7 +44,7 @@ def judge_silence(
     if silence is None:
         return False, "the step was not reached"
     since, until = silence.since_s, silence.until_s
-    span = f"{since:.1f} s to " + (f"{until:.1f} s" if expected.until else "the end")
+    span = f"{since:.1f} s to " + (f"{until:.1f} s" if expected.until else f"the end at {until:.1f} s")
     if until <= since:
         return False, f"there is no time from {span}"
     if not silence.listened:

@@ -4,7 +4,7 @@ All written evenings have the same expectations:
 
 - Every word is recorded once under its speaker.
 - Each question is answered with the expected words, and nothing else is answered.
-- Each prompt covers every turn before it and is within the token limit.
+- Each answer has a prompt, which covers every turn before it and is within the token limit.
 - Folds follow each other without a gap.
 - Nothing is logged as an error.
 """
@@ -185,13 +185,17 @@ def _interrupted(record: EveningRecord, answers: Mapping[int, ObservedReply]) ->
 
 
 def _prompts_cover_all_turns(record: EveningRecord) -> ExpectationResult:
+    known = {built.answer_to for built in record.prompts}
+    unknown = [reply for reply in record.replies if reply.answer_to not in known]
     lacking = {built.answer_to: missing for built in record.prompts if (missing := _missing(built))}
     detail = f"{_count(len(record.prompts), 'prompt')}, each covers every turn before it"
     if lacking:
         seq, missing = next(iter(lacking.items()))
         first = f"that for turn {seq} lacks {len(missing)}, from turn {missing[0]}"
         detail = f"{len(lacking)} of {len(record.prompts)} prompts lack turns; {first}"
-    return ExpectationResult("every_turn_in_the_prompt", not lacking, detail)
+    if unknown:
+        detail = f'{_count(len(unknown), "answer")} without a prompt, the first of them "{unknown[0].text}"'
+    return ExpectationResult("every_turn_in_the_prompt", not lacking and not unknown, detail)
 
 
 def _missing(built: ObservedPrompt) -> list[int]:

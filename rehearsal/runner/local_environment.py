@@ -11,6 +11,7 @@ import numpy as np
 
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.header_replay import HeaderReplay
+from rehearsal.discord.payloads import message_text
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rehearsal.discord.interactions import InteractionResult
+    from rehearsal.discord.interaction_result import InteractionResult
     from rehearsal.people.person import ScriptedPerson
     from rehearsal.people.received_speech import ReceivedSpeech
     from rehearsal.script.scenario import NetworkSpec, OptionValue, Scenario
@@ -77,15 +78,20 @@ class LocalEnvironment:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """Every text that the bot wrote: the texts in the channel, then the texts that only one person could see."""
-        posted = [one.content for one in self.discord.messages if one.author_id == ROOMTONE_BOT_ID]
-        hidden = [reply.content for result in self._results for reply in result.replies if reply.ephemeral]
-        return (*posted, *hidden)
+        """Every text that the bot wrote, with its embeds: those in the channel, then those that only one person saw."""
+        posted = [one.payload for one in self.discord.messages if one.author_id == ROOMTONE_BOT_ID]
+        hidden = [reply.payload for result in self._results for reply in result.replies if reply.ephemeral]
+        return tuple(message_text(each) for each in (*posted, *hidden))
 
     async def enter(self, user_id: int) -> None:
-        """Bring a person into the voice channel. Return when the person can speak and hear."""
+        """Bring a person into the voice channel. Return when the person can speak and hear.
+
+        Raises `PersonError` if the person is there already: the step would show nothing.
+        """
         if user_id in self._connected:
-            return
+            raise PersonError(
+                f"{self._names[user_id]} is in the voice channel already. Set `present = false` for them."
+            )
         person = scripted_member(self.discord, user_id, channel_id=_VOICE_ID)
         connection = await self._stack.enter_async_context(contextlib.AsyncExitStack())
         await connection.enter_async_context(person)
@@ -93,10 +99,10 @@ class LocalEnvironment:
         self._received.setdefault(user_id, []).append(person.heard(ROOMTONE_BOT_ID))
 
     async def leave(self, user_id: int) -> None:
-        """Take a person out of the voice channel."""
-        if user_id in self._connected:
-            _, connection = self._connected.pop(user_id)
-            await connection.aclose()
+        """Take a person out of the voice channel. Raises `PersonError` if the person is not there."""
+        self._person(user_id)
+        _, connection = self._connected.pop(user_id)
+        await connection.aclose()
 
     async def meet(self, user_id: int) -> None:
         """Wait until this person and the bot share the call's encryption keys."""

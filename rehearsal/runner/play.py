@@ -127,6 +127,7 @@ class _ScenarioRun:
             except* RehearsalError as group:
                 ended_by = str(_first_error(group))
         finally:
+            self.record.ended_at = self._loop.time()
             await self._bot.stop()
             self._loop.set_exception_handler(None)
         return ended_by

@@ -100,6 +100,8 @@ class RunRecord:
         self.presence: dict[int, list[tuple[float, float]]] = {}
         # The number of reports, without packet counters. It shows whether the room is quiet.
         self.activity = 0
+        # When the last step and the wait after it were over, in monotonic seconds. Infinite until then.
+        self.ended_at = float("inf")
         # Why the run ended early. Empty when the run was played to its end.
         self.ended_by = ""
         self.duration_s = 0.0

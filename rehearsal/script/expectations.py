@@ -77,8 +77,8 @@ class ExpectAnswer(_Expectation):
 class ExpectInterrupted(_Expectation):
     """The bot's answer to the step `to` was broken off (`value` true) or spoken to its end (`value` false).
 
-    `by`: the step that interrupted it; the other participant must stop receiving the bot's voice within `within_ms`
-    after 700 ms of that step were voiced.
+    `by`: the step that interrupted it; the other participant must stop receiving the bot's voice after that step has
+    begun, and within `within_ms` after 700 ms of it were voiced.
     """
 
     kind: Literal["interrupted"]
@@ -91,7 +91,7 @@ class ExpectInterrupted(_Expectation):
 class ExpectSilent(_Expectation):
     """Nobody received the bot's voice from `within_s` after the end of the step `since` until the step `until` began.
 
-    Without `until` this lasts until the end of the run.
+    Without `until` this lasts until the end of the run, which must come later.
     """
 
     kind: Literal["silent"]
@@ -114,6 +114,8 @@ class ExpectThought(_Expectation):
 
 class ExpectRecorded(_Expectation):
     """The timeline has a turn of `who` that contains this text (`value` true), or has none (`value` false).
+
+    Small and capital letters are the same.
 
     `who`: a person's key or the bot's name.
     """
@@ -164,7 +166,7 @@ class ExpectFactOnlyInSummary(_Expectation):
 
 
 class ExpectNoticePosted(_Expectation):
-    """The bot wrote a message in the text channel that contains this text (if empty: any message).
+    """The bot wrote a message that contains this text, also in an embed (if empty: any message).
 
     `count`: exactly this many messages; None: one or more.
     """
@@ -182,7 +184,7 @@ class ExpectNothingRaised(_Expectation):
 
 
 class ExpectMinBotTurns(_Expectation):
-    """The bot spoke at least `count` times."""
+    """Another participant heard the bot at least `count` times."""
 
     kind: Literal["min_bot_turns"]
     count: int = Field(ge=1)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.judge.expectations import RunEvidence, judge_expectation
+from rehearsal.judge.evidence import RunEvidence
+from rehearsal.judge.expectations import judge_expectation
 from rehearsal.report.report import (
     BotTurnReport,
     CompactionReport,
@@ -37,7 +38,7 @@ def part(kind: str, content: str, seq: int | None = None) -> ObservedPromptPart:
 
 def answer(heard: str, *, text: str = "", payload: tuple[ObservedPromptPart, ...] = ()) -> BotTurnReport:
     """Return the report of a bot turn that answers the step `ask`."""
-    return BotTurnReport(text or heard, heard, answers="ask", payload=payload)
+    return BotTurnReport(text or heard, heard, answers="ask", payload=payload, fell_silent_s=12.0)
 
 
 WELL = RunEvidence(
@@ -54,6 +55,7 @@ WELL = RunEvidence(
     heard=(ObservedUtterance("u1", 11, "Hello there.", 1.0, 2.0, 2.5),),
     stored_turns=58,
 )
+UNRECEIVED = replace(answer("", text="It was Ithaca."), fell_silent_s=None)
 SUMMARY = part("summary", "Mira wants to go to Ithaca by boat.")
 
 
@@ -102,6 +104,14 @@ def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> Expectatio
         ("answer", {"to": "ask", "any_of": ["boat", "ferry"]}, {}, False, "none of boat, ferry"),
         ("answer", {"to": "ask", "all_of": ["Ithacan boats"]}, {}, False, "missing Ithacan boats"),
         ("answer", {"to": "tell", "all_of": ["Ithaca"]}, {}, False, "did not answer"),
+        # That the bot reports a reply is not enough.
+        (
+            "answer",
+            {"to": "ask", "all_of": ["Ithaca"], "heard": False},
+            {"bot_turns": (UNRECEIVED,)},
+            False,
+            "nobody received",
+        ),
         ("notice_posted", {"contains": "LISTENS"}, {}, True, "Roomtone listens"),
         ("notice_posted", {}, {}, True, "Roomtone listens"),
         ("notice_posted", {"contains": "bye"}, {}, False, "1 messages, none"),
@@ -115,6 +125,8 @@ def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> Expectatio
         ("nothing_raised", {}, {"problems": (LoggedProblem("x_failed", "disk"),)}, False, "x_failed: disk"),
         ("min_bot_turns", {"count": 1}, {}, True, "1 times"),
         ("min_bot_turns", {"count": 2}, {}, False, "1 times"),
+        ("min_bot_turns", {"count": 1}, {"bot_turns": (UNRECEIVED,)}, False, "heard 0 times"),
+        ("max_bot_turns", {"count": 0}, {"bot_turns": (UNRECEIVED,)}, False, "1 times"),
         ("max_bot_turns", {"count": 1}, {}, True, "1 times"),
         ("max_bot_turns", {"count": 0}, {}, False, "1 times"),
         ("max_latency", {"stage": "end_to_text_ms", "ms": 900}, {}, True, "900 ms of 8"),
@@ -218,13 +230,13 @@ def test_two_people_who_were_taken_for_each_other_are_found() -> None:
 def broken_off(**values: Any) -> RunEvidence:
     """Return evidence of an answer that was interrupted.
 
-    Somebody spoke over the answer, and had spoken for 700 ms at 10 s after the live start.
+    Somebody began to speak over the answer at 9 s after the live start, and had spoken for 700 ms at 10 s.
     """
     turn = BotTurnReport("It was", "It was", answers="ask", interrupted=True, fell_silent_s=10.2)
     return replace(
         WELL,
         bot_turns=(replace(turn, **values),),
-        utterances=(replace(row("Jonas"), step="break-in", qualified_s=10.0),),
+        utterances=(replace(row("Jonas"), step="break-in", started_s=9.0, qualified_s=10.0),),
     )
 
 
@@ -239,6 +251,11 @@ def broken_off(**values: Any) -> RunEvidence:
         ({"by": "break-in"}, {"fell_silent_s": None}, False, "not known"),
         ({"by": "somebody"}, {}, False, "not known"),
         ({"by": "break-in"}, {"interrupted": False}, False, "spoken to its end"),
+        # It fell silent before anybody spoke over it, so it was not this step that broke it off.
+        ({"by": "break-in"}, {"fell_silent_s": 9.5}, True, "silent -500 ms"),
+        ({"by": "break-in"}, {"fell_silent_s": 4.0}, False, "silent 5000 ms before break-in began"),
+        ({}, {"fell_silent_s": None}, False, "nobody received it"),
+        ({"value": False}, {"interrupted": False, "fell_silent_s": None}, False, "nobody received it"),
         ({}, {"answers": "other"}, False, "did not answer"),
     ],
 )

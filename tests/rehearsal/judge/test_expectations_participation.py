@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.judge.expectations import RunEvidence, describe_part, judge_answers, judge_expectation
+from rehearsal.judge.evidence import RunEvidence
+from rehearsal.judge.expectations import judge_expectation
+from rehearsal.judge.replies import describe_part, judge_answers
 from rehearsal.judge.silence import SilenceEvidence, silence_wanted
 from rehearsal.report.report import BotTurnReport, LatencyPercentiles, LatencyReport, UtteranceReport
 from rehearsal.runner.observations import ObservedPromptPart, ObservedToolCall, ObservedTurn, ServerObservations
@@ -82,6 +84,8 @@ def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> Expectatio
         ("recorded", {"who": "mira", "contains": "(interrupted)"}, {}, False, "1 turns of mira"),
         ("recorded", {"who": "mira", "contains": "x", "value": False}, {}, True, "none contains it"),
         ("recorded", {"who": "mira", "contains": "hello", "value": False}, {}, False, "hello there"),
+        # A recogniser may begin a sentence with it.
+        ("recorded", {"who": "mira", "contains": "Hello", "value": False}, {}, False, "hello there"),
         ("model_knew", {"to": "ask", "contains": "(interrupted)"}, {}, True, "the turn part of turn 3"),
         ("model_knew", {"to": "ask", "contains": "rain"}, {}, False, "no part"),
         ("model_knew", {"to": "tell", "contains": "rain"}, {}, False, "did not answer"),

@@ -180,7 +180,10 @@ def silence(record: RunRecord, expected: dict[str, Any]) -> ExpectationResult:
 
 
 def test_a_voice_that_the_bot_does_not_report_is_heard() -> None:
-    """Silence is judged by the sound that people received from one step to the next, not by the bot's replies."""
+    """Silence is judged by the sound that people received from one step to the next, not by the bot's replies.
+
+    After the end of the run there is none.
+    """
     record = evening()
     record.step_times |= {"hush": (104.0, 106.0), "talk": (109.0, 109.5), "bye": (120.0, 120.5)}
     assert silence(record, {"since": "hush", "until": "talk"}).detail == "silent from 7.0 s to 9.0 s"
@@ -188,6 +191,10 @@ def test_a_voice_that_the_bot_does_not_report_is_heard() -> None:
         broken = silence(record, {"since": "hush", "until": until})
         assert (broken.passed, broken.detail) == (False, "its voice was received at 10.0 s")
     assert silence(record, {"since": "gone"}).detail == "the step was not reached"
+    record.ended_at = 121.0
+    late = silence(record, {"since": "bye", "within_s": 5.0})
+    assert (late.passed, late.detail) == (False, "there is no time from 25.5 s to the end at 21.0 s")
+    assert silence(record, {"since": "bye", "within_s": 0.1}).detail == "silent from 20.6 s to the end at 21.0 s"
     for who in (MIRA, JONAS):
         record.note_left(who.id, 108.0)
     assert not silence(record, {"since": "hush", "until": "talk"}).passed

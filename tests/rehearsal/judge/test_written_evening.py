@@ -131,6 +131,7 @@ def answer_nothing(record: EveningRecord) -> None:
 
 
 def answer_talk_between_people(record: EveningRecord) -> None:
+    record.prompts.insert(0, ObservedPrompt((part("current", 0, 0),), 0))
     record.replies.insert(0, ObservedReply("How nice.", 12.0, 13.0, answer_to=0))
 
 
@@ -148,6 +149,10 @@ def leave_a_turn_out(record: EveningRecord) -> None:
 
 def count_a_quote_as_a_turn(record: EveningRecord) -> None:
     record.prompts[1] = ObservedPrompt((part("summary", 0, 1), part("recall", 2, 2), part("current", 3, 3)), 3)
+
+
+def answer_without_a_prompt(record: EveningRecord) -> None:
+    del record.prompts[1]
 
 
 def send_too_much(record: EveningRecord) -> None:
@@ -175,6 +180,7 @@ def begin_late(record: EveningRecord) -> None:
         (speak_on, "interrupted"),
         (leave_a_turn_out, "every_turn_in_the_prompt"),
         (count_a_quote_as_a_turn, "every_turn_in_the_prompt"),
+        (answer_without_a_prompt, "every_turn_in_the_prompt"),
         (send_too_much, "prompt_tokens"),
         (leave_a_gap, "compaction"),
         (begin_late, "compaction"),

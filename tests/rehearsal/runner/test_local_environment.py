@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from typing import TYPE_CHECKING
 
+import discord
 import pytest
 
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
@@ -15,6 +16,7 @@ from rehearsal.people.person import ScriptedPerson
 from rehearsal.runner.local_environment import LocalEnvironment, open_local_environment
 from rehearsal.script.scenario import NetworkSpec
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
+from tests.rehearsal.discord.stock import stock_bot
 from tests.rehearsal.simulated import scenario
 
 if TYPE_CHECKING:
@@ -89,6 +91,8 @@ async def test_nobody_speaks_from_outside_and_commands_need_a_bot() -> None:
             await environment.invoke(mira, "join", {"channel": made.channel})
         with pytest.raises(RehearsalError, match="watch"):
             await environment.show(mira, made.says[0].audio, timeout_s=1.0)
+        with pytest.raises(RehearsalError, match="Mira is not in the voice channel"):
+            await environment.leave(mira)
         with pytest.raises(RehearsalError, match="Mira shares no screen"):
             await environment.stop_sharing(mira)
         with pytest.raises(RehearsalError, match="Nobody is connected to voice"):
@@ -98,6 +102,32 @@ async def test_nobody_speaks_from_outside_and_commands_need_a_bot() -> None:
         assert environment.messages == ()
         assert environment.voiced(mira, 0, 1) is None
         assert environment.heard(mira, 0, 1).size == 0
+
+
+@pytest.mark.asyncio
+async def test_who_is_there_cannot_come_in_again() -> None:
+    """A step that would change nothing is a mistake, and not silently left out."""
+    made = hello()
+    async with open_local_environment(made) as environment:
+        mira = made.person("mira").id
+        await environment.enter(mira)
+        with pytest.raises(RehearsalError, match="Mira is in the voice channel already"):
+            await environment.enter(mira)
+        await environment.leave(mira)
+        await environment.enter(mira)
+
+
+@pytest.mark.asyncio
+async def test_messages_have_the_texts_of_their_embeds() -> None:
+    """What the bot writes into an embed is seen by people, so an expectation sees it too."""
+    async with open_local_environment(hello()) as environment, stock_bot(environment.discord, ROOMTONE_BOT_ID) as bot:
+        channel = bot.get_channel(environment.discord.guild.text_channel.id)
+        assert isinstance(channel, discord.TextChannel)
+        embed = discord.Embed(title="This session", description="Ada spoke.")
+        embed.add_field(name="who", value="Ada 1").set_footer(text="so far")
+        await channel.send(embed=embed)
+        await channel.send("Good evening.")
+        assert environment.messages == ("This session\nAda spoke.\nwho\nAda 1\nso far", "Good evening.")
 
 
 @pytest.mark.asyncio
