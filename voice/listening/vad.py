@@ -49,12 +49,6 @@ class VadState:
     cell: NDArray[np.float32] = field(default_factory=lambda: _zeros(HIDDEN_SIZE))
     context: NDArray[np.float32] = field(default_factory=lambda: _zeros(CONTEXT_SAMPLES))
 
-    def reset(self) -> None:
-        """Clear the memory, because the next sound does not continue the last one."""
-        self.hidden = _zeros(HIDDEN_SIZE)
-        self.cell = _zeros(HIDDEN_SIZE)
-        self.context = _zeros(CONTEXT_SAMPLES)
-
 
 @dataclass(frozen=True, slots=True)
 class WindowRun:

@@ -60,16 +60,6 @@ def test_speakers_do_not_disturb_each_other(vad: SpeechProbability) -> None:
     np.testing.assert_allclose([*first, *second], alone, atol=1e-4)
 
 
-def test_a_reset_state_is_a_new_one(vad: SpeechProbability) -> None:
-    """After a reset the same sound scores as it did at the very beginning."""
-    pcm = _whole_windows(bicycle())[: 20 * WINDOW_SAMPLES]
-    state = VadState()
-    [first] = vad.score([WindowRun(state, pcm)])
-    state.reset()
-    [again] = vad.score([WindowRun(state, pcm)])
-    assert first == again
-
-
 def test_nothing_to_score(vad: SpeechProbability) -> None:
     """An empty run has no probabilities."""
     assert vad.score([WindowRun(VadState(), silence(0))]) == [[]]
