@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ import structlog
 
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import VoiceError
+from voice.listening.daemon_thread import DaemonThread
 from voice.listening.mel import log_mel
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ MOST_WAITING = 4
 ANSWER_TIMEOUT_S = 0.4
 # An answer takes 30 ms, so one that takes this long hangs.
 HANGS_AFTER_S = 5.0
+# Seconds that the end waits for the answer that the model works on.
+STOP_TIMEOUT_S = 1.0
 
 _log: Any = structlog.get_logger()
 
@@ -116,7 +119,7 @@ class SmartTurnDetector:
         self._load = load
         self._monotonic = monotonic
         self._model: SmartTurn | None = None
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="turn-model")
+        self._thread = DaemonThread("turn-model")
         self._waiting = 0
         # Since when the model works on one request; None: on none. Its thread sets it.
         self._busy_since: float | None = None
@@ -125,14 +128,20 @@ class SmartTurnDetector:
 
     async def __aenter__(self) -> Self:
         """Load the model. Raises `TurnModelError`."""
-        self._model = await asyncio.get_running_loop().run_in_executor(self._thread, self._load)
+        self._thread.start()
+        try:
+            self._model = await asyncio.wrap_future(self._thread.submit(self._load))
+        except BaseException:
+            self._thread.close()
+            raise
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # Do not wait: a request takes 30 ms, and nobody needs its result any more.
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.close()
+        # If the interpreter ended while the model computes, the library's destructors could abort the process.
+        await asyncio.to_thread(self._thread.join, STOP_TIMEOUT_S)
 
     @property
     def failing_since(self) -> float | None:
@@ -149,7 +158,7 @@ class SmartTurnDetector:
         self._waiting += 1
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT_S):
-                answer = await asyncio.get_running_loop().run_in_executor(self._thread, self._probability, pcm)
+                answer = await asyncio.wrap_future(self._thread.submit(partial(self._probability, pcm)))
         except TimeoutError:
             self.figures = replace(self.figures, unanswered=self.figures.unanswered + 1)
             return None

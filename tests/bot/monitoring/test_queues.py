@@ -54,6 +54,7 @@ NO_METRIC = {
     "bot.remote.link.MessageLink._outgoing": "a full one ends the link, which is logged; a heartbeat ends it before",
     "bot.room.preemptive_reply._Attempt.pieces": "one answer of the model, as long as llm.max_output_tokens",
     "bot.screen.room.RoomScreens._started_sharers": "each person in the channel once, taken at once",
+    "voice.listening.daemon_thread.DaemonThread._calls": "at most four pauses, which nobody waits for after 0.4 s",
     "voice.asr.worker.ModelThread._jobs": "one recognition, handed to the thread; the queue before it has the metric",
     "bot.cli.log_view.tail.LogTail._existing": "the last lines of a file",
 }
