@@ -166,7 +166,8 @@ def request_for_digest(parts: DigestParts) -> FoldRequest:
         turns=stale,
         notes=(),
         previous=None,
-        known=tuple(each for each in _known(parts) if each.ref not in parts.ended),
+        # Without labels: the prompt names the facts that it shows.
+        known=tuple(KnownFact(each.ref, each.fact) for each in _known(parts) if each.ref not in parts.ended),
         before=before,
         roster=frozenset(part.speaker for turn in parts.turns for part in turn.parts),
     )

@@ -16,7 +16,14 @@ from compaction.language.text import as_sentence, sentences, whole_sentences
 from compaction.model import Chapter, FactKind, RenderedSentence, RenderedSummary, Segment, SegmentId, Seq
 from compaction.summary.chapters import chapter_due, told_chapters, top_chapters
 from compaction.summary.paragraph import Candidate, Stretch, compose, fact_candidate, gist_candidate
-from compaction.summary.port import CHAPTER_PARTS, MAX_SUMMARY_CHARS, ChapterPart, ChapterRequest, KnownFact
+from compaction.summary.port import (
+    CHAPTER_PARTS,
+    MAX_SUMMARY_CHARS,
+    ChapterPart,
+    ChapterRequest,
+    KnownFact,
+    known_facts_of,
+)
 from compaction.summary.required_facts import required_first
 from compaction.summary.subjects import subjects_in
 
@@ -33,7 +40,6 @@ _SHORTLIST = 150
 # A new batch may correct so many of the newest facts, and so many of the older ones, the most important first.
 _NEWEST_KNOWN = 120
 _WEIGHTIEST_KNOWN = 80
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _NOTHING = "Nothing was said that needs keeping."
 
 
@@ -144,7 +150,7 @@ class SegmentLedger:
                 other._put(segment, facts, [self._known[each.refs[0]] for each in facts])
             elif not segment.closing:
                 facts = _candidates(segment)
-                other._put(segment, facts, _known_of(segment))
+                other._put(segment, facts, known_facts_of(segment))
                 fresh += facts
         other._ranked = [each for each in self._ranked if other._by_ref.get(each.refs[0]) is each]
         for each in fresh:
@@ -170,7 +176,7 @@ class SegmentLedger:
         if segment.closing:
             return
         facts = _candidates(segment)
-        self._put(segment, facts, _known_of(segment))
+        self._put(segment, facts, known_facts_of(segment))
         for each in facts:
             insort(self._ranked, each, key=_rank)
 
@@ -334,25 +340,6 @@ def _rank(candidate: Candidate) -> tuple[float, float, tuple[str, ...]]:
 
 def _candidates(segment: Segment) -> tuple[Candidate, ...]:
     return tuple(fact_candidate(segment, number, fact) for number, fact in enumerate(segment.facts) if fact.text)
-
-
-def _known_of(segment: Segment) -> list[KnownFact]:
-    return [
-        KnownFact(f"{segment.id}#{number}", fact, _label(segment, number))
-        for number, fact in enumerate(segment.facts)
-        if fact.text
-    ]
-
-
-def _label(segment: Segment, number: int) -> str:
-    """Return a fact's name in prompts: its first turn, with a letter if earlier facts of the segment have that turn."""
-    fact = segment.facts[number]
-    before = sum(
-        each.turn_seq == fact.turn_seq and (each.note_id is None) == (fact.note_id is None)
-        for each in segment.facts[:number]
-    )
-    screen = "screen" if fact.note_id is not None else ""
-    return f"{screen}{fact.turn_seq}{_LETTERS[before % len(_LETTERS)] if before else ''}"
 
 
 def _by_model(summariser: str) -> bool:

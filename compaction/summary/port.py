@@ -25,6 +25,7 @@ MAX_FACT_CHARS = 240
 MAX_FACTS = 16
 # So many turns before a batch are read with it, because an answer or a correction in it may be about them.
 REACH_TURNS = 8
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class KnownFact:
     """A standing fact of an earlier segment, which a new one may supersede.
 
     `ref`: `segment_id#index`. `label`: its name in prompts, the number of its turn, with a letter if the turn has more
-    facts (`57`, `57b`).
+    facts (`57`, `57b`), and `screen57` for one from a note. A prompt names a fact anew whose label is empty or taken.
     """
 
     ref: str
@@ -41,8 +42,23 @@ class KnownFact:
 
 
 def known_facts_of(segment: Segment) -> list[KnownFact]:
-    """Return the facts of a segment that have a text, in order, each as others name it."""
-    return [KnownFact(f"{segment.id}#{number}", fact) for number, fact in enumerate(segment.facts) if fact.text]
+    """Return the facts of a segment that have a text, in order, each with its ref and its label."""
+    return [
+        KnownFact(f"{segment.id}#{number}", fact, _label(segment, number))
+        for number, fact in enumerate(segment.facts)
+        if fact.text
+    ]
+
+
+def _label(segment: Segment, number: int) -> str:
+    """Return the number of a fact's first turn, with a letter if earlier facts of the segment have that turn."""
+    fact = segment.facts[number]
+    before = sum(
+        each.turn_seq == fact.turn_seq and (each.note_id is None) == (fact.note_id is None)
+        for each in segment.facts[:number]
+    )
+    screen = "screen" if fact.note_id is not None else ""
+    return f"{screen}{fact.turn_seq}{_LETTERS[before % len(_LETTERS)] if before else ''}"
 
 
 @dataclass(frozen=True, slots=True)

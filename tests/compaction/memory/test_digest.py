@@ -105,6 +105,7 @@ def test_turns_that_are_not_folded_are_extracted_or_folded_by_a_model() -> None:
     assert [each.seq for each in request.turns] == list(range(10, 21))
     assert [each.seq for each in request.before] == list(range(2, 10))
     (known,) = request.known
+    assert (known.ref, known.label) == (ledger.known_facts()[0].ref, ""), "the prompt names it by its turn alone"
     told = Fact((Seq(12),), FactKind.DECISION, "Bob", AT, "Bob brings the map.", (known.ref,), quoted=False)
     digest = make_digest(parts, Fold("They settled the map.", (told,)))
     assert [line.text for line in digest.about] == ["They planned a trip.", "They settled the map."]
