@@ -28,8 +28,9 @@ MAX_TURN_CHARS = 1_200
 FORGOTTEN = "(forgotten at somebody's wish)"
 
 
-def format_turn(turn: Turn, zone: tzinfo = UTC, *, max_chars: int = MAX_TURN_CHARS) -> str:
-    """Return a turn as it is sent to a model: `[21:04] Ada: …`, one line per speaker, at most `max_chars` characters.
+def format_turn(turn: Turn, zone: tzinfo = UTC, *, max_chars: int | None = MAX_TURN_CHARS) -> str:
+    """Return a turn as it is sent to a model: `[21:04] Ada: …`, one line per speaker, at most `max_chars` characters
+    (None: however long it is).
 
     In a longer turn the longest lines are cut, and a mark at the end names the turn to recall for the full text.
     """
@@ -38,7 +39,7 @@ def format_turn(turn: Turn, zone: tzinfo = UTC, *, max_chars: int = MAX_TURN_CHA
         return f"{head}{FORGOTTEN}"
     lines = [_line(turn.kind, plain_name(part.speaker), inline(plain(part.text))) for part in turn.parts]
     whole = head + "\n".join(lines)
-    if len(whole) <= max_chars:
+    if max_chars is None or len(whole) <= max_chars:
         return whole
     mark = f" … [cut; turn {turn.seq} has all of it]"
     room = max_chars - len(head) - len(mark) - (len(lines) - 1)

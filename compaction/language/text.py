@@ -91,6 +91,17 @@ def whole_sentences(text: str, max_chars: int) -> str:
     return kept
 
 
+def whole_words(text: str, max_chars: int) -> str:
+    """Return as many whole words from the start of the text as fit. A word that fills half of the room is cut, as in
+    scripts without spaces.
+    """
+    if len(text) <= max_chars:
+        return text
+    cut = text[: max(0, max_chars)]
+    end = len(cut) if text[len(cut)].isspace() else max(cut.rfind(" "), cut.rfind("\n"))
+    return cut[: end if 2 * end >= max_chars else len(cut)].rstrip()
+
+
 def words(text: str) -> list[str]:
     """Return the words and figures of a text in lower case, with straight apostrophes."""
     return [match.group().casefold().replace("’", "'") for match in _WORD.finditer(text)]

@@ -14,7 +14,7 @@ from bot.memory.recall import DEFAULT_LIMIT
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
 from compaction.context.build import format_turn
 from compaction.errors import StoreError
-from compaction.language.text import plain
+from compaction.language.text import plain, whole_words
 from compaction.memory.passage import PassageKind
 from compaction.model import SessionId
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from compaction.memory.recall import RecallHit
 
 MOST_FOUND = 20
+# Room for what says that something is left out.
+_MARKS_CHARS = 100
 NOTHING = "Nothing that was said or shown is about that."
 
 _TEXT = {"type": "string"}
@@ -81,7 +83,7 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
             found = await room.recall_turns(first, last)
         except StoreError as error:
             return str(error)
-        lines = [f"turn {turn.seq} {format_turn(turn, zone)}" for turn in found]
+        lines = [f"turn {turn.seq} {format_turn(turn, zone, max_chars=None)}" for turn in found]
         return _join_bounded(lines) or f"There are no turns {first} to {last} in this session."
 
     return (
@@ -123,15 +125,24 @@ def format_recalled(recalled: RecallHit, zone: tzinfo, *, here: SessionId | None
 
 
 def _join_bounded(pieces: list[str]) -> str:
+    """Return the pieces, as many as fit. Only the first is cut if it is too long, and what is left out is named."""
     included: list[str] = []
-    room = MAX_CHARS - 100
+    room = MAX_CHARS - _MARKS_CHARS
     for piece in pieces:
-        if len(piece) + 2 > room:
-            included.append(f"({len(pieces) - len(included)} more left out; ask for less at once)")
+        if included and len(piece) > room:
             break
-        included.append(piece)
+        included.append(_cut(piece, room))
         room -= len(piece) + 2
+    left_out = len(pieces) - len(included)
+    if left_out:
+        included.append(f"({left_out} more left out; ask for less at once)")
     return "\n\n".join(included)
+
+
+def _cut(text: str, max_chars: int) -> str:
+    """Return a text; one that is longer, as far as its words fit, with a mark that tells how much is missing."""
+    kept = whole_words(text, max_chars)
+    return text if kept == text else f"{kept} … [cut here; {len(text) - len(kept)} more characters are stored]"
 
 
 def _text(arguments: Mapping[str, object], name: str) -> str:

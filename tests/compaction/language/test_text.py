@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.language.text import as_sentence, ends_a_sentence, plain, sentences, whole_sentences, words
+from compaction.language.text import as_sentence, ends_a_sentence, plain, sentences, whole_sentences, whole_words, words
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,19 @@ def test_words_lose_their_case() -> None:
     assert words("Don’t go, Ada!") == ["don't", "go", "ada"]
     assert ends_a_sentence("Go.”")
     assert not ends_a_sentence("Go")
+
+
+@pytest.mark.parametrize(
+    ("text", "max_chars", "kept"),
+    [
+        ("Bring the lemonade.", 40, "Bring the lemonade."),
+        ("Bring the lemonade.", 12, "Bring the"),
+        ("Bring the lemonade.", 9, "Bring the"),
+        ("Bring\nthe lemonade.", 7, "Bring"),
+        ("花生过敏的人不能来", 4, "花生过敏"),
+        ("Bring the lemonade.", 0, ""),
+    ],
+)
+def test_cut_ends_between_words(text: str, max_chars: int, kept: str) -> None:
+    """As many whole words as fit are kept. Where no word ends in the second half, the text is cut at the limit."""
+    assert whole_words(text, max_chars) == kept

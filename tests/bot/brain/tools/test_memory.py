@@ -101,6 +101,30 @@ async def test_an_answer_is_bounded() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_turn_is_told_whole() -> None:
+    """A turn is not cut as in a prompt, where its mark says that it is told whole here."""
+    said = " ".join(f"Lisbon {number}" for number in range(250))
+    _, recall = await tools(turn(0, said), turn(1, "Shall we?"))
+    assert await recall.call({"from": 0, "to": 1}) == (
+        f"turn 0 [08:53] Ada Lovelace: {said}\n\nturn 1 [08:53] Ada Lovelace: Shall we?"
+    )
+
+
+@pytest.mark.asyncio
+async def test_a_turn_longer_than_an_answer_is_cut_between_words() -> None:
+    """It is marked as cut, with what is missing, and the turns after it are named as left out."""
+    said = " ".join(f"lighthouse{number}" for number in range(600))
+    _, recall = await tools(turn(0, said), turn(1, "Shall we?"))
+    told, left_out = (await recall.call({"from": 0, "to": 1})).split("\n\n")
+    kept, _, mark = told.partition(" … ")
+    spoken = kept.removeprefix("turn 0 [08:53] Ada Lovelace: ")
+    assert said.startswith(f"{spoken} ")
+    assert MAX_CHARS - 200 < len(told) < MAX_CHARS
+    assert mark == f"[cut here; {len(said) - len(spoken)} more characters are stored]"
+    assert left_out == "(1 more left out; ask for less at once)"
+
+
+@pytest.mark.asyncio
 async def test_schemas_are_json() -> None:
     """The schemas are valid JSON, because endpoints get them unchanged."""
     for tool in await tools():
