@@ -53,7 +53,8 @@ class Meaning:
     digits, times, weekdays, months. `denied`: the stem after each negation; `negated`: any word of negation. `own`:
     in the first person; `together`: not of one alone. `echoes`: like what somebody said of themselves. `announces`:
     something is no longer as it was, or is taken back. `ends`: something is over. `refers`: it needs what was said
-    before. `reports`: somebody else's words. `supposes`: 'if …'.
+    before. `reports`: somebody else's words. `supposes`: 'if …'. `thing`: what its value is of, the topics and
+    names before its first value, or before its first name if it has no value.
     `weight`: how much its cues ask to be kept, 1.0 for ordinary talk.
     """
 
@@ -73,6 +74,7 @@ class Meaning:
     together: bool = False
     supposes: bool = False
     kind: FactKind = FactKind.OTHER
+    thing: frozenset[str] = frozenset()
 
     @property
     def about(self) -> frozenset[str]:
@@ -120,7 +122,8 @@ def contradicts(one: Meaning, other: Meaning) -> bool:
 def replaces(new: Meaning, old: Meaning, *, same_speaker: bool) -> bool:
     """Return whether `new`, said later, puts another value or sign in the place of what `old` says.
 
-    What people say of themselves only they replace. Somebody else must announce that it is otherwise.
+    What people say of themselves only they replace. Somebody else must announce that it is otherwise. The value of one
+    thing takes no other thing's place: a bike lock's code is not the locker's.
     """
     if new.asks or old.asks or new == old:
         return False
@@ -129,6 +132,8 @@ def replaces(new: Meaning, old: Meaning, *, same_speaker: bool) -> bool:
     share = _topic_share(new, old)
     if contradicts(new, old):
         return same_speaker or share >= _VERY_SAME_THING
+    if not (new.thing <= old.thing or old.thing <= new.thing):
+        return False
     least = _SAME_THING if same_speaker else _VERY_SAME_THING
     return (new.announces or new.ends) and share >= least and (new.ends or _other_value(new, old))
 
@@ -170,21 +175,26 @@ class _Reading:
 
     def meaning(self, known: frozenset[str]) -> Meaning:
         values, numbered = self._values()
-        names, named = self._names(known, numbered)
+        named = self._names(known, numbered)
         passing = len(self._cues["passing"])
         content = {
             place: self._stems[place]
             for place in range(len(self._words))
             if place not in numbered and place not in named and self._is_content(place)
         }
-        said = (place for place in content if place not in self._cues["changing"])
-        topics = frozenset(topic for place in said for topic in _topics(self._words[place], content[place]))
+        topics = {
+            place: frozenset(_topics(self._words[place], stem))
+            for place, stem in content.items()
+            if place not in self._cues["changing"]
+        }
+        names = frozenset(named.values())
         own = bool(self._cues["own"] or self._cues["group"])
         question = self._asks()
         ends = bool(self._cues["ending"])
+        until = min(numbered or named, default=0)
         return Meaning(
-            topics=topics,
-            names=frozenset(names),
+            topics=frozenset().union(*topics.values()),
+            names=names,
             values=frozenset(values),
             denied=self._denied(content),
             negated=bool(self._cues["negations"]),
@@ -199,6 +209,8 @@ class _Reading:
             reports=bool(self._cues["reporting"]),
             supposes=bool(self._cues["supposing"]),
             kind=self._kind(own, question),
+            thing=frozenset().union(*(topics[place] for place in topics if place < until))
+            | {name for place, name in named.items() if place < until},
         )
 
     def _is_content(self, place: int) -> bool:
@@ -231,9 +243,9 @@ class _Reading:
         found.update(_numbers(group))
         return found, places
 
-    def _names(self, known: frozenset[str], numbered: set[int]) -> tuple[set[str], set[int]]:
-        found: set[str] = set()
-        places: set[int] = set()
+    def _names(self, known: frozenset[str], numbered: set[int]) -> dict[int, str]:
+        """Return the names by the positions of their words."""
+        found: dict[int, str] = {}
         upper = [self._written[place][0].isupper() for place in range(len(self._words))]
         later = {word.removesuffix("'s") for place, word in enumerate(self._words) if place > 0 and upper[place]}
         # Recognisers write a sentence Like This Now And Then: its capitals tell nothing.
@@ -246,9 +258,8 @@ class _Reading:
             if place in numbered or not self._is_content(place) or not upper[place]:
                 continue
             if bare in known or (told and (place > 0 or bare in later)):
-                found.add(bare)
-                places.add(place)
-        return found, places
+                found[place] = bare
+        return found
 
     def _denied(self, content: dict[int, str]) -> frozenset[str]:
         """Return the stem after each negation; before it, if nothing follows ('ich komme nicht')."""

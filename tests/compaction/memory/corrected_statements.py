@@ -53,3 +53,39 @@ KEPT = (
     ("The gate code is 4411.", "The gate code is 4411."),
     ("The shop closes at nine.", "The door would not close."),
 )
+# The later statement is of the same sort as the first, but of another thing, so both hold.
+OTHER_THING = (
+    ("My locker code is 4411.", "My bike lock code is 7702 now."),
+    ("The gate code is 4411.", "The alarm code is 9090 now."),
+    ("My dog is called Rex.", "My cat is called Max now."),
+    ("My sister lives in Leeds.", "My brother lives in York now."),
+    ("The meeting with Cy is on Tuesday.", "The meeting with Dora is on Thursday now."),
+    ("The flight to Porto leaves at six.", "The flight to Lisbon leaves at nine now."),
+    ("The rent is 900 euros.", "The internet is 40 euros now."),
+    ("My mother's number is 5512.", "My landlord's number is 8830 now."),
+    ("The dentist appointment is on Tuesday.", "The vet appointment on Friday is cancelled."),
+    ("Mein Spind hat den Code 4411.", "Mein Fahrradschloss hat jetzt den Code 7702."),
+)
+# Written at the same time, and nothing is tuned on them.
+OTHER_THING_APART = (
+    ("The red team has nine points.", "The blue team has twelve points now."),
+    ("My car insurance is due in March.", "My house insurance is due in June now."),
+    ("My desk is number 12.", "My parking space is number 30 now."),
+    ("I owe Bob twenty euros.", "I owe Cy thirty euros now."),
+    ("The train to Graz leaves from platform 4.", "The train to Linz leaves from platform 9 now."),
+    ("My locker is on the second floor.", "My office is on the third floor now."),
+    ("Our dungeon run is at eight.", "Our raid run is at ten now."),
+    ("My hamster is called Pip.", "My horse is called Storm these days."),
+    ("Das Zelt kostet 90 Euro.", "Die Hütte kostet jetzt 120 Euro."),
+    ("Level three has two bosses.", "Level four has five bosses now."),
+)
+REPLACED_APART = (
+    ("The rehearsal is on Monday at eight.", "The rehearsal is on Tuesday at seven now.", "When is the rehearsal?"),
+    ("I owe Bob twenty euros.", "I owe Bob thirty euros now.", "How much do you owe Bob?"),
+    ("My locker code is 4411.", "My locker code is 9052 now.", "What is your locker code?"),
+    ("The ferry costs 30 pounds.", "The ferry costs 35 pounds now, they raised it.", "What does the ferry cost?"),
+    ("Our table is number seven.", "Our table is number nine instead.", "Which table is ours?"),
+    ("The train leaves at eight from platform 2.", "The train leaves at nine now because of the snow.", "the train"),
+    ("My cat is called Max.", "My cat is called Moritz now, Max was too short.", "What is your cat called?"),
+    ("Das Treffen ist am Montag.", "Das Treffen ist jetzt am Freitag.", "Wann ist das Treffen?"),
+)

@@ -12,14 +12,14 @@ from compaction.memory.passage import Passage, PassageId
 from compaction.memory.query import SearchTerms, choose_terms, fuse_rankings, parse_query
 from compaction.memory.recall import TurnRef, rank_hits
 from compaction.model import Seq
-from tests.compaction.memory.corrected_statements import KEPT, REPLACED, RESTATED
+from tests.compaction.memory.corrected_statements import KEPT, OTHER_THING, REPLACED, REPLACED_APART, RESTATED
 from tests.compaction.memory.recall_index_contract import EVENING, turn
 from tests.compaction.memory.test_recall import told
 
 
-@pytest.mark.parametrize(("old", "new", "question"), REPLACED)
+@pytest.mark.parametrize(("old", "new", "question"), [*REPLACED, *REPLACED_APART])
 def test_the_value_that_holds_comes_first(old: str, new: str, question: str) -> None:
-    """In all 26 cases the current value comes before the old one, although the old one was found first. The old one is
+    """In all cases the current value comes before the old one, although the old one was found first. The old one is
     marked as superseded.
     """
     found = told(turn(3, old), turn(90, new), query=question)
@@ -134,7 +134,7 @@ def test_of_two_values_the_later_comes_first(old: str, new: str, question: str) 
     assert [(each.seq, each.superseded_by) for each in found] == [(90, None), (3, None)]
 
 
-@pytest.mark.parametrize(("old", "new"), KEPT)
+@pytest.mark.parametrize(("old", "new"), [*KEPT, *OTHER_THING])
 def test_what_merely_follows_corrects_nothing(old: str, new: str) -> None:
     """A statement that adds something, asks, or is about another thing does not mark the earlier one."""
     found = told(turn(3, old), turn(90, new), query=old)

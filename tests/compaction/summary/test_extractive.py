@@ -17,6 +17,7 @@ from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
 from compaction.summary.segments import make_segment
 from compaction.summary.subjects import subjects_sentence
+from tests.compaction.memory.corrected_statements import OTHER_THING
 from tests.compaction.summary.statements_alike import CASES, AlikeCase
 from tests.compaction.turn_store_contract import EVENING, T0, bot_turn, note, turn
 
@@ -102,6 +103,15 @@ def test_only_what_another_statement_says_wholly_goes(case: AlikeCase) -> None:
         return
     assert case.stays <= kept
     assert kept.isdisjoint(case.goes)
+
+
+@pytest.mark.parametrize(("old", "new"), OTHER_THING)
+def test_value_of_another_thing_leaves_the_first_one(old: str, new: str) -> None:
+    """A person's locker code stays when the code of their bike lock changes, within a batch and in a later one."""
+    assert {fact.turn_seq for fact in extract_facts((turn(0, old), turn(1, new)), start=Seq(0))} == {0, 1}
+    (before,) = extract_facts((turn(0, old),), start=Seq(0))
+    (after,) = extract_facts((turn(20, new),), start=Seq(20), known=(KnownFact("s#0", before),))
+    assert after.supersedes == ()
 
 
 def test_correction_of_an_earlier_batch_supersedes_it() -> None:
