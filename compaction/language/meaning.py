@@ -93,10 +93,19 @@ def kind_of(text: str) -> FactKind:
     return meaning(text).kind
 
 
-def shared_share(one: Meaning, other: Meaning) -> float:
-    """Return the share of what the shorter one speaks of that the other speaks of too."""
-    least = min(len(one.about), len(other.about))
-    return len(one.about & other.about) / least if least else 0.0
+def answers(statement: Meaning, question: Meaning, *, at_once: bool) -> bool:
+    """Return whether a statement of another person than who asked answers a question: it speaks of all that was asked.
+
+    `at_once`: it is said right after the question. Otherwise it answers none that speaks of one thing alone, because
+    more is said of one thing than answers. What is only asked, supposed, reported or still open answers nothing.
+    """
+    if not question.asks or statement.asks or statement.supposes or statement.reports:
+        return False
+    if statement.kind is FactKind.OPEN or not question.about or not (at_once or len(question.about) > 1):
+        return False
+    # Of several values ('eight or nine?') an answer takes one.
+    takes_value = not question.values or not question.values.isdisjoint(statement.values)
+    return takes_value and question.topics | question.names <= statement.about
 
 
 def contradicts(one: Meaning, other: Meaning) -> bool:

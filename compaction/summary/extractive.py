@@ -13,7 +13,7 @@ from collections import Counter
 from math import fsum, log
 from typing import TYPE_CHECKING
 
-from compaction.language.meaning import Meaning, meaning, replaces, shared_share
+from compaction.language.meaning import Meaning, meaning, replaces
 from compaction.language.text import as_sentence, plain, sentences, words
 from compaction.model import Fact, FactKind, Importance, Strategy
 from compaction.notes import condense_notes
@@ -25,11 +25,10 @@ from compaction.summary.port import (
     MAX_FACTS,
     MAX_GIST_CHARS,
     MAX_SUMMARY_CHARS,
-    REACH_TURNS,
     ChapterFold,
     Fold,
 )
-from compaction.summary.statements import SpokenStatement, names_in, statements_of
+from compaction.summary.statements import SpokenStatement, is_answer, names_in, statements_of
 from compaction.summary.subjects import count_names, language_of_texts, rank_weights, subjects_in, subjects_sentence
 
 if TYPE_CHECKING:
@@ -60,8 +59,6 @@ _LIKENESS = 0.8
 _STATES_SOMETHING = 2
 # A sentence of the bot repeats people if they said this share of it.
 _REPEATS = 0.7
-# What somebody else says answers an open question if it shares this much with it.
-_ANSWERS = 0.5
 # Of a paragraph made again, the share for the batch.
 _NEWEST_SHARE = 0.35
 
@@ -201,10 +198,8 @@ def _replaced_by(statement: SpokenStatement, known: Sequence[tuple[KnownFact, Me
 def _answers(statement: SpokenStatement, fact: Fact, says: Meaning) -> bool:
     if not says.asks or statement.says.asks:
         return False
-    if set(fact.turns) & set(statement.turns):
-        return True
-    near = statement.turns[0] - fact.turns[-1] <= REACH_TURNS
-    return near and fact.speaker != statement.who and shared_share(statement.says, says) >= _ANSWERS
+    is_joined = not {*fact.turns}.isdisjoint(statement.turns)
+    return is_joined or is_answer(statement, says, asked_by=fact.speaker, asked_in=fact.turns[-1])
 
 
 def _is_worth_keeping(statement: SpokenStatement) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.language.clauses import statements
-from compaction.language.meaning import NO_NAMES, Meaning, meaning, shared_share
+from compaction.language.meaning import NO_NAMES, Meaning, answers, meaning
 from compaction.language.text import as_sentence, plain
 from compaction.model import FactKind, TurnKind
 from compaction.summary.port import MAX_FACT_CHARS, REACH_TURNS
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 
     from compaction.model import Seq, Turn
 
-# A question may have so many sentences between it and its answer.
+# A question may have so many sentences between it and a bare answer.
 _ANSWER_REACH = 3
 # What speaks of fewer things than this needs what was said before.
 _STANDS_ALONE = 2
-# An answer that shares this much with a question answers it.
-_ANSWERS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +101,14 @@ def _said(turns: Iterable[Turn], names: frozenset[str]) -> Iterable[SpokenStatem
 def _subject(said: Sequence[SpokenStatement], answer: SpokenStatement) -> SpokenStatement | None:
     """Return the question or statement that a statement needs to be understood, None if it stands alone."""
     says = answer.says
-    if says.asks or answer.by_bot or answer.membership or not (says.about or says.refers) or _is_chatter(says):
+    if says.asks or answer.by_bot or answer.membership or says.kind is FactKind.OPEN:
+        return None
+    if not (says.about or says.refers) or _is_chatter(says):
         return None
     before = said[max(0, answer.position - _ANSWER_REACH) : answer.position]
     if says.echoes:
         return next((each for each in reversed(before) if each.says.own and each.who != answer.who), None)
-    if says.refers and before and before[-1].says.asks and before[-1].who != answer.who and before[-1].says.about:
+    if says.refers and before and _points_back(answer, before[-1]):
         return before[-1]
     if len(says.topics | says.names) >= _STANDS_ALONE or (says.own and not says.refers and not says.announces):
         return None
@@ -123,6 +123,17 @@ def _subject(said: Sequence[SpokenStatement], answer: SpokenStatement) -> Spoken
             if each.says.values and each.says.topics and not each.says.asks:
                 return each
     return None
+
+
+def _points_back(answer: SpokenStatement, question: SpokenStatement) -> bool:
+    """Return whether a statement that needs what was said before needs the question just before it.
+
+    It denies it, or points back to it instead of saying its words again. 'That tent is heavy' can be understood alone.
+    """
+    asked, says = question.says, answer.says
+    if not asked.asks or not asked.about or question.who == answer.who:
+        return False
+    return says.negated or says.about.isdisjoint(asked.about)
 
 
 def _joined(about: SpokenStatement, answer: SpokenStatement, names: frozenset[str]) -> SpokenStatement | None:
@@ -150,12 +161,23 @@ def _joined(about: SpokenStatement, answer: SpokenStatement, names: frozenset[st
     )
 
 
+def is_answer(statement: SpokenStatement, question: Meaning, *, asked_by: str, asked_in: Seq) -> bool:
+    """Return whether a statement answers a question that somebody else asked shortly before, in the turn `asked_in`."""
+    turns_after = statement.turns[-1] - asked_in
+    return (
+        statement.who != asked_by
+        and 0 <= turns_after <= REACH_TURNS
+        and answers(statement.says, question, at_once=turns_after <= 1)
+    )
+
+
 def _questions(said: Sequence[SpokenStatement], answer: SpokenStatement) -> Iterable[SpokenStatement]:
-    """Yield the questions just before a statement that it answers."""
-    if answer.says.asks:
-        return
-    for each in said[max(0, answer.position - _ANSWER_REACH) : answer.position]:
-        if each.says.asks and each.who != answer.who and shared_share(each.says, answer.says) >= _ANSWERS:
+    """Yield the questions before a statement that it answers."""
+    for place in range(answer.position - 1, -1, -1):
+        each = said[place]
+        if answer.turns[0] - each.turns[0] > REACH_TURNS:
+            break
+        if is_answer(answer, each.says, asked_by=each.who, asked_in=each.turns[0]):
             yield each
 
 

@@ -6,9 +6,10 @@ import time
 
 import pytest
 
-from compaction.language.meaning import contradicts, kind_of, meaning, replaces, shared_share
+from compaction.language.meaning import answers, contradicts, kind_of, meaning, replaces
 from compaction.language.text import sentences
 from compaction.model import FactKind
+from tests.compaction.memory.corrected_statements import OTHER_THING, OTHER_THING_APART, REPLACED, REPLACED_APART
 
 
 @pytest.mark.parametrize(
@@ -177,10 +178,58 @@ def test_nobody_replaces_what_others_say_of_themselves() -> None:
     assert not replaces(meaning("My code is 9052 now."), meaning("My code is 4417."), same_speaker=False)
 
 
-def test_shared_share_is_of_the_shorter() -> None:
-    """The share counts the words of the sentence that has fewer."""
-    assert shared_share(meaning("The blue tent leaks."), meaning("The blue tent leaks near Berlin.")) == 1.0
-    assert shared_share(meaning("The blue tent."), meaning("My flight.")) == 0.0
+@pytest.mark.parametrize(("old", "new"), OTHER_THING)
+def test_value_of_another_thing_replaces_nothing(old: str, new: str) -> None:
+    """A person may have two codes: what their value is of stands before it, and must be the same."""
+    assert not replaces(meaning(new), meaning(old), same_speaker=True)
+
+
+def test_things_are_told_apart_in_talk_that_nothing_was_tuned_on() -> None:
+    """Nine of ten pairs are told apart, and every later value of the same thing still replaces the earlier one. Two
+    levels of a game are told apart by numbers alone.
+    """
+    wrong = [new for old, new in OTHER_THING_APART if replaces(meaning(new), meaning(old), same_speaker=True)]
+    assert wrong == ["Level four has five bosses now."]
+    for old, new, _ in (*REPLACED, *REPLACED_APART):
+        assert replaces(meaning(new), meaning(old), same_speaker=True), new
+
+
+@pytest.mark.parametrize(
+    ("text", "thing"),
+    [
+        ("My bike lock code is 7702 now.", {"bike", "lock", "code"}),
+        ("My dog is called Rex.", {"dog", "call"}),
+        ("The meeting with Cy is on Tuesday.", {"meet", "cy"}),
+        ("Friday is the deadline.", set()),
+        ("The raid is cancelled.", set()),
+    ],
+)
+def test_thing_is_what_stands_before_the_value(text: str, thing: set[str]) -> None:
+    """The topics and names before the first value; without a value, the topics before the first name."""
+    assert meaning(text).thing == thing
+
+
+@pytest.mark.parametrize(
+    ("statement", "at_once", "expected"),
+    [
+        ("The deposit is 200 euros.", True, True),
+        ("The deposit is 200 euros.", False, False),
+        ("The cabin is 200 euros.", True, False),
+        ("If the deposit is 200 euros, I'm out.", True, False),
+        ("Is the deposit 200 euros?", True, False),
+    ],
+)
+def test_question_of_one_thing_is_answered_at_once(statement: str, at_once: bool, expected: bool) -> None:
+    """Much is said of one thing, so only what follows a question about it at once is its answer."""
+    asked = meaning("How much is the deposit?")
+    assert answers(meaning(statement), asked, at_once=at_once) is expected
+
+
+def test_answer_takes_one_of_the_values_that_were_asked() -> None:
+    """Of several values an answer has one; another value leaves the question open."""
+    asked = meaning("Do we meet at eight or nine?")
+    assert answers(meaning("We meet at nine."), asked, at_once=False)
+    assert not answers(meaning("We met at seven."), asked, at_once=False)
 
 
 @pytest.mark.parametrize("piece", ["a-", "A. ", "_", '."', "not ", "1. mai ", "肉", "x", "one hundred "])
