@@ -303,13 +303,11 @@ class MemoryUpkeep:
     def _facts_of(self, start: int, end: int, batch: Sequence[Turn]) -> list[KnownFact]:
         """Return the facts of these turns: of their segments, or extracted if they are not folded."""
         if end <= self._memory.cursor:
-            return [
-                each
-                for segment in self._memory.segments
-                if start < segment.end and segment.start < end and not segment.closing
-                for each in known_facts_of(segment)
-                if start <= each.fact.turns[-1] < end
-            ]
+            folded = [each for each in self._memory.segments if start < each.end and each.start < end]
+            # While these facts are stored, a model may make the segments again.
+            self._degraded.update(each.id for each in folded if each.degraded)
+            known = (each for segment in folded for each in known_facts_of(segment))
+            return [each for each in known if start <= each.fact.turns[-1] < end]
         # Not all facts: ten thousand turns have eight thousand, and other rooms wait meanwhile.
         extracted = extract_facts(batch, start=Seq(start), known=self._memory.known_facts)
         return [KnownFact(f"{self._session_id}:{start}-{end}#{index}", fact) for index, fact in enumerate(extracted)]

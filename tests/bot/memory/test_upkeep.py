@@ -16,7 +16,7 @@ from bot.memory.retention import DAY_S, Retention
 from bot.store.forgetting import SpeechForgetter
 from bot.store.search import SqlRecallIndex
 from bot.store.vector_store import VectorStore
-from compaction.errors import StoreError
+from compaction.errors import CompletionError, StoreError
 from compaction.memory.passage import PassageKind, Scope
 from compaction.memory.people import Audience, PersonFact
 from compaction.memory.tiers import Tier
@@ -264,6 +264,70 @@ async def test_what_a_repair_finds_is_remembered_of_people(place: Place) -> None
             "Cy": [],
         }
         assert await evening.people.extracted_through(evening.session_id) == evening.memory.cursor
+
+
+class _Repairing:
+    """A summariser that fails on the first batch, and waits when it makes that batch's segment again.
+
+    `repairs`: set when it does. `may_end`: what it waits for.
+    """
+
+    name = "llm"
+    model = "repairing"
+
+    def __init__(self) -> None:
+        self.repairs = asyncio.Event()
+        self.may_end = asyncio.Event()
+        self._failed = False
+
+    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
+        """Return the chapter that the extractive summariser makes."""
+        return extract_chapter(request)
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        """Fold without a model, but find something else in the first batch the second time."""
+        if request.start > 0:
+            return await ExtractiveSummariser().fold(request)
+        if not self._failed:
+            self._failed = True
+            raise CompletionError("The key is not valid.", retryable=False)
+        self.repairs.set()
+        await self.may_end.wait()
+        at = request.turns[0].started_at
+        found = Fact((Seq(0),), FactKind.LASTING, "Ada", at, "Ada has a dog, Bruno.", subject="Ada", quoted=False)
+        return Fold("They talk of themselves.", (found,))
+
+
+@pytest.mark.asyncio
+async def test_a_repair_that_lands_while_facts_are_stored_is_not_missed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The facts of a degraded segment are being stored when the model has made the segment again. Its facts are
+    extracted all the same.
+    """
+    model = _Repairing()
+    async with Evening(place, summariser=model) as evening:
+        await evening.say("Bruno again, that dog of mine.")
+        await evening.talk(60)
+        assert [each.degraded for each in evening.memory.segments] == [True]
+        for _ in range(10):
+            await evening.say("Nothing new.")
+        evening.clock.advance(3_600.0)
+        evening.memory.context(max_input_tokens=evening.max_input_tokens)
+        await model.repairs.wait()
+        extract = evening.people.extract
+
+        async def extract_late(*args: Any, **kwargs: Any) -> bool:
+            stored = await extract(*args, **kwargs)
+            model.may_end.set()
+            await evening.memory.settle()
+            return stored
+
+        monkeypatch.setattr(evening.people, "extract", extract_late)
+        await evening.keeper.run_once()
+        assert [each.degraded for each in evening.memory.segments] == [False, False]
+        known = await evening.people.facts_about(GUILD, "id-Ada")
+        assert [fact.text for fact in known if fact.is_current] == ["Ada has a dog, Bruno."]
 
 
 @pytest.mark.asyncio
