@@ -6,17 +6,16 @@ Times are monotonic seconds. At most one run is in flight, and answers of any ot
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from compaction.folding import state as transitions
 from compaction.folding.events import FoldFailed, FoldLanded, FoldSkipped
+from compaction.folding.next_run import next_run
 from compaction.folding.signals import (
     AwaitRun,
     CancelRun,
     CheckRequested,
     DeadlinePassed,
-    DegradedSegment,
     Effect,
     EmitEvent,
     EndingStored,
@@ -34,27 +33,20 @@ from compaction.folding.signals import (
     StorePendingNotes,
     WriteLanding,
 )
-from compaction.folding.state import Run, SessionState
-from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW, Batch, Skip, SkipReason, eligible_turns, plan
-from compaction.model import Chapter, CompactionState, Mode, RunId, Segment, Seq
-from compaction.notes import PENDING_NOTES_RUN
+from compaction.folding.skip_reports import SkipReports
+from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW, Skip, eligible_turns
+from compaction.model import Chapter, CompactionState, RunId, Segment
 from compaction.ports import Landing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from random import Random
 
-    from compaction.model import Note
+    from compaction.folding.state import Run, SessionState
+    from compaction.folding.window import SkipReason
+    from compaction.model import Mode, Note
     from compaction.settings import CompactionSettings
-    from compaction.summary.chapters import ChapterDue
 
 THRESHOLD = RECENT_WINDOW + BATCH_SIZE
-# After this many failed repairs (a provider's content filter, for example) the segment stays as the fallback made it.
-REPAIR_ATTEMPTS = 3
-# After so many failures of the model the fallback makes a chapter: an old one must not block those above it.
-CHAPTER_ATTEMPTS = 3
-# Skip reasons which mean that no turn is waiting to be folded.
-_IDLE = frozenset({SkipReason.BELOW_THRESHOLD, SkipReason.NO_ELIGIBLE_BATCH})
 
 
 class FoldingMachine:
@@ -68,9 +60,7 @@ class FoldingMachine:
         self._mode = mode
         self._settings = settings
         self._rng = rng
-        # The last skip, and how many times it was repeated since it was reported.
-        self._skip: FoldSkipped | None = None
-        self._repeated = 0
+        self._skips = SkipReports()
 
     @property
     def state(self) -> SessionState:
@@ -113,113 +103,18 @@ class FoldingMachine:
     # -- the trigger -----------------------------------------------------------------------------------------
 
     def _check(self, event: CheckRequested, now: float) -> tuple[Effect, ...]:
-        due = self._due(event, now)
-        if isinstance(due, Batch):
-            return self._begin(self._batch_run(due, now))
-        if due.reason in _IDLE:
-            repair = self._repair_due(event)
-            if repair is not None:
-                return self._begin(self._repair_run(repair, event.total_turns, now))
-            if event.chapter is not None and self._may_start(event.chapter, event.degraded):
-                return self._begin(self._chapter_run(event.chapter, event.total_turns, now))
-        return self._skipped(due.reason, event.total_turns)
-
-    def _batch_run(self, batch: Batch, now: float) -> Run:
-        state = self._state
-        resting = state.model_rest_until is not None and now < state.model_rest_until
-        return Run(
-            id=self._run_id(),
-            start=batch.start,
-            end=batch.end,
-            recent_start=batch.recent_start,
-            note_ids=tuple(note.id for note in state.notes.pending),
-            attempt=state.failures + 1,
-            degraded=resting,
-            started_at=now,
-        )
-
-    def _begin(self, run: Run) -> tuple[Effect, ...]:
-        self._state = transitions.begin_run(self._state, run)
-        return (*self._flush_repeats(), StartRun(run))
-
-    def _repair_due(self, event: CheckRequested) -> DegradedSegment | None:
-        """Return the oldest segment to repair, or None if the last model run failed or a batch is due."""
-        if not self._state.model_well:
-            return None
-        return next((each for each in event.degraded if not self._given_up(each)), None)
-
-    def _given_up(self, segment: DegradedSegment) -> bool:
-        return self._state.failed_repairs.get(segment.segment_id, 0) >= REPAIR_ATTEMPTS
-
-    def _may_start(self, chapter: ChapterDue, degraded: Sequence[DegradedSegment]) -> bool:
-        """Return whether the chapter may be made now: one after each landing, and only over segments that are final."""
-        state = self._state
-        if not state.chapter_allowed or not (state.model_well or self._without_model(chapter)):
-            return False
-        return not any(
-            chapter.start <= each.start < chapter.end and not self._given_up(each)
-            for each in degraded
-            if chapter.level == 1
-        )
-
-    def _without_model(self, chapter: ChapterDue) -> bool:
-        return self._state.failed_chapters.get(chapter, 0) >= CHAPTER_ATTEMPTS
-
-    def _chapter_run(self, chapter: ChapterDue, total_turns: int, now: float) -> Run:
-        return Run(
-            id=self._run_id(),
-            start=chapter.start,
-            end=chapter.end,
-            recent_start=self._recent_start(total_turns),
-            note_ids=(),
-            attempt=self._state.failed_chapters.get(chapter, 0) + 1,
-            degraded=self._without_model(chapter),
-            started_at=now,
-            chapter=chapter,
-        )
+        due = next_run(self._state, event, mode=self._mode, now=now, new_id=self._run_id)
+        if isinstance(due, Skip):
+            return self._skips.report(self._skipped(due.reason, event.total_turns))
+        self._state = transitions.begin_run(self._state, due)
+        return (*self._skips.flush(), StartRun(due))
 
     def _run_id(self) -> RunId:
         return RunId(f"{self._rng.getrandbits(64):016x}")
 
-    def _recent_start(self, total_turns: int) -> Seq:
-        cursor = self._state.memory.cursor
-        return Seq(cursor + eligible_turns(total_turns, cursor))
-
-    def _repair_run(self, repair: DegradedSegment, total_turns: int, now: float) -> Run:
-        return Run(
-            id=self._run_id(),
-            start=repair.start,
-            end=repair.end,
-            recent_start=self._recent_start(total_turns),
-            note_ids=(),
-            attempt=self._state.failed_repairs.get(repair.segment_id, 0) + 1,
-            degraded=False,
-            started_at=now,
-            repairs=repair.segment_id,
-        )
-
-    def _due(self, event: CheckRequested, now: float) -> Batch | Skip:
-        """Return the batch to fold, or the reason why none is due. The batch has no turns if only notes are folded."""
+    def _skipped(self, reason: SkipReason, total_turns: int) -> FoldSkipped:
         state = self._state
-        if self._mode is not Mode.SUMMARY:
-            return Skip(SkipReason.DISABLED)
-        cursor = state.memory.cursor
-        due = plan(event.total_turns, cursor, in_flight=state.run is not None, ending=state.ending)
-        if isinstance(due, Batch) and due.end > event.stored_turns:
-            due = Skip(SkipReason.NO_ELIGIBLE_BATCH)
-        if isinstance(due, Skip):
-            quiet = due.reason in {SkipReason.BELOW_THRESHOLD, SkipReason.NO_ELIGIBLE_BATCH}
-            if not (quiet and len(state.notes.pending) >= PENDING_NOTES_RUN):
-                return due
-            eligible = eligible_turns(event.total_turns, cursor)
-            due = Batch(start=cursor, end=cursor, recent_start=Seq(cursor + eligible), eligible=eligible)
-        if state.hold_until is not None and now < state.hold_until:
-            return Skip(SkipReason.BACKING_OFF)
-        return due
-
-    def _skipped(self, reason: SkipReason, total_turns: int) -> tuple[Effect, ...]:
-        state = self._state
-        skip = FoldSkipped(
+        return FoldSkipped(
             run_id=None if state.run is None else state.run.id,
             reason=reason,
             cursor=state.memory.cursor,
@@ -229,21 +124,6 @@ class FoldingMachine:
             pending_note_count=len(state.notes.pending),
             repeated=0,
         )
-        if self._skip is not None and self._skip.reason is reason:
-            self._repeated += 1
-            self._skip = skip
-            return ()
-        repeats = self._flush_repeats()
-        self._skip = skip
-        return (*repeats, EmitEvent(skip))
-
-    def _flush_repeats(self) -> tuple[Effect, ...]:
-        """Return the event that reports the counted skips, and reset the count."""
-        skip, repeated = self._skip, self._repeated
-        self._skip, self._repeated = None, 0
-        if skip is None or repeated == 0:
-            return ()
-        return (EmitEvent(replace(skip, repeated=repeated)),)
 
     # -- the run in flight -----------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import pytest
 
 from compaction.errors import CompletionError, SummaryRefusedError
 from compaction.folding.events import FoldFailed, FoldLanded, FoldStarted
-from compaction.folding.machine import CHAPTER_ATTEMPTS
+from compaction.folding.next_run import CHAPTER_ATTEMPTS
 from compaction.model import CompactionState, Mode, Seq, Strategy
 from compaction.ports import Landing
 from compaction.settings import CompactionSettings, Trigger

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from compaction.folding.events import FoldLanded, FoldStarted
-from compaction.folding.machine import REPAIR_ATTEMPTS
+from compaction.folding.next_run import REPAIR_ATTEMPTS
 from compaction.memory.segment_record import make_record
 from compaction.model import Fact, FactKind, Seq, Strategy
 from compaction.settings import CompactionSettings
