@@ -18,25 +18,22 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from compaction.budget.rolling import RollingPolicy
-from compaction.context.build import SessionContext, evict_unsent_turns
-from compaction.context.turn_text import TurnPartCache
+from compaction.context_source import ContextSource, effective_mode
 from compaction.errors import SessionEndedError, StaleOwnerError, StoreError
 from compaction.folding.compactor import Compactor
 from compaction.folding.machine import FoldingMachine
-from compaction.model import Mode, Seq, Turn
-from compaction.payload import PayloadPart, context_built_fields
+from compaction.model import Seq, Turn
 from compaction.restored_session import restore_session
-from compaction.session_window import SessionWindow
 from compaction.settings import CompactionSettings, Trigger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from datetime import tzinfo
 
-    from compaction.budget.rolling import EvictedTurns
+    from compaction.context.build import SessionContext
     from compaction.folding.events import CompactionEvent
-    from compaction.model import CompactionState, Note, RenderedSummary, Segment, SessionId, TurnKind, TurnPart
+    from compaction.model import CompactionState, Mode, Note, RenderedSummary, Segment, SessionId, TurnKind, TurnPart
+    from compaction.payload import PayloadPart
     from compaction.ports import SessionClock, TurnStore
     from compaction.restored_session import RestoredSession
     from compaction.summary.port import KnownFact, Summariser
@@ -58,10 +55,8 @@ class SessionMemory:
         *,
         session_id: SessionId,
         compactor: Compactor,
+        contexts: ContextSource,
         settings: CompactionSettings,
-        mode: Mode,
-        requested_mode: Mode,
-        searchable: bool,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
         self._session_id = session_id
@@ -70,13 +65,9 @@ class SessionMemory:
         self._names = restored.names
         self._withheld = restored.withheld
         self._compactor = compactor
+        self._contexts = contexts
         self._settings = settings
-        self._window = SessionWindow(restored.timeline, mode)
-        # If the rolling mode was requested without memory search, the window's mode is `summary`.
-        self._requested_mode = requested_mode
-        self._searchable = searchable
         self._log = log
-        self._turn_parts = TurnPartCache()
 
     @classmethod
     @asynccontextmanager
@@ -106,7 +97,7 @@ class SessionMemory:
         log = (structlog.get_logger() if log is None else log).bind(
             session_id=session_id, guild_id=guild_id, strategy=settings.strategy.value
         )
-        requested_mode, mode = mode, _effective_mode(mode, log, searchable=searchable)
+        requested_mode, mode = mode, effective_mode(mode, log, searchable=searchable)
         log = log.bind(compaction_mode=mode.value)
         restored = await restore_session(session_id, store, timeout_s=settings.store_timeout_s, log=log)
         machine = FoldingMachine(
@@ -130,15 +121,17 @@ class SessionMemory:
             on_event=on_event,
             withheld=restored.withheld,
         )
-        memory = cls(
+        contexts = ContextSource(
             restored,
-            session_id=session_id,
-            compactor=compactor,
+            compactor,
             settings=settings,
             mode=mode,
             requested_mode=requested_mode,
             searchable=searchable,
             log=log,
+        )
+        memory = cls(
+            restored, session_id=session_id, compactor=compactor, contexts=contexts, settings=settings, log=log
         )
         try:
             yield memory
@@ -182,10 +175,7 @@ class SessionMemory:
         turn = Turn(Seq(self._timeline.total), kind, started_at, ended_at, said, answers=answers)
         self._timeline.append(turn)
         self._withheld.note_turn(turn)
-        if self._window.mode is Mode.ROLLING:
-            self._evict(self._window.surplus(self.window))
-        if self._timeline.release(self._needed_from()):
-            self._turn_parts.drop_before(self._timeline.first)
+        self._contexts.make_room()
         self._outbox.put_turn(turn)
         await self._outbox.flush()
         backlog = self._timeline.total - self._compactor.state.memory.cursor
@@ -217,32 +207,7 @@ class SessionMemory:
         `current`: the turn that is being answered. It is left out of the context's `window`.
         """
         self._compactor.check()
-        state = self._compactor.state
-        window = self.window
-        if current is not None:
-            window = tuple(turn for turn in window if turn.seq != current.seq)
-        shown = self._window.mode is not Mode.OFF
-        span = self._compactor.span if shown else None
-        return SessionContext(
-            mode=self._window.mode,
-            total_turns=self._timeline.total,
-            cursor=state.memory.cursor,
-            summary=self._compactor.rendered if shown else None,
-            summary_revision=state.memory.revision,
-            summary_started_at=None if span is None else span[0],
-            summary_ended_at=None if span is None else span[1],
-            window=window,
-            live_notes=tuple(map(self._withheld.note, state.notes.live)),
-            current=None if current is None else self._withheld.turn(current),
-            max_input_tokens=max_input_tokens,
-            evicted=self._window.evicted,
-            turn_parts=self._turn_parts,
-            rolling=RollingPolicy(
-                target_utilization=self._settings.rolling_target_utilization,
-                min_keep_messages=self._settings.rolling_min_keep_messages,
-                eviction_note=self._settings.rolling_eviction_note,
-            ),
-        )
+        return self._contexts.context(current=current, max_input_tokens=max_input_tokens)
 
     def record_sent(
         self,
@@ -258,30 +223,18 @@ class SessionMemory:
         `zone`: the time zone of clock times in the payload. `answer_to`: the turn that is answered, if the context has
         no current turn.
         """
-        if context.mode is Mode.ROLLING and self._window.mode is Mode.ROLLING:
-            self._evict(evict_unsent_turns(context, payload))
-        self._log.info(
-            "model_context_built",
-            **context_built_fields(
-                payload,
-                summary_revision=context.summary_revision,
-                cursor=context.cursor,
-                max_input_tokens=context.max_input_tokens,
-                utc_offset_s=context.utc_offset_s(zone),
-                answer_to=answer_to,
-            ),
-        )
+        self._contexts.record_sent(context, payload, zone=zone, answer_to=answer_to)
 
     def record_call(self, message_digests: Sequence[str], *, answer_to: Seq) -> None:
         """Log the digests of the messages that one model call was sent for the reply to turn `answer_to`."""
-        self._log.info("model_call_sent", answer_to=answer_to, message_digests=list(message_digests))
+        self._contexts.record_call(message_digests, answer_to=answer_to)
 
     # -- the mode ---------------------------------------------------------------------------------------------
 
     @property
     def mode(self) -> Mode:
         """Return the mode that is used. It can differ from the requested mode (see `open`)."""
-        return self._window.mode
+        return self._contexts.mode
 
     async def set_mode(self, mode: Mode) -> Mode:
         """Change the mode from the next context on. Returns the mode that is used (see `open`).
@@ -289,37 +242,9 @@ class SessionMemory:
         Turns that the new mode needs and that are no longer in memory are read from the store. Raises StoreError if
         that fails; the mode then stays unchanged.
         """
-        if mode is self._requested_mode:
-            return self._window.mode
-        requested_mode, mode = mode, _effective_mode(mode, self._log, searchable=self._searchable)
-        if mode is self._window.mode:
-            self._requested_mode = requested_mode
-            return mode
-        if self._timeline.first > self.cursor:
-            stored = await self._outbox.load()
-            missing = self._timeline.restore_older(stored.window, first=self.cursor)
-            if missing:
-                self._log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
-        self._log.info("compaction_mode_changed", old_mode=self._window.mode.value, new_mode=mode.value)
-        self._window.change_mode(mode)
-        self._requested_mode = requested_mode
-        self._compactor.set_mode(mode)
-        self._log = self._log.bind(compaction_mode=mode.value)
-        self._timeline.release(self._needed_from())
-        return mode
-
-    def _evict(self, evicted: EvictedTurns | None) -> None:
-        count = self._window.evict(evicted)
-        if evicted is None or count is None:
-            return
-        self._timeline.release(self._needed_from())
-        self._log.info(
-            "context_rolled",
-            evicted_count=count,
-            evicted_until=evicted.until,
-            total_evicted_count=evicted.count,
-            total_evicted_tokens=evicted.tokens,
-        )
+        used = await self._contexts.set_mode(mode)
+        self._log = self._log.bind(compaction_mode=used.value)
+        return used
 
     # -- the run in flight, and the end -----------------------------------------------------------------------
 
@@ -347,10 +272,6 @@ class SessionMemory:
             await self._outbox.flush()
         except (StaleOwnerError, StoreError) as exc:
             self._log.error("turns_not_stored", count=self._timeline.total - self._outbox.stored_turns, error=exc)
-
-    def _needed_from(self) -> Seq:
-        """Return the first turn that must stay in memory."""
-        return self._window.needed_from(self.cursor, stored_turns=self._outbox.stored_turns)
 
     def _refuse_after_end(self) -> None:
         if self._compactor.state.ending:
@@ -403,11 +324,7 @@ class SessionMemory:
         These are all turns that are not folded and, in the rolling mode, not evicted. In the mode `off` they are the
         last 50.
         """
-        return self._allowed(self._window.turns(self.cursor))
-
-    def _allowed(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        self._compactor.update_withheld()
-        return tuple(map(self._withheld.turn, turns))
+        return self._contexts.window
 
     @property
     def live_notes(self) -> tuple[Note, ...]:
@@ -428,13 +345,3 @@ class SessionMemory:
     def known_facts(self) -> tuple[KnownFact, ...]:
         """Return the standing facts that a new batch may replace: the newest and the weightiest."""
         return self._compactor.known_facts
-
-
-def _effective_mode(mode: Mode, log: structlog.typing.FilteringBoundLogger, *, searchable: bool) -> Mode:
-    """Return the mode to use: `summary` instead of `rolling` if there is no memory search to find evicted
-    turns again.
-    """
-    if mode is Mode.ROLLING and not searchable:
-        log.warning("rolling_needs_memory_search", compaction_mode=Mode.SUMMARY.value)
-        return Mode.SUMMARY
-    return mode

@@ -97,6 +97,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("context", "settings"),
         ("folding",),
         ("restored_session", "session_window"),
+        ("context_source",),
         ("session",),
     ),
     "rehearsal": (

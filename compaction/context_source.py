@@ -1,0 +1,188 @@
+"""What one session gives to models: its window and summary as a context, by its mode, and the record of what was sent.
+
+`session_window` decides which turns that are, `folding` makes the summary, and `context` makes messages of both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compaction.budget.rolling import RollingPolicy
+from compaction.context.build import SessionContext, evict_unsent_turns
+from compaction.context.turn_text import TurnPartCache
+from compaction.model import Mode
+from compaction.payload import context_built_fields
+from compaction.session_window import SessionWindow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+
+    import structlog
+
+    from compaction.budget.rolling import EvictedTurns
+    from compaction.folding.compactor import Compactor
+    from compaction.model import Seq, Turn
+    from compaction.payload import PayloadPart
+    from compaction.restored_session import RestoredSession
+    from compaction.settings import CompactionSettings
+
+
+class ContextSource:
+    """The contexts of one session. Not thread-safe; `compactor` is the session's.
+
+    `mode`: the one to use. It differs from `requested_mode` if that needs memory search and there is none.
+    """
+
+    def __init__(
+        self,
+        restored: RestoredSession,
+        compactor: Compactor,
+        *,
+        settings: CompactionSettings,
+        mode: Mode,
+        requested_mode: Mode,
+        searchable: bool,
+        log: structlog.typing.FilteringBoundLogger,
+    ) -> None:
+        self._timeline = restored.timeline
+        self._outbox = restored.outbox
+        self._withheld = restored.withheld
+        self._compactor = compactor
+        self._requested_mode = requested_mode
+        self._searchable = searchable
+        self._window = SessionWindow(restored.timeline, mode)
+        self._rolling = RollingPolicy(
+            target_utilization=settings.rolling_target_utilization,
+            min_keep_messages=settings.rolling_min_keep_messages,
+            eviction_note=settings.rolling_eviction_note,
+        )
+        self._turn_parts = TurnPartCache()
+        self._log = log
+
+    @property
+    def mode(self) -> Mode:
+        """Return the mode that is used."""
+        return self._window.mode
+
+    @property
+    def window(self) -> tuple[Turn, ...]:
+        """Return the turns that a model is sent word for word, oldest first, without what is withheld."""
+        turns = self._window.turns(self._cursor)
+        self._compactor.update_withheld()
+        return tuple(map(self._withheld.turn, turns))
+
+    def context(self, *, current: Turn | None, max_input_tokens: int) -> SessionContext:
+        """Return the context as it is now. `current`: left out of its window."""
+        state = self._compactor.state
+        window = self.window
+        if current is not None:
+            window = tuple(turn for turn in window if turn.seq != current.seq)
+        shown = self.mode is not Mode.OFF
+        span = self._compactor.span if shown else None
+        return SessionContext(
+            mode=self.mode,
+            total_turns=self._timeline.total,
+            cursor=state.memory.cursor,
+            summary=self._compactor.rendered if shown else None,
+            summary_revision=state.memory.revision,
+            summary_started_at=None if span is None else span[0],
+            summary_ended_at=None if span is None else span[1],
+            window=window,
+            live_notes=tuple(map(self._withheld.note, state.notes.live)),
+            current=None if current is None else self._withheld.turn(current),
+            max_input_tokens=max_input_tokens,
+            evicted=self._window.evicted,
+            turn_parts=self._turn_parts,
+            rolling=self._rolling,
+        )
+
+    def record_sent(
+        self,
+        context: SessionContext,
+        payload: Sequence[PayloadPart],
+        *,
+        zone: tzinfo,
+        answer_to: Seq | None,
+    ) -> None:
+        """Log that `payload`, built from `context`, is sent. In the rolling mode, evict what it leaves out."""
+        if context.mode is Mode.ROLLING and self.mode is Mode.ROLLING:
+            self._evict(evict_unsent_turns(context, payload))
+        self._log.info(
+            "model_context_built",
+            **context_built_fields(
+                payload,
+                summary_revision=context.summary_revision,
+                cursor=context.cursor,
+                max_input_tokens=context.max_input_tokens,
+                utc_offset_s=context.utc_offset_s(zone),
+                answer_to=answer_to,
+            ),
+        )
+
+    def record_call(self, message_digests: Sequence[str], *, answer_to: Seq) -> None:
+        """Log the digests of the messages that one model call was sent for the reply to turn `answer_to`."""
+        self._log.info("model_call_sent", answer_to=answer_to, message_digests=list(message_digests))
+
+    def make_room(self) -> None:
+        """Drop from memory what no context needs any more. Called after each new turn, before it is stored."""
+        if self.mode is Mode.ROLLING:
+            self._evict(self._window.surplus(self.window))
+        if self._timeline.release(self._needed_from()):
+            self._turn_parts.drop_before(self._timeline.first)
+
+    async def set_mode(self, mode: Mode) -> Mode:
+        """Change the mode from the next context on. Returns the mode that is used.
+
+        Turns that the new mode needs and that are no longer in memory are read from the store. Raises StoreError if
+        that fails; the mode then stays unchanged.
+        """
+        if mode is self._requested_mode:
+            return self.mode
+        requested_mode, mode = mode, effective_mode(mode, self._log, searchable=self._searchable)
+        if mode is self.mode:
+            self._requested_mode = requested_mode
+            return mode
+        if self._timeline.first > self._cursor:
+            stored = await self._outbox.load()
+            missing = self._timeline.restore_older(stored.window, first=self._cursor)
+            if missing:
+                self._log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
+        self._log.info("compaction_mode_changed", old_mode=self.mode.value, new_mode=mode.value)
+        self._window.change_mode(mode)
+        self._requested_mode = requested_mode
+        self._compactor.set_mode(mode)
+        self._log = self._log.bind(compaction_mode=mode.value)
+        self._timeline.release(self._needed_from())
+        return mode
+
+    @property
+    def _cursor(self) -> Seq:
+        return self._compactor.state.memory.cursor
+
+    def _needed_from(self) -> Seq:
+        """Return the first turn that must stay in memory."""
+        return self._window.needed_from(self._cursor, stored_turns=self._outbox.stored_turns)
+
+    def _evict(self, evicted: EvictedTurns | None) -> None:
+        count = self._window.evict(evicted)
+        if evicted is None or count is None:
+            return
+        self._timeline.release(self._needed_from())
+        self._log.info(
+            "context_rolled",
+            evicted_count=count,
+            evicted_until=evicted.until,
+            total_evicted_count=evicted.count,
+            total_evicted_tokens=evicted.tokens,
+        )
+
+
+def effective_mode(mode: Mode, log: structlog.typing.FilteringBoundLogger, *, searchable: bool) -> Mode:
+    """Return the mode to use: `summary` instead of `rolling` if there is no memory search to find evicted
+    turns again.
+    """
+    if mode is Mode.ROLLING and not searchable:
+        log.warning("rolling_needs_memory_search", compaction_mode=Mode.SUMMARY.value)
+        return Mode.SUMMARY
+    return mode
