@@ -93,7 +93,7 @@ class TurnStore(Protocol):
         A landing is refused, and nothing changes, if (cursor, revision) differ from what it expects, if the session has
         ended, or if a segment with this range is already stored (the idempotency key is (session, start, end), except
         for empty ranges). A chapter is refused if one with its id is stored. A repair is refused if no degraded segment
-        with its id and range is stored, because the segment was repaired, pruned or deleted in the meantime.
+        with its id and range is stored, because the segment was repaired, archived, pruned or deleted in the meantime.
         """
 
     async def close(self, session_id: SessionId, segment: Segment | None, state: CompactionState) -> None:

@@ -8,16 +8,14 @@ and when to stop.
 from __future__ import annotations
 
 import asyncio
-from functools import partial
-from math import inf, nextafter
 from typing import TYPE_CHECKING, assert_never
 
-from compaction.errors import StoreError, SummaryRefusedError
+from compaction.errors import StoreError
 from compaction.folding.event_reporter import EventReporter
-from compaction.folding.events import FoldStarted
-from compaction.folding.failures import failure_of
-from compaction.folding.fold_input import WITHHELD_MEANWHILE, FoldInput
-from compaction.folding.fold_results import LedgerView, fold_result, off_the_loop
+from compaction.folding.failures import failure_of, refusal_of
+from compaction.folding.fold_input import FoldInput
+from compaction.folding.fold_results import LedgerView
+from compaction.folding.fold_work import FoldWork, fold_started, made_at
 from compaction.folding.signals import (
     AwaitRun,
     CancelRun,
@@ -56,7 +54,7 @@ if TYPE_CHECKING:
     from compaction.model import Mode, Note, NoteId, RenderedSummary, Segment, SessionId
     from compaction.ports import SessionClock, StoredMemory
     from compaction.settings import CompactionSettings
-    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest, KnownFact, Summariser
+    from compaction.summary.port import KnownFact, Summariser
     from compaction.timeline import Timeline
 
 # How long to wait for a cancelled run. Only a summariser that ignores its cancellation takes this long.
@@ -101,6 +99,7 @@ class Compactor:
         self._clock = clock
         self._reporter = EventReporter(log, on_event)
         self._task: asyncio.Task[None] | None = None
+        self._closed = False
         # The model of the run in flight.
         self._model = ""
         self.external_changes = 0
@@ -143,7 +142,11 @@ class Compactor:
         return self._input.update_withheld(self.state)
 
     def check(self) -> None:
-        """Start a run if one is due, and return at once. Must be called while an event loop is running."""
+        """Start a run if one is due and the session is open, and return at once. Must be called while an event loop is
+        running.
+        """
+        if self._closed:
+            return
         try:
             # What is made again or next is made from what is folded, which may hold withheld words.
             self.update_withheld()
@@ -178,6 +181,9 @@ class Compactor:
         if stored.state.revision <= self.state.memory.revision:
             return False
         view = await LedgerView.of_stored(stored)
+        if stored.state.revision <= self.state.memory.revision:
+            # Meanwhile a landing was refused, which has adopted it. The run in flight knows the stored state.
+            return True
         overtaken = self.state.run
         self._adopt(stored, view, gone, overtaken=overtaken)
         if overtaken is not None and self._task is not None:
@@ -202,7 +208,11 @@ class Compactor:
         await self._close()
 
     async def aclose(self) -> None:
-        """Cancel the run in flight, if any. Its batch is folded when the session is opened again."""
+        """Cancel the run in flight, if any, and start no other. Its batch is folded when the session is opened again.
+
+        A summariser that ignores its cancellation may still end its run, but no more follow it.
+        """
+        self._closed = True
         task, self._task = self._task, None
         if task is not None and not task.done():
             task.cancel()
@@ -237,19 +247,7 @@ class Compactor:
         try:
             summariser = self._summarisers.of(run)
             self._model = summariser.model
-            self._reporter.emit(
-                FoldStarted(
-                    run_id=run.id,
-                    cursor=run.start,
-                    batch_size=run.batch_size,
-                    recent_start=run.recent_start,
-                    pending_note_count=len(run.note_ids),
-                    summariser=summariser.name,
-                    model=self._model,
-                    repairs=run.repairs,
-                    chapter_level=run.chapter_level,
-                )
-            )
+            self._reporter.emit(fold_started(run, summariser))
             self._task = asyncio.create_task(self._run(run), name=f"compaction-{self._session_id}-{run.id}")
         except Exception as exc:  # noqa: BLE001 - a run that can't start has failed
             self._fail(run, FailureSource.CODE, exc)
@@ -264,51 +262,25 @@ class Compactor:
 
     async def _fold_and_land(self, run: Run) -> None:
         """Carry a run out. Whatever is raised fails the run, so that the next check may start another."""
-        culprit = FailureSource.CODE
+        work = FoldWork(
+            run,
+            self._view,
+            session_id=self._session_id,
+            machine=self._machine,
+            fold_input=self._input,
+            summarisers=self._summarisers,
+            clock=self._clock,
+        )
         try:
-            request = await self._input.request(run, self._view, self.state)
-            withheld_changes = self._input.withheld_changes
-            culprit = self._summarisers.culprit(run)
-            fold = await self._summarisers.fold(run, request)
-            self.update_withheld()
-            if run.moves_cursor_to in (None, run.start) and self._input.withheld_changes != withheld_changes:
-                # Only the turns of a batch tell whose words may be in what was made of it.
-                culprit = FailureSource.CODE
-                raise SummaryRefusedError(WITHHELD_MEANWHILE)
-            result = await self._result(run, request, fold)
-            culprit = FailureSource.CODE
-            await self._input.prepare(result.view)
-            await self._land(run, result)
+            await self._land(run, await work.make())
         except asyncio.CancelledError as exc:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
             # Nobody cancelled this task: something inside the summariser or the store was cancelled.
-            self._fail(run, culprit, exc)
+            self._fail(run, work.culprit, exc)
         except Exception as exc:  # noqa: BLE001 - a bug anywhere in a fold fails the run, not the session
-            self._fail(run, culprit, exc)
-
-    async def _result(self, run: Run, request: FoldRequest | ChapterRequest, fold: Fold | ChapterFold) -> FoldResult:
-        make = partial(
-            fold_result,
-            run,
-            request,
-            fold,
-            self._view.ledger,
-            session_id=self._session_id,
-            revision=self.state.memory.revision,
-            summariser=self._summarisers.of(run).name,
-            at=self._made_at(),
-        )
-        return await off_the_loop(len(self._view.ledger.segments), make)
-
-    def _made_at(self) -> float:
-        """Return now (UTC epoch seconds), later than the last landing also where the clock was set back.
-
-        Which of two records had read the other is told by their times.
-        """
-        last = self.state.memory.last_at
-        return self._clock.now() if last is None else max(self._clock.now(), nextafter(last, inf))
+            self._fail(run, work.culprit, exc)
 
     async def _land(self, run: Run, result: FoldResult) -> None:
         """Store the result of a run and take it over."""
@@ -333,15 +305,8 @@ class Compactor:
             self._timeline.release(self.state.memory.cursor)
 
     async def _load_stored(self) -> tuple[StoredMemory, frozenset[NoteId]]:
-        """Return the stored session with every turn that is in memory, and the ids of known notes that the store has
-        deleted.
-
-        Notes that arrive during the read are not counted as deleted. Raises StoreError.
-        """
-        known = self.state.notes
-        stored = await self._outbox.load(since=self._timeline.first)
-        stored_ids = {note.id for note in (*stored.live_notes, *stored.state.pending_notes)}
-        return stored, frozenset(note.id for note in (*known.live, *known.pending)) - stored_ids
+        """Return the stored session with every turn that is in memory, and the known notes that it has no more."""
+        return await self._outbox.reload(self.state.notes, since=self._timeline.first)
 
     def _fail(self, run: Run, culprit: FailureSource, exc: BaseException) -> None:
         """Report that a run failed. Nothing more happens if it is not in flight any more."""
@@ -370,8 +335,7 @@ class Compactor:
         Cached copies of words are dropped, because the words may have been forgotten.
         """
         if overtaken is not None:
-            ahead = StoreError("The store knows a later state of this session; going on from there.")
-            self._fail(overtaken, FailureSource.STORE, ahead)
+            self._fail(overtaken, FailureSource.STORE, refusal_of(stored, self.state.memory))
         self._handle(StoreAhead(stored.state, ended=stored.ended, gone=gone))
         clear_sentence_caches()
         self._input.forget_cached()
@@ -415,5 +379,5 @@ class Compactor:
     def _closing_segment(self) -> Segment | None:
         # If there is a model, it would have made more of it than the rules do.
         return self._input.closing_segment(
-            self._view, self.state, degraded=self._summarisers.has_model, at=self._clock.now()
+            self._view, self.state, degraded=self._summarisers.has_model, at=made_at(self._clock, self.state)
         )

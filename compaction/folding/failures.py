@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from compaction.errors import CompletionError, StaleOwnerError, StoreError, SummaryRefusedError, TurnsLostError
+from compaction.errors import (
+    CompletionError,
+    RecordRefusedError,
+    StaleOwnerError,
+    StoreError,
+    SummaryRefusedError,
+    TurnsLostError,
+)
 from compaction.folding.signals import FailureSource
+
+if TYPE_CHECKING:
+    from compaction.model import CompactionState
+    from compaction.ports import StoredMemory
 
 # The maximum length of an error text in a log line.
 _ERROR_CHARS = 200
@@ -29,7 +41,7 @@ def failure_of(exc: BaseException, culprit: FailureSource, *, timeout_s: float) 
             return RunFailure(culprit, str(exc)[:_ERROR_CHARS], timeout=exc.timeout, retryable=exc.retryable)
         case SummaryRefusedError():
             return RunFailure(culprit, str(exc)[:_ERROR_CHARS])
-        case TurnsLostError():
+        case TurnsLostError() | RecordRefusedError():
             return RunFailure(FailureSource.STORE, str(exc)[:_ERROR_CHARS], retryable=False)
         case StoreError() | StaleOwnerError():
             return RunFailure(FailureSource.STORE, str(exc)[:_ERROR_CHARS])
@@ -39,3 +51,10 @@ def failure_of(exc: BaseException, culprit: FailureSource, *, timeout_s: float) 
             return RunFailure(culprit, "The fold broke.", unplanned=True)
         case _:
             return RunFailure(culprit, "The summariser broke.", unplanned=True)
+
+
+def refusal_of(stored: StoredMemory, known: CompactionState) -> StoreError:
+    """Return why the store does not take what a run made. `known`: the state that the run began with."""
+    if stored.ended or (stored.state.cursor, stored.state.revision) != (known.cursor, known.revision):
+        return StoreError("The store knows a later state of this session; going on from there.")
+    return RecordRefusedError("The store does not take this record, though nobody has changed the session.")

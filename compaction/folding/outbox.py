@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
     from compaction.model import CompactionState, Segment, Seq
+    from compaction.notes import NoteBuffer
     from compaction.ports import Landing, StoredMemory, TurnStore
 
 _T = TypeVar("_T")
@@ -108,6 +109,15 @@ class Outbox:
                 return stored
             folded = await self._in_time(self._store.turns(self._session_id, since, stored.state.cursor))
             return replace(stored, window=(*folded, *stored.window))
+
+    async def reload(self, known: NoteBuffer, *, since: Seq) -> tuple[StoredMemory, frozenset[NoteId]]:
+        """Return what `load` returns, and the ids of `known` notes that the store has deleted or folded.
+
+        Notes that arrive during the read are not among these. Raises StoreError.
+        """
+        stored = await self.load(since=since)
+        kept = {note.id for note in (*stored.live_notes, *stored.state.pending_notes)}
+        return stored, frozenset(note.id for note in (*known.live, *known.pending)) - kept
 
     async def turns(self, start: Seq, end: Seq) -> Sequence[Turn]:
         """Return the stored turns `start <= seq < end`, in order. Turns that are not stored are left out. Raises

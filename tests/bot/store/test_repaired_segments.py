@@ -53,3 +53,27 @@ async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(place: Pla
             left = (await connection.execute(select(corrections.c.old_seq, corrections.c.new_seq))).all()
         # What the rules had taken for a correction, the model may not have.
         assert [tuple(row) for row in left] == [(2, 15)]
+
+
+@pytest.mark.asyncio
+async def test_an_archived_segment_is_not_repaired(place: Place) -> None:
+    """The landing is refused and changes nothing, the revision included, because archived segments never change."""
+    async with Evening(place) as evening:
+        await evening.talk(100)
+        first = evening.memory.segments[0]
+        async with evening.database.writing() as connection:
+            await connection.execute(text("UPDATE segments SET degraded = TRUE WHERE start_seq = 0"))
+        await evening.upkeep_check()
+        await evening.shelf.archive(evening.session_id, [first.id], now=evening.clock.now())
+        before = await evening.store.load(evening.session_id)
+        landing = Landing(
+            session_id=evening.session_id,
+            expected_cursor=before.state.cursor,
+            expected_revision=before.state.revision,
+            segment=replace(first, gist="Ada: It was made again.", summariser="llm ledger.v7"),
+            state=replace(before.state, revision=before.state.revision + 1),
+            folded_note_ids=(),
+            repairs=True,
+        )
+        assert not await evening.store.land(landing)
+        assert await evening.store.load(evening.session_id) == before

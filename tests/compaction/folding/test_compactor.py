@@ -5,12 +5,15 @@ log line each.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
 
 from compaction.errors import StoreError
 from compaction.folding.events import FoldFailed, FoldLanded, FoldStarted
+from compaction.folding.fold_results import LedgerView
 from compaction.model import CompactionState, Seq, SessionId
 from compaction.notes import PENDING_NOTES_RUN
 from compaction.settings import CompactionSettings
@@ -384,6 +387,84 @@ def test_summariser_that_swallows_its_cancellation_is_ignored() -> None:
             assert not of(room.events, FoldLanded)
             stored = await room.store.load(EVENING)
             assert [(each.start, each.closing) for each in stored.segments] == [(0, True)]
+
+    run_virtually(main())
+
+
+def test_nothing_is_folded_after_the_session_is_closed() -> None:
+    """A summariser that ignores its cancellation ends its run, and no other begins, although more turns are due."""
+
+    async def main() -> None:
+        stubborn = _Stubborn()
+        room = Room(summariser=stubborn)
+        async with room:
+            await room.talk(150)
+            room.sent()
+            await asyncio.sleep(0)
+        await asyncio.sleep(1e6)
+        assert stubborn.cancelled == 1
+        assert len(of(room.events, FoldStarted)) == 1
+        assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("compaction-")]
+
+    run_virtually(main())
+
+
+def test_refresh_leaves_a_run_that_knows_the_change() -> None:
+    """While `refresh` makes its view, a landing may be refused and adopt the change. The run after it goes on."""
+
+    async def main() -> None:
+        async with Room(model=MoodyModel(Mood.SLOW)) as room:
+            await room.talk(61)
+            room.sent()
+            changed = CompactionState(revision=1, summary="Forgotten.", last_at=2.0)
+            assert await room.store.land(replace(landing(0, 0, revision=0), segment=None, state=changed))
+            gate = asyncio.Event()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(LedgerView, "of_stored", _first_waits(gate))
+                refresh = asyncio.create_task(room.memory.refresh(), name="refresh")
+                await room.memory.settle()
+                await asyncio.sleep(5.0)
+                room.sent()
+                await asyncio.sleep(0)
+                gate.set()
+                assert await refresh
+            await room.memory.settle()
+            assert len(of(room.events, FoldFailed)) == 1
+            assert room.memory.cursor == 10
+
+    run_virtually(main())
+
+
+def _first_waits(gate: asyncio.Event) -> Callable[[StoredMemory], Coroutine[None, None, LedgerView]]:
+    """Return `LedgerView.of_stored`, of which the first call waits for the gate."""
+    original, calls = LedgerView.of_stored, count()
+
+    async def of_stored(stored: StoredMemory) -> LedgerView:
+        if next(calls) == 0:
+            await gate.wait()
+        return await original(stored)
+
+    return of_stored
+
+
+def test_closing_segment_is_made_after_every_other() -> None:
+    """Its time is later than that of the last landing, also where the clock was set back: times tell which is newer."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.settle()
+            state = room.memory.state
+            ahead = replace(state, revision=state.revision + 1, last_at=9e9)
+            assert await room.store.land(
+                replace(landing(0, 0, revision=1), expected_cursor=state.cursor, segment=None, state=ahead)
+            )
+            await room.memory.refresh()
+            await room.memory.end()
+            closing = (await room.store.load(EVENING)).segments[-1]
+            assert closing.closing
+            assert closing.created_at > 9e9
 
     run_virtually(main())
 

@@ -17,7 +17,7 @@ from structlog.testing import CapturingLogger
 
 from compaction.errors import StoreError
 from compaction.folding import compactor as compactor_module
-from compaction.folding import fold_input, fold_results
+from compaction.folding import fold_input, fold_results, fold_work
 from compaction.folding.compactor import Compactor
 from compaction.folding.events import FoldFailed, FoldLanded, FoldStarted
 from compaction.folding.fold_results import LedgerView
@@ -254,7 +254,7 @@ def test_a_cancellation_inside_a_call_is_a_failure(name: str) -> None:
     ("module", "function"),
     [
         (fold_input, "request_for_batch"),
-        (compactor_module, "fold_result"),
+        (fold_work, "fold_result"),
         (compactor_module, "failure_of"),
         (compactor_module, "clear_sentence_caches"),
         (fold_results, "SegmentLedger"),

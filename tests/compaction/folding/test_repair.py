@@ -22,6 +22,9 @@ from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
 from tests.fakes.virtual_time import run_virtually
 
+if TYPE_CHECKING:
+    from compaction.ports import Landing
+
 # Longer than the pause in which the model is not tried after a few failures.
 RESTED_S = 600.0
 
@@ -281,3 +284,30 @@ def test_a_repair_without_facts_leaves_those_that_were_corrected() -> None:
     made = make_repaired_segment(old, Fold("Nothing much.", ()), later=later, summariser="llm ledger.v7", at=5.0)
     assert made.facts == (OTHER.blanked(("a#0",)), OLD)
     assert make_record(made, at=6.0).compressed_content == "Nothing much."
+
+
+class _Archive(InMemoryTurnStore):
+    """A store in which the first segment is archived, and never changes again."""
+
+    async def land(self, landing: Landing) -> bool:
+        if landing.repairs and landing.segment is not None and landing.segment.start == 0:
+            return False
+        return await super().land(landing)
+
+
+def test_an_archived_segment_keeps_no_other_from_repair() -> None:
+    """The store refuses its repair though nobody has changed the session. After a few attempts it stays as it is, and
+    the segments after it are repaired.
+    """
+
+    async def main() -> None:
+        async with Room(store=_Archive()) as room:
+            await outage(room, 90)
+            await fold_until(room, 161)
+            assert [each.degraded for each in room.memory.segments] == [True] + [False] * 10
+            failures = [line for line in room.logged("voice_context_compaction_failed") if "repairs" in line]
+            assert [(line["repairs"], line["attempt"], line["retryable"]) for line in failures] == [
+                ("evening:0-10", attempt, False) for attempt in range(1, REPAIR_ATTEMPTS + 1)
+            ]
+
+    run_virtually(main())

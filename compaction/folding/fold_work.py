@@ -1,0 +1,112 @@
+"""The work of one run: asks the summariser, and makes of its answer what the run stores.
+
+`compactor` starts it in a task and stores the result. Nothing in it outlives the run.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import inf, nextafter
+from typing import TYPE_CHECKING
+
+from compaction.errors import SummaryRefusedError
+from compaction.folding.events import FoldStarted
+from compaction.folding.fold_input import WITHHELD_MEANWHILE
+from compaction.folding.fold_results import fold_result, off_the_loop
+from compaction.folding.signals import FailureSource
+
+if TYPE_CHECKING:
+    from compaction.folding.fold_input import FoldInput
+    from compaction.folding.fold_results import FoldResult, LedgerView
+    from compaction.folding.machine import FoldingMachine
+    from compaction.folding.state import Run, SessionState
+    from compaction.folding.summarisers import Summarisers
+    from compaction.model import SessionId
+    from compaction.ports import SessionClock
+    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest, Summariser
+
+
+class FoldWork:
+    """The work of `run`. `view`: of the session when the run begins; it stays the session's while the run is in flight.
+
+    `machine`: only its state is read.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        view: LedgerView,
+        *,
+        session_id: SessionId,
+        machine: FoldingMachine,
+        fold_input: FoldInput,
+        summarisers: Summarisers,
+        clock: SessionClock,
+    ) -> None:
+        self._run = run
+        self._view = view
+        self._session_id = session_id
+        self._machine = machine
+        self._input = fold_input
+        self._summarisers = summarisers
+        self._clock = clock
+        # Who is at work now, and at fault if something is raised.
+        self.culprit = FailureSource.CODE
+
+    async def make(self) -> FoldResult:
+        """Return what the run stores. Raises what the store and the summariser raise, and SummaryRefusedError if words
+        were withheld or given back meanwhile.
+        """
+        run = self._run
+        request = await self._input.request(run, self._view, self._machine.state)
+        withheld_changes = self._input.withheld_changes
+        self.culprit = self._summarisers.culprit(run)
+        fold = await self._summarisers.fold(run, request)
+        self._input.update_withheld(self._machine.state)
+        if run.moves_cursor_to in (None, run.start) and self._input.withheld_changes != withheld_changes:
+            # Only the turns of a batch tell whose words may be in what was made of it.
+            self.culprit = FailureSource.CODE
+            raise SummaryRefusedError(WITHHELD_MEANWHILE)
+        result = await self._result(request, fold)
+        self.culprit = FailureSource.CODE
+        await self._input.prepare(result.view)
+        return result
+
+    async def _result(self, request: FoldRequest | ChapterRequest, fold: Fold | ChapterFold) -> FoldResult:
+        state, ledger = self._machine.state, self._view.ledger
+        make = partial(
+            fold_result,
+            self._run,
+            request,
+            fold,
+            ledger,
+            session_id=self._session_id,
+            revision=state.memory.revision,
+            summariser=self._summarisers.of(self._run).name,
+            at=made_at(self._clock, state),
+        )
+        return await off_the_loop(len(ledger.segments), make)
+
+
+def fold_started(run: Run, summariser: Summariser) -> FoldStarted:
+    """Return the event that a run begins."""
+    return FoldStarted(
+        run_id=run.id,
+        cursor=run.start,
+        batch_size=run.batch_size,
+        recent_start=run.recent_start,
+        pending_note_count=len(run.note_ids),
+        summariser=summariser.name,
+        model=summariser.model,
+        repairs=run.repairs,
+        chapter_level=run.chapter_level,
+    )
+
+
+def made_at(clock: SessionClock, state: SessionState) -> float:
+    """Return now (UTC epoch seconds), later than the last landing also where the clock was set back.
+
+    Which of two records had read the other is told by their times.
+    """
+    last = state.memory.last_at
+    return clock.now() if last is None else max(clock.now(), nextafter(last, inf))
