@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
 
@@ -20,7 +20,7 @@ class WebConnection(web.RequestHandler):
     `headers`: returns the headers of every response. `on_malformed`: called for each request that is not valid HTTP.
     """
 
-    __slots__ = ("_headers", "_lost", "_on_lost", "_on_malformed", "_pages")
+    __slots__ = ("_headers", "_on_lost", "_on_malformed", "_pages", "_wire")
 
     def __init__(
         self,
@@ -36,17 +36,19 @@ class WebConnection(web.RequestHandler):
         self._pages = pages
         self._headers = headers
         self._on_malformed = on_malformed
-        self._lost = False
+        # Until the connection is lost. The library lets go of its own when it begins to close.
+        self._wire: asyncio.Transport | None = None
         self._on_lost: Callable[[], None] = lambda: None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol.connection_made`."""
         super().connection_made(transport)
+        self._wire = cast("asyncio.Transport", transport)
         self._pages.connected(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """See `asyncio.Protocol.connection_lost`."""
-        self._lost = True
+        self._wire = None
         self._on_lost()
         super().connection_lost(exc)
 
@@ -79,9 +81,9 @@ class WebConnection(web.RequestHandler):
     @property
     def is_open(self) -> bool:
         """See `Closable.is_open`."""
-        return not self._lost and self.transport is not None and not self.transport.is_closing()
+        return self._wire is not None
 
     def cut(self) -> None:
         """See `Closable.cut`."""
-        if self.transport is not None:
-            self.transport.abort()
+        if self._wire is not None:
+            self._wire.abort()

@@ -28,7 +28,7 @@ class Closable(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Return whether it is neither closed nor closing."""
+        """Return whether it still holds a socket. One that is closing does, for as long as its reader likes."""
 
     def cut(self) -> None:
         """Close it at once, without waiting for the other side."""
@@ -81,6 +81,11 @@ class OpenPages(Generic[ConnectionT]):
     def closed(self, connection: ConnectionT) -> None:
         """Note that a web socket has ended."""
         del self._pages[connection]
+
+    def cut_all(self) -> None:
+        """Cut off every connection."""
+        for connection in list(self._connections):
+            self._cut(connection)
 
     def _cut(self, connection: ConnectionT) -> None:
         del self._connections[connection]

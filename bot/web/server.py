@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Self
 
 import structlog
-from aiohttp import web
+from aiohttp import WSCloseCode, web
 
 from bot.errors import SetupError
 from bot.texts.text import Text
@@ -123,10 +124,17 @@ class WebServer:
             self._listening.close()
         if self._dashboard is not None:
             self._dashboard.close()
-        for socket in list(self._sockets):
-            await socket.close(code=1001)
+        await self._hang_up()
         if self._runner is not None:
             await self._runner.cleanup()
+        self._pages.cut_all()
+
+    async def _hang_up(self) -> None:
+        """Tell every open page that the server goes away. A page that does not take it is not waited for."""
+        goodbyes = [socket.close(code=WSCloseCode.GOING_AWAY) for socket in self._sockets]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_SHUTDOWN_S):
+                await asyncio.gather(*goodbyes, return_exceptions=True)
 
     @property
     def site(self) -> Site:

@@ -15,7 +15,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
-from aiohttp import WSMsgType, web
+from aiohttp import WSCloseCode, WSMsgType, web
 
 from bot.texts.text import all_in_language, sentence_of
 from bot.web.port import NotAdmittedError, PageClosedError
@@ -70,13 +70,13 @@ async def serve(
         connection = await _admit(socket, host)
     except NotAdmittedError as error:
         on_refused(error.reason)
+        denied = {"t": "denied", "reason": error.reason, "sentence": sentence_of(error)}
         with contextlib.suppress(ConnectionError, TimeoutError):
-            denied = {"t": "denied", "reason": error.reason, "sentence": sentence_of(error)}
             await _send(socket, all_in_language(denied, language))
-        await socket.close(code=4403)
+        await _close(socket, code=4403)
         return
     if connection is None:
-        await socket.close(code=4400)
+        await _close(socket, code=4400)
         return
     try:
         on_admitted(connection.link)
@@ -86,15 +86,15 @@ async def serve(
         log.info("page_connection_lost")
     finally:
         connection.disconnected()
-        with contextlib.suppress(ConnectionError, TimeoutError):
-            async with asyncio.timeout(SEND_TIMEOUT_S):
-                await socket.close()
+        await _close(socket)
 
 
 async def _admit(socket: web.WebSocketResponse, host: SharePageHost) -> PageConnection | None:
     """Wait for the hello and admit the page. Returns None for any other message. Raises `NotAdmittedError`."""
     try:
-        message = await socket.receive(timeout=HELLO_TIMEOUT_S)
+        # Not the library's own timeout, which begins anew with each ping.
+        async with asyncio.timeout(HELLO_TIMEOUT_S):
+            message = await socket.receive()
     except TimeoutError:
         return None
     parsed = _parse(message.data) if message.type is WSMsgType.TEXT else None
@@ -198,6 +198,13 @@ async def _send(socket: web.WebSocketResponse, message: Any) -> None:
     """Send a message. Raises TimeoutError if the page does not accept it in time."""
     async with asyncio.timeout(SEND_TIMEOUT_S):
         await socket.send_json(message)
+
+
+async def _close(socket: web.WebSocketResponse, *, code: int = WSCloseCode.OK) -> None:
+    """Close the connection. A page that does not take it is not waited for."""
+    with contextlib.suppress(ConnectionError, TimeoutError):
+        async with asyncio.timeout(SEND_TIMEOUT_S):
+            await socket.close(code=code)
 
 
 def _parse(text: object) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket as socket_library
 import struct
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 import pytest_asyncio
-from aiohttp import WSMsgType
+from aiohttp import WSMsgType, web
 from structlog.testing import capture_logs
 
 import bot.web.open_pages as limits
@@ -365,6 +366,23 @@ async def test_who_dawdles_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.asyncio
+async def test_who_only_pings_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pings, which the library answers by itself, are no hello and give no more time for one."""
+    monkeypatch.setattr(socket_module, "HELLO_TIMEOUT_S", 0.2)
+    async with WebServer(WebSettings(port=0), FakeHost()) as server, aiohttp.ClientSession() as http:
+        await server.start()
+        socket = await http.ws_connect(f"http://127.0.0.1:{server.port}/share/socket", origin=server.site.origin)
+        hung_up = asyncio.create_task(closed(socket))
+        async with asyncio.timeout(PATIENCE_S):
+            with contextlib.suppress(ConnectionError):
+                while not hung_up.done():
+                    await socket.ping()
+                    await asyncio.wait({hung_up}, timeout=0.01)
+            assert await hung_up == 4400
+        await socket.close()
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "request_bytes",
     [
@@ -537,6 +555,27 @@ async def test_closing_hangs_up_on_everybody() -> None:
             page = Page(server, host, http)
             socket = await page.admitted()
         assert await closed(socket) == 1001
+        await page.close()
+
+
+@pytest.mark.asyncio
+async def test_closing_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that does not take the goodbye, as one that reads nothing, delays the end of the server for a moment."""
+
+    async def never(socket: web.WebSocketResponse, **_: object) -> bool:
+        return await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(server_module, "_SHUTDOWN_S", 0.01)
+    monkeypatch.setattr(socket_module, "SEND_TIMEOUT_S", 0.01)
+    host = FakeHost()
+    async with aiohttp.ClientSession() as http, asyncio.timeout(PATIENCE_S):
+        async with WebServer(WebSettings(port=0), host) as server:
+            await server.start()
+            page = Page(server, host, http)
+            sockets = [await page.admitted(), await page.socket()]
+            monkeypatch.setattr(web.WebSocketResponse, "close", never)
+        for socket in sockets:
+            assert await closed(socket) is not None
         await page.close()
 
 
