@@ -1,6 +1,8 @@
 """The bot's web server: the page on which people share a screen, the dashboard, and what monitoring asks.
 
-`server` serves the files in `static`, `dashboard_routes`, `probes` and the web socket, whose protocol is `socket`.
-`security`, `open_pages`, `refusals` and `viewer` decide who may do what, with `login_cookies`; `login_tries` and
-`fair_reads` how often. `port` and `dashboard_port` are what `bot.screen` and `bot.dashboard` implement.
+`server` serves the files in `static` (in the language of `page_language`, which `page_texts` translates), the addresses
+of `login_routes`, `dashboard_routes` and `probes`, and the web socket, whose protocol is `socket`. `security`,
+`own_page`, `open_pages` (with `connection`), `refusals` and `viewer` decide who may do what, with `login_cookies`;
+`login_tries` and `fair_reads` how often. `port` and `dashboard_port` are what `bot.screen` and `bot.dashboard`
+implement.
 """

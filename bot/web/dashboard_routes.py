@@ -1,26 +1,24 @@
-"""The addresses of the dashboard: its files, login, the JSON that its page reads, and the live events.
+"""The addresses of the dashboard: its files, the JSON that its page reads, and the live events.
 
-What a browser may see is decided by `bot.dashboard`; here is decided only who it is. Requests that change something
-must come from our own page.
+`login_routes` knows who a browser belongs to, and `bot.dashboard` decides what they may see. Nothing here changes
+anything.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from aiohttp import web
 
-from bot.texts.text import Text, all_in_language, sentence_of
+from bot.texts.text import Text, sentence_of
 from bot.web.connection import WebConnection
-from bot.web.dashboard_port import LoginRefusedError, NotShownError
+from bot.web.dashboard_port import NotShownError
 from bot.web.fair_reads import FairReads, TooManyReadsError
-from bot.web.login_cookies import LOGIN, PENDING_LOGIN, PENDING_LOGIN_S, LoginCookies
-from bot.web.login_tries import LoginTries
-from bot.web.page_language import page_language
+from bot.web.login_routes import LOGIN_PATH
+from bot.web.page_language import json_response, page_language
 from bot.web.refusals import WebRefusal
 from compaction.errors import StoreError
 
@@ -28,13 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from bot.web.dashboard_port import Dashboard, Json, LiveFeed
+    from bot.web.login_routes import LoginRoutes
     from bot.web.open_pages import OpenPages
-    from bot.web.security import ClientAddress, Site
-    from bot.web.viewer import Logins, Viewer
+    from bot.web.security import ClientAddress
+    from bot.web.viewer import Viewer
 
 log = structlog.get_logger()
 
-LOGIN_PATH: Final = "/login"
 FILES: Final = {
     "/": ("dashboard.html", "text/html"),
     LOGIN_PATH: ("dashboard.html", "text/html"),
@@ -46,10 +44,6 @@ FILES: Final = {
     "/dashboard/history.js": ("dashboard_history.js", "text/javascript"),
 }
 
-LINK_USED: Final = Text("This login link has been used already, or the bot was started again since.")
-# A login request is one short JSON object.
-MAX_BODY_BYTES: Final = 4_096
-BODY_TIMEOUT_S: Final = 10.0
 # Reading a long session takes a second; a stalled disk ends in its own error before this.
 ANSWER_TIMEOUT_S: Final = 45.0
 # Reads at the same time, of everybody together: a search uses the same threads as the rooms.
@@ -66,30 +60,22 @@ MAX_FEEDS_OF_ONE_PERSON: Final = 8
 
 
 class DashboardRoutes:
-    """The dashboard's handlers on one web server. `site`: returns its address. `count`: counts a refusal. `monotonic`:
-    returns seconds.
-    """
+    """The handlers of one web server. `login`: knows who asks. `count`: counts a refusal."""
 
     def __init__(
         self,
         dashboard: Dashboard,
-        logins: Logins,
+        login: LoginRoutes,
         *,
-        site: Callable[[], Site],
         pages: OpenPages[WebConnection],
         client: Callable[[web.Request], ClientAddress],
         count: Callable[[str], None],
-        monotonic: Callable[[], float],
     ) -> None:
         self._dashboard = dashboard
-        self._logins = logins
-        self._site = site
+        self._login = login
         self._pages = pages
         self._client = client
         self._count = count
-        self._monotonic = monotonic
-        self._cookies = LoginCookies(site)
-        self._tries = LoginTries()
         self._reads = FairReads(MAX_READS, most=MAX_READS_OF_ONE_PERSON)
         # The handlers of open pages, and the person of each.
         self._feeds: dict[asyncio.Task[Any], int | None] = {}
@@ -97,11 +83,6 @@ class DashboardRoutes:
     def add_to(self, app: web.Application) -> None:
         """Add the routes."""
         routes = app.router
-        routes.add_get("/api/me", self._me)
-        routes.add_post("/api/login", self._log_in)
-        routes.add_post("/api/login/discord", self._begin_discord)
-        routes.add_post("/api/login/discord/back", self._back_from_discord)
-        routes.add_post("/api/logout", self._log_out)
         routes.add_get("/api/events", self._events)
         routes.add_get("/api/rooms", self._answer(lambda viewer, _: self._dashboard.rooms(viewer)))
         routes.add_get("/api/rooms/{session}", self._answer(self._room))
@@ -116,92 +97,6 @@ class DashboardRoutes:
         for task in self._feeds:
             task.cancel()
 
-    # -- login ----------------------------------------------------------------------------------------------------
-
-    async def _me(self, request: web.Request) -> web.Response:
-        viewer = self._viewer(request)
-        if viewer is None:
-            # No error: a browser writes those into its console.
-            return _json(request, {"discord": self._dashboard.discord_login})
-        shards = self._dashboard.shards if viewer.is_operator else ""
-        return _json(request, {"name": viewer.name, "operator": viewer.is_operator, "shards": shards})
-
-    async def _log_in(self, request: web.Request) -> web.Response:
-        body = await self._body(request)
-        cookie = self._logins.redeem(str(body.get("token", "")), instead_of=self._cookies.read(request, LOGIN))
-        if cookie is None:
-            self._count("login_link")
-            return _json(request, {"error": LINK_USED}, 403)
-        log.info("dashboard_login", how="link")
-        return self._logged_in(request, cookie)
-
-    async def _begin_discord(self, request: web.Request) -> web.Response:
-        await self._body(request)
-        try:
-            # One of our own addresses, as `_body` has checked: the one with the browser's cookies.
-            begun = self._dashboard.start_login(f"{request.headers['Origin']}{LOGIN_PATH}")
-        except LoginRefusedError as error:
-            return _json(request, {"error": sentence_of(error)}, 403)
-        response = _json(request, {"url": begun.url})
-        self._cookies.write(response, PENDING_LOGIN, begun.proof, max_age=PENDING_LOGIN_S)
-        return response
-
-    async def _back_from_discord(self, request: web.Request) -> web.Response:
-        """Log in the browser that Discord sent back.
-
-        The page asks for this by itself: browsers send no strict cookie with the way back from another site.
-        """
-        body = await self._body(request)
-        if not self._tries.allows(self._client(request).group, self._monotonic()):
-            self._count(WebRefusal.CROWDED)
-            return _json(request, {"error": Text("Too many people log in now. Try again in a minute.")}, 429)
-        proof = self._cookies.read(request, PENDING_LOGIN)
-        try:
-            async with asyncio.timeout(ANSWER_TIMEOUT_S):
-                state, code = str(body.get("state", "")), str(body.get("code", ""))
-                viewer = await self._dashboard.finish_login(proof, state, code)
-        except LoginRefusedError as error:
-            self._count("discord_login")
-            response = _json(request, {"error": sentence_of(error)}, 403)
-            self._cookies.drop(response, PENDING_LOGIN)
-            return response
-        except TimeoutError:
-            return _json(request, {"error": Text("Discord did not answer in time. Try again.")}, 503)
-        log.info("dashboard_login", how="discord", user_id=viewer.user_id)
-        cookie = self._logins.log_in(viewer, instead_of=self._cookies.read(request, LOGIN))
-        response = self._logged_in(request, cookie)
-        self._cookies.drop(response, PENDING_LOGIN)
-        return response
-
-    async def _log_out(self, request: web.Request) -> web.Response:
-        await self._body(request)
-        self._logins.log_out(self._cookies.read(request, LOGIN))
-        response = _json(request, {})
-        self._cookies.drop(response, LOGIN)
-        return response
-
-    def _logged_in(self, request: web.Request, cookie: str) -> web.Response:
-        response = _json(request, {})
-        self._cookies.write(response, LOGIN, cookie)
-        return response
-
-    def _viewer(self, request: web.Request) -> Viewer | None:
-        return self._logins.viewer(self._cookies.read(request, LOGIN))
-
-    async def _body(self, request: web.Request) -> Json:
-        """Return the JSON object of a request of our own page. Raises HTTP errors."""
-        if not self._site().admits(request.headers.get("Origin")):
-            self._count(WebRefusal.FOREIGN_PAGE)
-            raise web.HTTPForbidden(text="This page may not talk to me: its address is not web.public_url.")
-        try:
-            async with asyncio.timeout(BODY_TIMEOUT_S):
-                body = json.loads(await request.text())
-        except (TimeoutError, ValueError, RecursionError):
-            raise web.HTTPBadRequest(text="This is not a valid request.") from None
-        if not isinstance(body, dict):
-            raise web.HTTPBadRequest(text="This is not a valid request.")
-        return body
-
     # -- what the page reads ---------------------------------------------------------------------------------------
 
     def _answer(
@@ -210,24 +105,23 @@ class DashboardRoutes:
         """Return the handler that answers with what `read` returns for the viewer."""
 
         async def handle(request: web.Request) -> web.Response:
-            viewer = self._viewer(request)
+            viewer = self._login.viewer(request)
             if viewer is None:
-                return _json(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
+                return json_response(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
             try:
                 async with asyncio.timeout(ANSWER_TIMEOUT_S), self._reads.read(viewer.user_id):
-                    return _json(request, await read(viewer, request))
+                    return json_response(request, await read(viewer, request))
             except NotShownError as error:
-                return _json(request, {"error": sentence_of(error)}, HTTPStatus.NOT_FOUND)
+                return json_response(request, {"error": sentence_of(error)}, HTTPStatus.NOT_FOUND)
             except StoreError as error:
-                return _json(request, {"error": sentence_of(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
+                return json_response(request, {"error": sentence_of(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
             except TooManyReadsError:
                 self._count(WebRefusal.CROWDED)
                 busy = Text("You are reading too much at once. Try again in a moment.")
-                return _json(request, {"error": busy}, HTTPStatus.TOO_MANY_REQUESTS)
+                return json_response(request, {"error": busy}, HTTPStatus.TOO_MANY_REQUESTS)
             except TimeoutError:
-                return _json(
-                    request, {"error": Text("Reading this took too long. Try again.")}, HTTPStatus.SERVICE_UNAVAILABLE
-                )
+                late = Text("Reading this took too long. Try again.")
+                return json_response(request, {"error": late}, HTTPStatus.SERVICE_UNAVAILABLE)
 
         return handle
 
@@ -259,15 +153,16 @@ class DashboardRoutes:
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Send server-sent events until the page leaves, is too slow, or is logged out."""
-        viewer = self._viewer(request)
+        viewer = self._login.viewer(request)
         if viewer is None:
-            return _json(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
+            return json_response(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
         client = self._client(request)
         theirs = sum(person == viewer.user_id for person in self._feeds.values())
         full = len(self._feeds) >= MAX_FEEDS or theirs >= MAX_FEEDS_OF_ONE_PERSON
         if full or not self._pages.has_room(client):
             self._count(WebRefusal.CROWDED)
-            return _json(request, {"error": Text("Too many pages are open. Close one and load this page again.")}, 429)
+            crowded = Text("Too many pages are open. Close one and load this page again.")
+            return json_response(request, {"error": crowded}, HTTPStatus.TOO_MANY_REQUESTS)
         connection, task = request.protocol, asyncio.current_task()
         assert isinstance(connection, WebConnection), "made by the server"
         assert task is not None, "in a request's task"
@@ -285,7 +180,7 @@ class DashboardRoutes:
                 viewer, request.headers.get("Last-Event-ID", ""), language=page_language(request)
             ) as feed:
                 connection.when_lost(feed.end)
-                await self._send_events(response, feed, lambda: self._viewer(request) == viewer)
+                await self._send_events(response, feed, lambda: self._login.viewer(request) == viewer)
             return response
         finally:
             self._pages.closed(connection)
@@ -311,12 +206,8 @@ class DashboardRoutes:
                 return
 
 
-def _json(request: web.Request, body: Json, status: int = HTTPStatus.OK) -> web.Response:
-    return web.json_response(all_in_language(body, page_language(request)), status=status)
-
-
 def _number(text: str | None) -> float | None:
-    """Return a number of at most 15 digits, or None."""
+    """Return the number, from 0 to less than a million millions; None if it is another, or none."""
     if text is None or len(text) > 20:
         return None
     try:

@@ -17,8 +17,10 @@ from bot.errors import SetupError
 from bot.texts.text import Text
 from bot.web.connection import WebConnection
 from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
-from bot.web.dashboard_routes import LOGIN_PATH, MAX_BODY_BYTES, DashboardRoutes
+from bot.web.dashboard_routes import DashboardRoutes
+from bot.web.login_routes import LOGIN_PATH, MAX_BODY_BYTES, LoginRoutes
 from bot.web.open_pages import OpenPages
+from bot.web.own_page import require_own_page
 from bot.web.page_language import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
 from bot.web.probes import ProbeRoutes
 from bot.web.refusals import RefusalCounter, WebRefusal
@@ -100,16 +102,19 @@ class WebServer:
         self._on_login_link = on_login_link
         self._logins = Logins(monotonic, on_new_link=lambda: on_login_link(self.login_link))
         self._probes = None if probes is None else ProbeRoutes(probes)
+        self._login: LoginRoutes | None = None
         self._dashboard: DashboardRoutes | None = None
         if dashboard is not None:
-            self._dashboard = DashboardRoutes(
+            self._login = LoginRoutes(
                 dashboard,
                 self._logins,
                 site=lambda: self._site,
-                pages=self._pages,
                 client=self._client,
                 count=self._count,
                 monotonic=monotonic,
+            )
+            self._dashboard = DashboardRoutes(
+                dashboard, self._login, pages=self._pages, client=self._client, count=self._count
             )
 
     async def __aenter__(self) -> Self:
@@ -217,10 +222,9 @@ class WebServer:
             app.router.add_get(path, file_handler(name, kind))
         app.router.add_get(TEXTS_SCRIPT, serve_texts)
         app.router.add_get(f"{SHARE_PATH}/socket", self._socket)
-        if self._dashboard is not None:
-            self._dashboard.add_to(app)
-        if self._probes is not None:
-            self._probes.add_to(app)
+        for routes in (self._login, self._dashboard, self._probes):
+            if routes is not None:
+                routes.add_to(app)
         app.on_response_prepare.append(self._add_headers)
         return app
 
@@ -243,9 +247,7 @@ class WebServer:
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         """Open a web socket, only for our own page."""
         client = self._client(request)
-        if not self._site.admits(request.headers.get("Origin")):
-            self._count(WebRefusal.FOREIGN_PAGE)
-            raise web.HTTPForbidden(text="This page may not talk to me: its address is not web.public_url.")
+        require_own_page(request, self._site, self._count)
         if not self._pages.has_room(client):
             self._count(WebRefusal.CROWDED)
             raise web.HTTPTooManyRequests(text="Too many pages are open.")

@@ -1,0 +1,158 @@
+"""The addresses with which somebody logs in to the dashboard and out again, and who a browser belongs to.
+
+They take requests of our own page only, because they change something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from aiohttp import web
+
+from bot.texts.text import Text, sentence_of
+from bot.web.dashboard_port import LoginRefusedError
+from bot.web.login_cookies import LOGIN, PENDING_LOGIN, PENDING_LOGIN_S, LoginCookies
+from bot.web.login_tries import LoginTries
+from bot.web.own_page import require_own_page
+from bot.web.page_language import json_response
+from bot.web.refusals import WebRefusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.web.dashboard_port import Dashboard, Json
+    from bot.web.security import ClientAddress, Site
+    from bot.web.viewer import Logins, Viewer
+
+log = structlog.get_logger()
+
+LOGIN_PATH: Final = "/login"
+LINK_USED: Final = Text("This login link has been used already, or the bot was started again since.")
+# A login request is one short JSON object.
+MAX_BODY_BYTES: Final = 4_096
+BODY_TIMEOUT_S: Final = 10.0
+# Discord is asked three times, one request after the other.
+DISCORD_TIMEOUT_S: Final = 45.0
+
+
+class LoginRoutes:
+    """The handlers of one web server. `site`: returns its address. `count`: counts a refusal. `monotonic`: returns
+    seconds.
+    """
+
+    def __init__(
+        self,
+        dashboard: Dashboard,
+        logins: Logins,
+        *,
+        site: Callable[[], Site],
+        client: Callable[[web.Request], ClientAddress],
+        count: Callable[[str], None],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._dashboard = dashboard
+        self._logins = logins
+        self._site = site
+        self._client = client
+        self._count = count
+        self._monotonic = monotonic
+        self._cookies = LoginCookies(site)
+        self._tries = LoginTries()
+
+    def add_to(self, app: web.Application) -> None:
+        """Add the routes."""
+        routes = app.router
+        routes.add_get("/api/me", self._me)
+        routes.add_post("/api/login", self._log_in)
+        routes.add_post("/api/login/discord", self._begin_discord)
+        routes.add_post("/api/login/discord/back", self._back_from_discord)
+        routes.add_post("/api/logout", self._log_out)
+
+    def viewer(self, request: web.Request) -> Viewer | None:
+        """Return who is logged in with the browser that asks, if anybody."""
+        return self._logins.viewer(self._cookies.read(request, LOGIN))
+
+    async def _me(self, request: web.Request) -> web.Response:
+        viewer = self.viewer(request)
+        if viewer is None:
+            # No error: a browser writes those into its console.
+            return json_response(request, {"discord": self._dashboard.discord_login})
+        shards = self._dashboard.shards if viewer.is_operator else ""
+        return json_response(request, {"name": viewer.name, "operator": viewer.is_operator, "shards": shards})
+
+    async def _log_in(self, request: web.Request) -> web.Response:
+        body = await self._body(request)
+        cookie = self._logins.redeem(str(body.get("token", "")), instead_of=self._cookies.read(request, LOGIN))
+        if cookie is None:
+            self._count("login_link")
+            return json_response(request, {"error": LINK_USED}, HTTPStatus.FORBIDDEN)
+        log.info("dashboard_login", how="link")
+        return self._logged_in(request, cookie)
+
+    async def _begin_discord(self, request: web.Request) -> web.Response:
+        await self._body(request)
+        try:
+            # One of our own addresses, as `_body` has checked: the one with the browser's cookies.
+            begun = self._dashboard.start_login(f"{request.headers['Origin']}{LOGIN_PATH}")
+        except LoginRefusedError as error:
+            return json_response(request, {"error": sentence_of(error)}, HTTPStatus.FORBIDDEN)
+        response = json_response(request, {"url": begun.url})
+        self._cookies.write(response, PENDING_LOGIN, begun.proof, max_age=PENDING_LOGIN_S)
+        return response
+
+    async def _back_from_discord(self, request: web.Request) -> web.Response:
+        """Log in the browser that Discord sent back.
+
+        The page asks for this by itself: browsers send no strict cookie with the way back from another site.
+        """
+        body = await self._body(request)
+        if not self._tries.allows(self._client(request).group, self._monotonic()):
+            self._count(WebRefusal.CROWDED)
+            crowded = Text("Too many people log in now. Try again in a minute.")
+            return json_response(request, {"error": crowded}, HTTPStatus.TOO_MANY_REQUESTS)
+        proof = self._cookies.read(request, PENDING_LOGIN)
+        try:
+            async with asyncio.timeout(DISCORD_TIMEOUT_S):
+                state, code = str(body.get("state", "")), str(body.get("code", ""))
+                viewer = await self._dashboard.finish_login(proof, state, code)
+        except LoginRefusedError as error:
+            self._count("discord_login")
+            response = json_response(request, {"error": sentence_of(error)}, HTTPStatus.FORBIDDEN)
+            self._cookies.drop(response, PENDING_LOGIN)
+            return response
+        except TimeoutError:
+            late = Text("Discord did not answer in time. Try again.")
+            return json_response(request, {"error": late}, HTTPStatus.SERVICE_UNAVAILABLE)
+        log.info("dashboard_login", how="discord", user_id=viewer.user_id)
+        cookie = self._logins.log_in(viewer, instead_of=self._cookies.read(request, LOGIN))
+        response = self._logged_in(request, cookie)
+        self._cookies.drop(response, PENDING_LOGIN)
+        return response
+
+    async def _log_out(self, request: web.Request) -> web.Response:
+        await self._body(request)
+        self._logins.log_out(self._cookies.read(request, LOGIN))
+        response = json_response(request, {})
+        self._cookies.drop(response, LOGIN)
+        return response
+
+    def _logged_in(self, request: web.Request, cookie: str) -> web.Response:
+        response = json_response(request, {})
+        self._cookies.write(response, LOGIN, cookie)
+        return response
+
+    async def _body(self, request: web.Request) -> Json:
+        """Return the JSON object of a request of our own page. Raises HTTP errors."""
+        require_own_page(request, self._site(), self._count)
+        try:
+            async with asyncio.timeout(BODY_TIMEOUT_S):
+                body = json.loads(await request.text())
+        except (TimeoutError, ValueError, RecursionError):
+            raise web.HTTPBadRequest(text="This is not a valid request.") from None
+        if not isinstance(body, dict):
+            raise web.HTTPBadRequest(text="This is not a valid request.")
+        return body
