@@ -9,12 +9,13 @@ the connection is lost, a task takes the locks again.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 import psycopg
 import structlog
 
+from bot.background_task import background_task
 from bot.shards import MOST_SHARDS, Shards, ranges
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -60,13 +61,10 @@ async def held_lock(
     `psycopg.Error`.
     """
     lock = _HeldLock(options, place, shards, await _locked(options, place, shards, wait_s))
-    task = asyncio.create_task(lock.keep(), name="store-bot-lock")
     try:
-        yield lock
+        async with background_task(lock.keep(), name="store-bot-lock"):
+            yield lock
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
         await lock.release()
 
 
