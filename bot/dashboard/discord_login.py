@@ -104,8 +104,7 @@ class DiscordLogin:
                     raise LoginRefusedError(
                         Text(
                             "Discord does not accept the bot's client secret. Whoever runs me can copy it again from "
-                            "the "
-                            "OAuth2 page of the developer portal."
+                            "the OAuth2 page of the developer portal."
                         )
                     )
                 raise LoginRefusedError(_AGAIN)

@@ -1,9 +1,8 @@
 """The open rooms, and the events that open pages get of them.
 
 Each event has a number. The last ones are kept, so that a page that lost its connection gets what it missed; if they
-are gone, it is told to read everything anew. A page that does not keep up is dropped. When words are forgotten or
-withheld, all kept events of that room go, and its pages read anew. Unfinished words are passed on and never kept: the
-latest of a person replaces what still waits, and is the first to go where too much waits.
+are gone, it is told to read everything anew. When words are forgotten or withheld, all kept events of that room go, and
+its pages read anew. Unfinished words are passed on and never kept. `follower` has what waits for each page.
 """
 
 from __future__ import annotations
@@ -11,21 +10,21 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import deque
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from bot import events
+from bot.background_task import background_task
+from bot.dashboard.follower import WAITING_EVENTS, Follower, LiveEvent
 from bot.dashboard.live_room import LiveRoom
 from bot.dashboard.messages import server_sent_event
 from bot.texts.catalogue import ENGLISH
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-    from types import TracebackType
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from bot.channel.port import Place
     from bot.clock import Clock
@@ -39,115 +38,13 @@ log = structlog.get_logger()
 
 # What a page may have missed: some minutes of a lively room.
 KEPT_EVENTS: Final = 1_000
-# What may wait for one page. A snapshot of a burst; a page that is further behind is dropped and connects again.
-WAITING_EVENTS: Final = 300
 LOOK_EVERY_S: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class LiveEvent:
-    """One event for the pages that may see the channel. `mark`: its id for them.
-
-    `latest_of`: if not empty, a later event of the same kind and name replaces this one while it waits, and it has the
-    id of the event before it, because it is not kept.
-    """
-
-    number: int
-    mark: str
-    session_id: SessionId
-    guild_id: int
-    channel_id: int
-    kind: str
-    data: Json
-    latest_of: str = ""
-
-    def replaces(self, other: LiveEvent | str) -> bool:
-        """Return whether `other`, which waits, is out of date with this event."""
-        if not self.latest_of or not isinstance(other, LiveEvent):
-            return False
-        return (self.session_id, self.kind, self.latest_of) == (other.session_id, other.kind, other.latest_of)
-
-    def text(self, language: str) -> str:
-        """Return the event as it is sent to a page in that language."""
-        return server_sent_event(self.mark, self.kind, self.data, language)
-
-
-class Follower:
-    """One page's events. Implements `bot.web.dashboard_port.LiveFeed`.
-
-    `access`: returns what its viewer may see now. `language`: the page's. `is_outdated`: returns whether a room's
-    events may have words that nobody shall see any more; then it has dropped them here.
-    """
-
-    def __init__(
-        self, access: Callable[[], Awaitable[Access]], language: str, is_outdated: Callable[[SessionId], bool]
-    ) -> None:
-        self._access = access
-        self._is_outdated = is_outdated
-        self._language = language
-        self._waiting: deque[LiveEvent | str] = deque()
-        self._added = asyncio.Event()
-        self._over = False
-        # Whether it was ended because too much waited.
-        self.is_slow = False
-
-    @property
-    def waiting(self) -> int:
-        """Return how many events wait."""
-        return len(self._waiting)
-
-    async def next(self) -> str | None:
-        """See `LiveFeed.next`."""
-        while True:
-            while self._waiting:
-                # Before the event is taken: a cancelled call loses none.
-                access = await self._access()
-                if not self._waiting:
-                    break
-                event = self._waiting[0]
-                if isinstance(event, LiveEvent) and self._is_outdated(event.session_id):
-                    continue
-                self._waiting.popleft()
-                if isinstance(event, str):
-                    return event
-                if access.sees(event.guild_id, event.channel_id):
-                    return event.text(self._language)
-            if self._over:
-                return None
-            self._added.clear()
-            await self._added.wait()
-
-    def add(self, event: LiveEvent | str) -> None:
-        """Queue an event. If too many wait, the feed is over."""
-        if self._over:
-            return
-        if isinstance(event, LiveEvent) and event.latest_of:
-            self._waiting = deque(each for each in self._waiting if not event.replaces(each))
-            if len(self._waiting) >= WAITING_EVENTS:
-                return
-        if len(self._waiting) >= WAITING_EVENTS:
-            log.info("dashboard_page_dropped", reason="slow")
-            self.is_slow = True
-            self.end()
-            return
-        self._waiting.append(event)
-        self._added.set()
-
-    def drop(self, session_id: SessionId) -> None:
-        """Drop the waiting events of a session."""
-        self._waiting = deque(each for each in self._waiting if isinstance(each, str) or each.session_id != session_id)
-
-    def end(self) -> None:
-        """End the feed without what waits."""
-        self._waiting.clear()
-        self._over = True
-        self._added.set()
-
-
 class LiveRooms:
-    """All open rooms and all followers. An async context manager.
+    """All open rooms and all followers.
 
-    *Ownership*: owns the task that looks at the rooms.
+    *Ownership*: `running` owns the task `dashboard-look`.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -158,7 +55,6 @@ class LiveRooms:
         self._count = 0
         # Numbers of an earlier process mean nothing here.
         self._boot = secrets.token_hex(4)
-        self._looking: asyncio.Task[None] | None = None
         self._slow_pages = 0
 
     @property
@@ -169,19 +65,15 @@ class LiveRooms:
             "dashboard", waiting, WAITING_EVENTS * len(self._followers), {"slow_page": self._slow_pages}
         )
 
-    async def __aenter__(self) -> Self:
-        self._looking = asyncio.create_task(self._look(), name="dashboard-look")
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        assert self._looking is not None, "entered"
-        self._looking.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._looking
-        for follower in list(self._followers):
-            follower.end()
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Look at the rooms for the duration of the block. At its end all feeds are over."""
+        try:
+            async with background_task(self._look(), name="dashboard-look"):
+                yield
+        finally:
+            for follower in list(self._followers):
+                follower.end()
 
     # -- the rooms' side ----------------------------------------------------------------------------------------------
 

@@ -103,8 +103,7 @@ class DashboardService:
             raise LoginRefusedError(
                 Text(
                     "You are logged in at Discord, but there is no server where you may see my rooms. Moderators may, "
-                    "and "
-                    "members with one of the roles that I serve."
+                    "and members with one of the roles that I serve."
                 )
             )
         return viewer

@@ -32,5 +32,5 @@ QUEUES: Final[Mapping[str, str]] = {
     "recogniser": "voice.asr.scheduler.QueuedRecognizer._queue",
     "embedding": "bot.embedding.worker.ThreadedEmbedder._jobs",
     "room_log": "bot.remote.room_log.RoomLog._waiting",
-    "dashboard": "bot.dashboard.live.Follower._waiting",
+    "dashboard": "bot.dashboard.follower.Follower._waiting",
 }

@@ -44,7 +44,8 @@ async def open_dashboard(
     shards: Shards = ONLY_SHARD,
 ) -> DashboardService:
     """Open the dashboard on `stack`. `history_for` gives it the stored sessions later."""
-    live = await stack.enter_async_context(LiveRooms(clock))
+    live = LiveRooms(clock)
+    await stack.enter_async_context(live.running())
     login = _discord_login(settings.discord, clock)
     return DashboardService(live, sessions, participation, clock=clock, discord_login=login, shards=shards)
 

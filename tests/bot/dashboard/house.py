@@ -265,7 +265,7 @@ async def open_house(
         stack.enter_context(configured_logging(LogsSettings(), data_dir=folder, console=io.StringIO()))
         evening = await stack.enter_async_context(Evening(folder / "roomtone.db", clock=clock))
         house = House(evening, folder)
-        await stack.enter_async_context(house.live)
+        await stack.enter_async_context(house.live.running())
         guild = await house.participation.of_guild(GUILD)
         house.memory.withhold(guild.opted_out_ids)
         await evening.prompts.store_prompts([PROMPT])

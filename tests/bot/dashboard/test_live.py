@@ -10,7 +10,8 @@ import pytest
 import pytest_asyncio
 
 from bot.dashboard.access import EVERYTHING, NOTHING, Access
-from bot.dashboard.live import WAITING_EVENTS, Follower, LiveRooms
+from bot.dashboard.follower import WAITING_EVENTS, Follower
+from bot.dashboard.live import LiveRooms
 from bot.participation.costs import Cost
 from bot.store.forgetting import SpeechForgetter
 from compaction.model import NoteReason

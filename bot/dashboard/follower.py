@@ -1,0 +1,128 @@
+"""What one open page of the dashboard is told of the rooms: its events, in order, as far as its viewer may see them.
+
+A page that does not keep up is dropped. Unfinished words are the first to go where too much waits: the latest of a
+person replaces what still waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from bot.dashboard.messages import server_sent_event
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bot.dashboard.access import Access
+    from bot.web.dashboard_port import Json
+    from compaction.model import SessionId
+
+log = structlog.get_logger()
+
+# What may wait for one page. A snapshot of a burst; a page that is further behind is dropped and connects again.
+WAITING_EVENTS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class LiveEvent:
+    """One event for the pages that may see the channel. `mark`: its id for them.
+
+    `latest_of`: if not empty, a later event of the same kind and name replaces this one while it waits, and it has the
+    id of the event before it, because it is not kept.
+    """
+
+    number: int
+    mark: str
+    session_id: SessionId
+    guild_id: int
+    channel_id: int
+    kind: str
+    data: Json
+    latest_of: str = ""
+
+    def replaces(self, other: LiveEvent | str) -> bool:
+        """Return whether `other`, which waits, is out of date with this event."""
+        if not self.latest_of or not isinstance(other, LiveEvent):
+            return False
+        return (self.session_id, self.kind, self.latest_of) == (other.session_id, other.kind, other.latest_of)
+
+    def text(self, language: str) -> str:
+        """Return the event as it is sent to a page in that language."""
+        return server_sent_event(self.mark, self.kind, self.data, language)
+
+
+class Follower:
+    """One page's events. Implements `bot.web.dashboard_port.LiveFeed`.
+
+    `access`: returns what its viewer may see now. `language`: the page's. `is_outdated`: returns whether a room's
+    events may have words that nobody shall see any more; then it has dropped them here.
+    """
+
+    def __init__(
+        self, access: Callable[[], Awaitable[Access]], language: str, is_outdated: Callable[[SessionId], bool]
+    ) -> None:
+        self._access = access
+        self._is_outdated = is_outdated
+        self._language = language
+        self._waiting: deque[LiveEvent | str] = deque()
+        self._added = asyncio.Event()
+        self._over = False
+        # Whether it was ended because too much waited.
+        self.is_slow = False
+
+    @property
+    def waiting(self) -> int:
+        """Return how many events wait."""
+        return len(self._waiting)
+
+    async def next(self) -> str | None:
+        """See `LiveFeed.next`."""
+        while True:
+            while self._waiting:
+                # Before the event is taken: a cancelled call loses none.
+                access = await self._access()
+                if not self._waiting:
+                    break
+                event = self._waiting[0]
+                if isinstance(event, LiveEvent) and self._is_outdated(event.session_id):
+                    continue
+                self._waiting.popleft()
+                if isinstance(event, str):
+                    return event
+                if access.sees(event.guild_id, event.channel_id):
+                    return event.text(self._language)
+            if self._over:
+                return None
+            self._added.clear()
+            await self._added.wait()
+
+    def add(self, event: LiveEvent | str) -> None:
+        """Queue an event. If too many wait, the feed is over."""
+        if self._over:
+            return
+        if isinstance(event, LiveEvent) and event.latest_of:
+            self._waiting = deque(each for each in self._waiting if not event.replaces(each))
+            if len(self._waiting) >= WAITING_EVENTS:
+                return
+        if len(self._waiting) >= WAITING_EVENTS:
+            log.info("dashboard_page_dropped", reason="slow")
+            self.is_slow = True
+            self.end()
+            return
+        self._waiting.append(event)
+        self._added.set()
+
+    def drop(self, session_id: SessionId) -> None:
+        """Drop the waiting events of a session."""
+        self._waiting = deque(each for each in self._waiting if isinstance(each, str) or each.session_id != session_id)
+
+    def end(self) -> None:
+        """End the feed without what waits."""
+        self._waiting.clear()
+        self._over = True
+        self._added.set()
