@@ -100,9 +100,9 @@ class LiveRooms:
         try:
             yield observe
         finally:
-            del self._rooms[session_id]
             self._forget(room)
             self._publish(room, "closed", {"session": session_id})
+            del self._rooms[session_id]
 
     # -- the pages' side ----------------------------------------------------------------------------------------------
 
@@ -155,6 +155,9 @@ class LiveRooms:
     # -- events -----------------------------------------------------------------------------------------------------
 
     def _publish(self, room: LiveRoom, kind: str, data: Json, latest_of: str = "") -> None:
+        if self._rooms.get(room.session_id) is not room:
+            # It has ended, so nobody would drop these words when they are forgotten.
+            return
         place = room.place
         self._count += not latest_of
         event = LiveEvent(

@@ -12,9 +12,10 @@ import pytest_asyncio
 from bot.dashboard.access import EVERYTHING, NOTHING, Access
 from bot.dashboard.follower import WAITING_EVENTS, Follower
 from bot.dashboard.live import LiveRooms
+from bot.events import CompactionLanded
 from bot.participation.costs import Cost
 from bot.store.forgetting import SpeechForgetter
-from compaction.model import NoteReason
+from compaction.model import NoteReason, SessionId
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
 
@@ -331,3 +332,20 @@ async def test_nothing_is_kept_of_a_room_that_nobody_watches(house: House) -> No
     assert "tangerine" not in figures
     assert "Lisbon" not in figures
     assert isinstance(house.live, LiveRooms)
+
+
+@pytest.mark.asyncio
+async def test_of_a_room_that_has_ended_nothing_more_is_told_or_kept(house: House) -> None:
+    """A fold that lands as a room ends is told by no event after its end: nobody would drop its summary when somebody
+    is forgotten, and a page that comes back would get it.
+    """
+    guild = await house.participation.of_guild(GUILD)
+    landed = CompactionLanded(0, 1, 0, SECRET, 1.0, degraded=False, at=house.clock.monotonic())
+    with house.live.follow(everything, "") as feed:
+        with house.live.show(SessionId("over"), house.place, house.memory, guild) as observe:
+            start = house.live.mark
+            observe(landed)
+        observe(landed)
+        assert [kind for _, kind, _ in await waiting(feed)][-1] == "closed"
+    with house.live.follow(everything, start) as feed:
+        assert [kind for _, kind, _ in await waiting(feed)] == ["closed"]
