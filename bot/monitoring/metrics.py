@@ -71,7 +71,6 @@ FOLD_OUTCOMES = ("landed", "degraded", "failed")
 # The parts of a room that report failures.
 PROBLEMS = ("memory_mode", "notice", "realtime", "recogniser", "reply", "session", "store", "transcript")
 # A label that is no single word would be a mistake of ours; it must not become a new series for each event.
-# Whether a second recognition gave the text that is kept.
 OTHER = "other"
 _LABEL_CHARS = 32
 
