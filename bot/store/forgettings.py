@@ -48,10 +48,6 @@ class Forgetting:
     session_id: SessionId | None
     seq: Seq | None
 
-    def is_of(self, person_id: str) -> bool:
-        """Return whether this is the person who was forgotten."""
-        return digest_of(person_id) == self.person
-
     def reaches(self, session_id: SessionId) -> bool:
         """Return whether words of this session were forgotten."""
         return self.session_id in (None, session_id)

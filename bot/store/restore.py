@@ -64,12 +64,10 @@ async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool
         await asyncio.to_thread(_copy_database, file, staged)
         with _held(path, regardless=regardless) as present:
             carried = None
-            async with open_database(staged):
-                """Brings it up to date."""
+            await _upgrade(staged)
             if present is not None:
                 await asyncio.to_thread(_backup_into, present, copy, path)
-                async with open_database(copy):
-                    """Brings it up to date."""
+                await _upgrade(copy)
                 await asyncio.to_thread(_sole, copy)
                 carried = await asyncio.to_thread(_merge, staged, copy)
             async with open_database(staged) as database:
@@ -83,6 +81,12 @@ async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool
     finally:
         remove_leftovers(path)
     return RestoreReport(content, aside, carried, again)
+
+
+async def _upgrade(path: Path) -> None:
+    """Bring a database to this version. Raises `StoreError`."""
+    async with open_database(path):
+        pass
 
 
 def remove_leftovers(path: Path) -> bool:

@@ -1,9 +1,8 @@
 """Reads what can be read of rows that are damaged or that a newer Roomtone wrote.
 
 Forgetting and retention need it: one row that nobody can read must not keep anybody's words. Nor shall it keep a room
-from beginning, or the others from being found. A kind that this version
-does not know is read as another one. A fact that cannot be read leaves a blank in its place, because other facts refer
-to facts by their index.
+from beginning, or the others from being found. A kind that this version does not know is read as another one. A fact
+that cannot be read leaves a blank in its place, because other facts refer to facts by their index.
 """
 
 from __future__ import annotations

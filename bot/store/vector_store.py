@@ -16,9 +16,9 @@ from bot.store.vectors import quantize
 from compaction.memory.passage import PassageId, PassageKind, text_to_embed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from sqlalchemy import Select
+    from sqlalchemy import ColumnElement, Select, Table
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
@@ -113,28 +113,22 @@ def select_withheld_sessions() -> Select[tuple[str]]:
 
 
 async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
-    source: PassageSource | None
     if row.kind == FACT_KIND:
         return await text_of_fact(connection, row.session_id, row.key)
-    if row.kind == PassageKind.TURN:
-        of_turn = select(turns).where(turns.c.session_id == row.session_id, turns.c.seq == row.start_seq)
-        found = (await connection.execute(of_turn)).one_or_none()
-        if found is None:
-            return None
-        source = read_or_none(rows.turn_from_row, found)
-    elif row.kind == PassageKind.NOTE:
-        of_note = select(notes).where(notes.c.session_id == row.session_id, notes.c.id == row.key)
-        found = (await connection.execute(of_note)).one_or_none()
-        if found is None:
-            return None
-        source = read_or_none(rows.note_from_row, found)
-    else:
-        of_segment = select(segments).where(segments.c.session_id == row.session_id, segments.c.id == row.key)
-        found = (await connection.execute(of_segment)).one_or_none()
-        if found is None:
-            return None
-        source = read_or_none(rows.segment_from_row, found)
+    table, same, read = _stored_as(row)
+    wanted = select(table).where(table.c.session_id == row.session_id, same)
+    found = (await connection.execute(wanted)).one_or_none()
+    source = None if found is None else read_or_none(read, found)
     return None if source is None else text_to_embed(source)
+
+
+def _stored_as(row: Any) -> tuple[Table, ColumnElement[bool], Callable[[Any], PassageSource]]:
+    """Return the table of a passage's source, which row of the session it is there, and what reads that."""
+    if row.kind == PassageKind.TURN:
+        return turns, turns.c.seq == row.start_seq, rows.turn_from_row
+    if row.kind == PassageKind.NOTE:
+        return notes, notes.c.id == row.key, rows.note_from_row
+    return segments, segments.c.id == row.key, rows.segment_from_row
 
 
 async def _mark(connection: AsyncConnection, name: str) -> int:
