@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from sqlalchemy import and_, delete, select, update
+from sqlalchemy import and_, delete, select
 
 from bot.guild import GuildChoice, Silence, VoiceMode
+from bot.store.inserts import put_row
 from bot.store.tables import guild_settings, hearing_opt_outs
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -116,11 +117,7 @@ class GuildStore:
             "persona": choice.persona,
         }
         async with self._database.writing() as connection:
-            changed = await connection.execute(
-                update(guild_settings).where(guild_settings.c.guild_id == guild_id).values(values)
-            )
-            if changed.rowcount == 0:
-                await connection.execute(guild_settings.insert().values(values | {"guild_id": guild_id}))
+            await put_row(connection, guild_settings, {"guild_id": guild_id}, values)
 
 
 def _choice(row: Row[Any]) -> _StoredChoice:

@@ -14,7 +14,7 @@ from sqlalchemy import and_, delete, select, tuple_, update
 from bot.store import rows
 from bot.store.fact_kind import KIND as FACT_KIND
 from bot.store.fact_passages import index_facts
-from bot.store.inserts import add_all_once, add_once
+from bot.store.inserts import add_all_once, add_once, put_row
 from bot.store.salvage import read_or_none, salvage_segment
 from bot.store.tables import corrections, notes, passages, search_marks, segments, sessions, turns
 from bot.store.tags import passage_tags
@@ -138,11 +138,7 @@ async def _renew_terms(database: Database) -> int:
                 break
             after = found[-1].passage_id
     async with database.writing() as connection:
-        mark = {"name": _TERMS_MARK, "value": version}
-        if not await add_once(connection, search_marks, mark):
-            await connection.execute(
-                update(search_marks).where(search_marks.c.name == _TERMS_MARK).values(value=version)
-            )
+        await put_row(connection, search_marks, {"name": _TERMS_MARK}, {"value": version})
     return count
 
 

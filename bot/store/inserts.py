@@ -1,4 +1,6 @@
-"""Inserts rows once, and executes a statement for many rows without keeping the event loop from audio."""
+"""Inserts rows once or in the place of others, and executes a statement for many rows without keeping the event loop
+from audio.
+"""
 
 from __future__ import annotations
 
@@ -35,3 +37,9 @@ async def add_once(connection: AsyncConnection, table: Table, values: dict[str, 
 async def add_all_once(connection: AsyncConnection, table: Table, values: list[dict[str, object]]) -> None:
     """Insert the rows whose keys are free."""
     await execute_for_each(connection, insert_into(connection, table).on_conflict_do_nothing(), values)
+
+
+async def put_row(connection: AsyncConnection, table: Table, key: dict[str, object], values: dict[str, object]) -> None:
+    """Insert a row, or give the row with this primary key these values."""
+    row = insert_into(connection, table).values(key | values)
+    await connection.execute(row.on_conflict_do_update(index_elements=list(key), set_=values))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, insert, or_, select, update
 
-from bot.store.inserts import add_once
+from bot.store.inserts import add_once, put_row
 from bot.store.prompts import forget_sent_texts
 from bot.store.salvage import salvage_turn
 from bot.store.tables import person_draws, person_facts, person_forgets, sessions, turns
@@ -137,10 +137,8 @@ async def _exclude_from_extraction(connection: AsyncConnection, person_id: str, 
         .where(or_(sessions.c.ended_at.is_(None), func.coalesce(person_draws.c.through_seq, 0) < said.c.through))
     )
     for row in (await connection.execute(undrawn)).all():
-        same = (person_forgets.c.session_id == row.session_id) & (person_forgets.c.person_id == person_id)
-        await connection.execute(delete(person_forgets).where(same))
-        values = {"session_id": row.session_id, "person_id": person_id, "through_seq": row.through}
-        await connection.execute(insert(person_forgets).values(values))
+        key: dict[str, object] = {"session_id": row.session_id, "person_id": person_id}
+        await put_row(connection, person_forgets, key, {"through_seq": row.through})
 
 
 async def _still_said(connection: AsyncConnection, session_id: SessionId, drawn: ExtractedFacts) -> ExtractedFacts:

@@ -12,6 +12,7 @@ import structlog
 from sqlalchemy import select, update
 
 from bot.server_settings import from_damaged, from_json, to_json, without_person
+from bot.store.inserts import put_row
 from bot.store.tables import server_settings
 
 if TYPE_CHECKING:
@@ -46,11 +47,7 @@ class SqlServerSettings:
             "changed_by": by,
         }
         async with self._database.writing() as connection:
-            changed = await connection.execute(
-                update(server_settings).where(server_settings.c.guild_id == guild_id).values(values)
-            )
-            if changed.rowcount == 0:
-                await connection.execute(server_settings.insert().values(values | {"guild_id": guild_id}))
+            await put_row(connection, server_settings, {"guild_id": guild_id}, values)
 
 
 async def servers_that_name(connection: AsyncConnection, person_id: int) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 from bot.shards import ONLY_SHARD
 from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
-from bot.store.inserts import add_all_once, add_once
+from bot.store.inserts import add_all_once, add_once, put_row
 from bot.store.salvage import salvage_segment
 from bot.store.tables import passages, segment_tiers, segments, sessions, tier_checks, tier_opt_outs, turns
 from bot.store.tags import ARCHIVED_TAG
@@ -113,7 +113,7 @@ class TierStore:
                 values = {"compressed_at_turn": total_turns} | record_values(record)
                 await _change(connection, session_id, [record.segment_id], values)
             await _archive(connection, session_id, check.archive, now)
-            await _set_last_check(connection, session_id, total_turns)
+            await set_last_check(connection, session_id, total_turns)
 
     async def count_accesses(self, found: Mapping[SessionId, Iterable[tuple[int, int]]], at: float) -> None:
         """Count one access of the segments that contain these turns, and treat it as a mention.
@@ -232,7 +232,7 @@ async def store_tier(connection: AsyncConnection, session_id: SessionId, tier: S
 
 async def set_last_check(connection: AsyncConnection, session_id: SessionId, total_turns: int) -> None:
     """Store the turn of the last check, inside a write transaction."""
-    await _set_last_check(connection, session_id, total_turns)
+    await put_row(connection, tier_checks, {"session_id": session_id}, {"last_check_turn": total_turns})
 
 
 async def mark_archived(connection: AsyncConnection, session_id: SessionId, name: SegmentId) -> None:
@@ -366,14 +366,6 @@ async def _is_open(connection: AsyncConnection, session_id: SessionId) -> bool:
 async def _last_check(connection: AsyncConnection, session_id: SessionId) -> int:
     wanted = select(tier_checks.c.last_check_turn).where(tier_checks.c.session_id == session_id)
     return int(await connection.scalar(wanted) or 0)
-
-
-async def _set_last_check(connection: AsyncConnection, session_id: SessionId, total_turns: int) -> None:
-    values: dict[str, object] = {"session_id": session_id, "last_check_turn": total_turns}
-    if not await add_once(connection, tier_checks, values):
-        await connection.execute(
-            update(tier_checks).where(tier_checks.c.session_id == session_id).values(last_check_turn=total_turns)
-        )
 
 
 def _row_of(session_id: SessionId, name: SegmentId) -> Any:
