@@ -67,7 +67,6 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "events",
             "guild",
             "private_files",
-            "retry_pause",
             "runtime_tuning",
             "server_settings",
             "settings",
@@ -111,7 +110,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("rehearse",),
     ),
     "voice": (
-        ("audio", "cancellable_http", "circuit_breaker", "endpoint_settings", "errors", "queue_figures"),
+        ("audio", "cancellable_http", "circuit_breaker", "endpoint_settings", "errors", "queue_figures", "retry_pause"),
         ("endpoint",),
         ("asr", "screen", "transport"),
         ("listening",),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from bot.errors import SetupError
-from bot.retry_pause import retry_pause_s
+from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,8 +22,8 @@ from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult
 from bot.brain.tools.tool import ToolError
 from bot.errors import first_cause
 from bot.mcp.tools import McpTool, adapt_tools
-from bot.retry_pause import retry_pause_s
 from compaction.untrusted_text import visible
+from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.background_task import background_task
-from bot.retry_pause import retry_pause_s
 from bot.store.indexing import catch_up
 from compaction.errors import EmbeddingError, StoreError
+from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

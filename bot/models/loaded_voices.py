@@ -16,9 +16,9 @@ import structlog
 
 from bot.errors import ModelError, crash_sentence
 from bot.models.installing import install
-from bot.retry_pause import retry_pause_s
 from bot.texts.text import Text, joined
 from voice.errors import SynthesisError, VoiceLoadingError
+from voice.retry_pause import retry_pause_s
 from voice.speaking.kokoro import KokoroModel
 from voice.speaking.piper import PiperSynthesizer
 

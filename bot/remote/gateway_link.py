@@ -29,7 +29,7 @@ from bot.remote.link_encryption import room_encryption
 from bot.remote.messages import MOST_BYTES
 from bot.remote.streams import STREAM_PATH, TICKET
 from bot.remote.wire_error import NotYetError, OtherProcessError
-from bot.retry_pause import retry_pause_s
+from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
     import ssl

@@ -14,7 +14,7 @@ import structlog
 
 from bot.errors import BotError, SetupError
 from bot.remote.room_child import NOT_STARTED, RoomChild
-from bot.retry_pause import retry_pause_s
+from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process

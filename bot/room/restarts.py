@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from bot.retry_pause import retry_pause_s
 from bot.room.endings import HandedOverError, ProcessLostError
 from compaction.errors import StoreError
+from voice.retry_pause import retry_pause_s
 
 # The first restart comes soon: most crashes do not repeat. Doubled for each further crash in a row.
 FIRST_PAUSE_S: Final = 1.0

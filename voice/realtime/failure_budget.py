@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from voice.retry_pause import retry_pause_s
+
 # The service is tried at least twice an hour, however often it fails.
 MAX_RETRY_DELAY_S: Final = 1_800.0
 
@@ -40,7 +42,8 @@ class FailureBudget:
     @property
     def retry_delay_s(self) -> float:
         """Return how many seconds to wait before the next try."""
-        return min(self._first_delay_s * float(2**self._failed_recoveries), max(MAX_RETRY_DELAY_S, self._first_delay_s))
+        longest_s = max(MAX_RETRY_DELAY_S, self._first_delay_s)
+        return retry_pause_s(self._failed_recoveries + 1, first_s=self._first_delay_s, longest_s=longest_s)
 
     def record_connection_failure(self) -> None:
         """Count a connection that could not be opened or broke soon."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+from voice.retry_pause import retry_pause_s
 from voice.transport.close_codes import RATE_LIMITED
 
 if TYPE_CHECKING:
@@ -46,6 +47,6 @@ class ReconnectPauses:
 
     def next_s(self, *, close_code: int | None = None) -> float:
         """Return the seconds to wait before the next attempt. `close_code`: with which the voice server closed."""
-        longest = LONGEST_PAUSE_S if close_code == RATE_LIMITED else FIRST_PAUSE_S * 2**self._attempts
-        self._attempts = min(self._attempts + 1, 16)
-        return min(longest, LONGEST_PAUSE_S) * (1 - self._share() / 2)
+        self._attempts += 1
+        pause_s = retry_pause_s(self._attempts, first_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S)
+        return (LONGEST_PAUSE_S if close_code == RATE_LIMITED else pause_s) * (1 - self._share() / 2)

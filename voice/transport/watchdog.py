@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
 
+from voice.retry_pause import retry_pause_s
+
 # The same as other users of libdave allow (0.7 s of speech). A re-key costs two or three frames.
 FAILURES_BEFORE_RECOVERY = 36
 # A recovery leaves and rejoins the group, which takes up to two seconds.
@@ -78,11 +80,7 @@ class _Wait:
 class Watchdog:
     """Watches one link. Not thread-safe; times are monotonic seconds."""
 
-    def __init__(
-        self, *, failures_before_recovery: int = FAILURES_BEFORE_RECOVERY, deaf_after_s: float = DEAF_AFTER_S
-    ) -> None:
-        self._failures_before_recovery = failures_before_recovery
-        self._deaf_after_s = deaf_after_s
+    def __init__(self) -> None:
         self._failures: dict[int, int] = {}
         self._announced: dict[int, _Wait] = {}
         self._unready_since: float | None = None
@@ -164,7 +162,7 @@ class Watchdog:
 
     def _judge_group(self, now: float) -> list[RecoverGroup | NobodyHeard]:
         worst = max(self._failures, key=self._failures.__getitem__, default=None)
-        if worst is not None and self._failures[worst] >= self._failures_before_recovery:
+        if worst is not None and self._failures[worst] >= FAILURES_BEFORE_RECOVERY:
             verdict = RecoverGroup(worst, self._failures[worst])
         elif self._unready_since is not None and now >= self._unready_since + UNREADY_S:
             verdict = RecoverGroup(self._unready_user, 0)
@@ -179,7 +177,7 @@ class Watchdog:
         return [verdict]
 
     def _judge_waits(self, now: float) -> list[SpeakerNotHeard | NobodyHeard]:
-        over = {user: wait for user, wait in self._announced.items() if now >= wait.since + self._deaf_after_s}
+        over = {user: wait for user, wait in self._announced.items() if now >= wait.since + DEAF_AFTER_S}
         verdicts: list[SpeakerNotHeard | NobodyHeard] = []
         for user_id, wait in over.items():
             del self._announced[user_id]
@@ -211,5 +209,6 @@ class Watchdog:
 
     def _pause(self, now: float) -> None:
         """Delay the next recovery, longer from the third on: repeated recoveries keep the whole room re-keying."""
-        self._recoveries = min(self._recoveries + 1, 16)
-        self._recover_from = now + min(_FIRST_PAUSE_S * 2 ** max(0, self._recoveries - MOST_VAIN), _LONGEST_PAUSE_S)
+        self._recoveries += 1
+        growing = max(1, self._recoveries - MOST_VAIN + 1)
+        self._recover_from = now + retry_pause_s(growing, first_s=_FIRST_PAUSE_S, longest_s=_LONGEST_PAUSE_S)

@@ -114,3 +114,11 @@ def test_it_rests_within_bounds_and_an_answer_ends_all(most: int, retry_delay_s:
     budget.record_reply()
     assert not budget.exhausted
     assert budget.retry_delay_s == retry_delay_s
+
+
+def test_it_may_fail_for_months() -> None:
+    """A service that comes back and fails before its first reply, a thousand times and more, is still tried again."""
+    budget = _budget()
+    for _ in range(2_000):
+        budget.record_recovery()
+    assert budget.retry_delay_s == MAX_RETRY_DELAY_S

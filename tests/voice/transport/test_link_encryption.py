@@ -13,6 +13,7 @@ from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import until
 from tests.rehearsal.people.sounds import clip_of
 from tests.voice.transport.link_scene import ADA, BOT, scene
+from voice.transport import watchdog
 from voice.transport.connector import NOT_ENCRYPTED
 from voice.transport.link_events import Connected, Deaf, Recovering
 
@@ -48,7 +49,7 @@ async def test_who_is_alone_and_comes_in_the_clear_sees_the_bot_stay(
     """If nothing but frames in the clear comes, nobody is heard, which is told, and the connection stays."""
     async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
-        monkeypatch.setattr(room.link._receiver._watchdog, "_deaf_after_s", 0.5)
+        monkeypatch.setattr(watchdog, "DEAF_AFTER_S", 0.5)
         await room.local.fault("clear_frames", share=1, tiny=0)
         for times in (1, 2, 3):
             await ada.say(room.clip)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.retry_pause import retry_pause_s
+from voice.retry_pause import retry_pause_s
 
 
 @pytest.mark.parametrize(
