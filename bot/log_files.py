@@ -7,6 +7,7 @@ written to the old one until then are copied, and writers open the new one with 
 from __future__ import annotations
 
 import json
+import os
 import re
 from contextlib import suppress
 from datetime import datetime
@@ -134,10 +135,15 @@ def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> int:
         if not count:
             return 0
         new_path = path.with_name(path.name + _UNFINISHED)
-        with open(new_path, "wb", opener=open_private) as new:
+        with open(new_path, "wb", opener=_open_for_appending) as new:
             new.writelines(after)
             new.flush()
             new_path.replace(path)
             # What was written to the old file in the meantime.
             new.write(old.read())
     return count
+
+
+def _open_for_appending(path: str, flags: int) -> int:
+    """For the `opener` of `open`: whatever others write to the new file meanwhile, nothing is written over it."""
+    return open_private(path, flags | os.O_APPEND)

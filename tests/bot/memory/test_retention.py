@@ -6,6 +6,7 @@ import asyncio
 import json
 import stat
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,8 +27,6 @@ from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.bot.conftest import Place
 
 SECRET = "Quillfeather"
@@ -318,3 +317,26 @@ def test_a_log_file_that_fails_stops_no_other(tmp_path: Path) -> None:
         forget_in_logs(log.parent, forgotten_words((), (SECRET,)))
     for path in (first, last):
         assert [json.loads(line)["event"] for line in path.read_text("utf-8").splitlines()] == [FORGOTTEN_VALUE, "new"]
+
+
+def test_lines_that_others_write_meanwhile_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a file is replaced, one process still writes to the old file and another one already to the new file. Both
+    lines stay, and whole.
+    """
+    log = log_path(tmp_path)
+    log.parent.mkdir()
+    log.write_text(a_line(1.0, SECRET) + a_line(10.0, "kept"), "utf-8")
+    late, early = a_line(11.0, "to the old file"), a_line(12.0, "to the new file")
+    replace = Path.replace
+
+    def replaced_while_others_write(new: Path, target: Path) -> Path:
+        with log.open("a", encoding="utf-8") as old:
+            old.write(late)
+        done = replace(new, target)
+        with log.open("a", encoding="utf-8") as other:
+            other.write(early)
+        return done
+
+    monkeypatch.setattr(Path, "replace", replaced_while_others_write)
+    assert drop_lines_before(log.parent, 10.0) == 1
+    assert sorted(log.read_text("utf-8").splitlines(keepends=True)) == sorted((a_line(10.0, "kept"), late, early))
