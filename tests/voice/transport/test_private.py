@@ -402,6 +402,18 @@ async def test_gateway_s_words_reach_the_receiver() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("odd", [-1, 2**64, "18446744073709551616"])
+async def test_an_id_that_davey_takes_not_is_no_member(odd: object) -> None:
+    """Such a member would make every decryption and every proposal for the group fail, for all the others too."""
+    async with websocket() as (ws, state, recorder):
+        await ws.received_message({"op": 11, "d": {"user_ids": ["5", odd]}})
+        await ws.received_message({"op": 5, "d": {"ssrc": 31, "user_id": odd, "speaking": 1}})
+        await ws.received_message({"op": 11, "d": {"user_ids": ["6"]}})
+        assert state.receiver.members == {6}
+        assert recorder.sent == []
+
+
+@pytest.mark.asyncio
 async def test_session_that_began_in_the_clear_can_go_up() -> None:
     """Op 24 makes the DAVE session of a connection that began without encryption. discord.py's own code
     never makes it.

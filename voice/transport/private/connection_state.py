@@ -44,6 +44,17 @@ _WORD_S = 1.5
 _HANDSHAKE_S = 8.0
 
 
+def _snowflake(value: Any) -> int:
+    """Return an id of Discord. Raises `ValueError` or `TypeError` for a value that is none.
+
+    davey takes 64 bits, and one member with another id would make every frame of an unknown sender fail.
+    """
+    number = int(value)
+    if not 0 <= number < 2**64:
+        raise ValueError("not an id")
+    return number
+
+
 class PendingTransitions(dict[int, int]):
     """Announced key changes (DAVE transitions) that are not executed yet: id to protocol version.
 
@@ -137,14 +148,15 @@ class ReceivingState(VoiceConnectionState):
         data = msg.get("d") or {}
         match msg.get("op"):
             case DiscordVoiceWebSocket.CLIENTS_CONNECT:
-                self.receiver.joined({int(user_id) for user_id in data["user_ids"]} - {self.user.id})
+                self.receiver.joined({_snowflake(user_id) for user_id in data["user_ids"]} - {self.user.id})
             case DiscordVoiceWebSocket.SPEAKING if data.get("user_id") is not None:
-                self.receiver.speaks(int(data["ssrc"]), int(data["user_id"]), announced=bool(data.get("speaking")))
+                announced = bool(data.get("speaking"))
+                self.receiver.speaks(int(data["ssrc"]), _snowflake(data["user_id"]), announced=announced)
             case DiscordVoiceWebSocket.CLIENT_CONNECT if data.get("user_id") is not None and data.get("audio_ssrc"):
                 # Op 12 announces video, and names the SSRC of the audio too.
-                self.receiver.speaks(int(data["audio_ssrc"]), int(data["user_id"]), announced=False)
+                self.receiver.speaks(int(data["audio_ssrc"]), _snowflake(data["user_id"]), announced=False)
             case DiscordVoiceWebSocket.CLIENT_DISCONNECT:
-                self.receiver.left(int(data["user_id"]))
+                self.receiver.left(_snowflake(data["user_id"]))
             case DiscordVoiceWebSocket.DAVE_EXECUTE_TRANSITION:
                 self.receiver.rekeyed()
 
