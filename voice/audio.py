@@ -20,6 +20,6 @@ DISCORD_FRAME_SAMPLES = DISCORD_RATE_HZ * FRAME_MS // 1000
 Pcm: TypeAlias = NDArray[np.int16]
 
 
-def duration_s(pcm: Pcm, rate_hz: int = LISTEN_RATE_HZ) -> float:
-    """Return how long `pcm` lasts, in seconds."""
-    return len(pcm) / rate_hz
+def duration_s(pcm: Pcm) -> float:
+    """Return how long heard sound lasts, in seconds."""
+    return len(pcm) / LISTEN_RATE_HZ

@@ -21,7 +21,6 @@ class SpeechFrames:
     ssrc: int
     captured_at: float
     pcm: Pcm
-    concealed_samples: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class PacketCounters:
-    """Counts since the link was opened; they survive reconnects. Written by the reader thread only.
+    """Counts since the link was opened; they survive reconnects. The receiver writes them with its lock held.
 
     Every datagram adds to `received` and later to exactly one fate. `padded` and the frame counts are separate.
     """
@@ -43,12 +43,12 @@ class PacketCounters:
     overflowed: int = 0  # datagrams that the system dropped, because its receive buffer was full
     overrun_frames: int = 0  # decoded, then dropped: the event loop did not fetch them in time
 
-    def count(self, reason: str, amount: int = 1) -> None:
-        """Add to the counter called `reason` (a `Rejection`, `DecryptFailure`, `PushResult` or a field's name)."""
-        setattr(self, reason, getattr(self, reason) + amount)
+    def count(self, reason: str) -> None:
+        """Add one to the counter called `reason` (a `Rejection`, `DecryptFailure`, `PushResult` or a field's name)."""
+        setattr(self, reason, getattr(self, reason) + 1)
 
     def copy(self) -> PacketCounters:
-        """Return a snapshot without stopping the reader thread."""
+        """Return a snapshot."""
         return dataclasses.replace(self)
 
     def as_dict(self) -> dict[str, int]:

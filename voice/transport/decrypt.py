@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import davey
 
-from voice.transport.aead import PacketOpener
+from voice.transport.aead import NONCE_BYTES, PacketOpener
 from voice.transport.opus import SILENCE_FRAME
 from voice.transport.rtp import NONCE_SUFFIX_BYTES
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from voice.transport.rtp import AudioPacket
 
-# XChaCha20 takes a 24-byte nonce. The datagram carries its first 4 bytes; the rest is zero.
-_NONCE_FILL = bytes(24 - NONCE_SUFFIX_BYTES)
+# The datagram carries the first 4 bytes of the nonce; the rest is zero.
+_NONCE_FILL = bytes(NONCE_BYTES - NONCE_SUFFIX_BYTES)
 _AUDIO = davey.MediaType.audio
 
 # DAVE protocol, "Frame format": a frame ends with tag (8 bytes), nonce (ULEB128), unencrypted ranges, the size of all

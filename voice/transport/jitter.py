@@ -19,6 +19,12 @@ FRAME_TICKS = 960
 # RFC 6716: the longest Opus packet, 120 ms.
 _LONGEST_FRAME_TICKS = 5760
 
+# How long a gap waits.
+_HOLD_S = 0.06
+# A talkspurt ends after this time without a packet.
+_SILENCE_S = 0.2
+# How many frames of one gap are reported as `MissingFrame`; the rest stays a hole in the time line.
+_MAX_CONCEALED = 5
 # Discord's clients send five silence frames at the end of a talkspurt.
 _SILENCE_FRAMES_AT_END = 5
 # RFC 3550, appendix A.1 (MAX_DROPOUT): a larger jump means a restarted sender, not loss.
@@ -87,17 +93,9 @@ class JitterBuffer:
     `lost` counts missing sequence numbers, `late` the packets that were undecided and then given up.
     """
 
-    def __init__(self, *, hold_s: float = 0.06, silence_s: float = 0.2, max_concealed: int = 5) -> None:
-        """`hold_s`: how long a gap waits. `silence_s`: a talkspurt ends after this time without a packet.
-
-        `max_concealed`: how many frames of one gap are reported as `MissingFrame`; the rest stays a hole in the time
-        line.
-        """
+    def __init__(self) -> None:
         self.lost = 0
         self.late = 0
-        self._hold_s = hold_s
-        self._silence_s = silence_s
-        self._max_concealed = max_concealed
         self._waiting: dict[int, _Packet] = {}
         self._spurt: TalkspurtClock | None = None
         self._next: int | None = None  # unwrapped sequence number whose turn it is
@@ -211,8 +209,8 @@ class JitterBuffer:
     def deadline(self) -> float | None:
         """The time to call `release` even if nothing arrives; None if there is none."""
         if self._waiting:
-            return self._oldest() + self._hold_s
-        return self._last_arrival + self._silence_s if self._spurt is not None else None
+            return self._oldest() + _HOLD_S
+        return self._last_arrival + _SILENCE_S if self._spurt is not None else None
 
     def _release(self, now: float, *, force: bool) -> list[Released]:
         out: list[Released] = []
@@ -220,7 +218,7 @@ class JitterBuffer:
             place = min(self._waiting)
             packet = self._waiting[place]
             in_turn = place == self._next
-            patient = not force and len(self._waiting) < _CAPACITY and now < self._oldest() + self._hold_s
+            patient = not force and len(self._waiting) < _CAPACITY and now < self._oldest() + _HOLD_S
             if not in_turn and patient:
                 return out
             if not packet.payload:
@@ -240,7 +238,7 @@ class JitterBuffer:
             spurt.advance(packet.timestamp, packet.ticks, is_silence=packet.payload == SILENCE_FRAME)
             if spurt.silent_frames >= _SILENCE_FRAMES_AT_END:
                 self._end(out)
-        if self._spurt is not None and (force or now >= self._last_arrival + self._silence_s):
+        if self._spurt is not None and (force or now >= self._last_arrival + _SILENCE_S):
             self._end(out)
         return out
 
@@ -347,7 +345,7 @@ class JitterBuffer:
         spurt = self._spurt
         ticks, rest = divmod(ticks_between(spurt.next_timestamp, packet.timestamp), missing)
         frames_fit = rest == 0 and 0 < ticks <= _LONGEST_FRAME_TICKS
-        if not frames_fit or missing * ticks >= self._silence_s * CLOCK_HZ:
+        if not frames_fit or missing * ticks >= _SILENCE_S * CLOCK_HZ:
             # The packets between the end of one talkspurt and the start of the next were lost.
             self._end(out)
             self._begin(packet)
@@ -355,7 +353,7 @@ class JitterBuffer:
         first = spurt.next_timestamp
         for index in range(missing):
             last = index == missing - 1
-            if last or index < self._max_concealed - 1:
+            if last or index < _MAX_CONCEALED - 1:
                 at = spurt.at(first + index * ticks)
                 out.append(MissingFrame(at, ticks, packet.payload if last else None))
         if spurt.silent_frames:

@@ -99,11 +99,11 @@ def _one_frame_samples(configuration: int) -> int:
 _ONE_FRAME_SAMPLES = {first: _one_frame_samples(first >> 3) for first in range(256) if not first & 3}
 
 
-def packet_samples(packet: bytes, *, rate_hz: int = DISCORD_RATE_HZ) -> int:
-    """Return the duration of `packet` in samples per channel at `rate_hz`. Raises `OpusError` if it is not Opus."""
-    if packet and rate_hz == DISCORD_RATE_HZ and (known := _ONE_FRAME_SAMPLES.get(packet[0])):
+def packet_samples(packet: bytes) -> int:
+    """Return the duration of `packet` in samples per channel at 48 kHz. Raises `OpusError` if it is not Opus."""
+    if packet and (known := _ONE_FRAME_SAMPLES.get(packet[0])):
         return known
-    return _checked(library().opus_packet_get_nb_samples(packet, len(packet), rate_hz))
+    return _checked(library().opus_packet_get_nb_samples(packet, len(packet), DISCORD_RATE_HZ))
 
 
 def carries_fec(packet: bytes) -> bool:

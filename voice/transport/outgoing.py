@@ -178,8 +178,6 @@ class Outgoing:
         carrier: Callable[[], PacketSender | None],
         *,
         channel_bitrate_bps: int | None = None,
-        bitrate_bps: int = OPUS_BITRATE_BPS,
-        expected_loss_percent: int = OPUS_EXPECTED_LOSS_PERCENT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`carrier` is called in every slot, because a reconnection replaces the sender.
@@ -191,9 +189,9 @@ class Outgoing:
         self._clock = clock
         self._encoder = Encoder(
             rate_hz=DISCORD_RATE_HZ,
-            bitrate_bps=min(bitrate_bps, channel_bitrate_bps or bitrate_bps),
+            bitrate_bps=min(OPUS_BITRATE_BPS, channel_bitrate_bps or OPUS_BITRATE_BPS),
             complexity=OPUS_COMPLEXITY,
-            expected_loss_percent=expected_loss_percent,
+            expected_loss_percent=OPUS_EXPECTED_LOSS_PERCENT,
         )
         self._ahead: _Sealed | None = None
         # The sending time of the next frame that is passed on ahead.

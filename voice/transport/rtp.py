@@ -9,6 +9,8 @@ import struct
 from enum import StrEnum
 from typing import NamedTuple
 
+from voice.transport.aead import TAG_BYTES
+
 # RFC 3550, section 5.1.
 _FIXED_HEADER_BYTES = 12
 _FIXED_HEADER = struct.Struct(">BxHII")
@@ -25,8 +27,7 @@ OPUS_PAYLOAD_TYPE = 0x78
 # RFC 5761, section 4: these second bytes are RTCP when RTP and RTCP share a port.
 _RTCP_TYPES = range(192, 224)
 
-# `aead_xchacha20_poly1305_rtpsize`: a 16-byte tag, and a 4-byte nonce at the very end.
-TAG_BYTES = 16
+# `aead_xchacha20_poly1305_rtpsize`: a tag, and a 4-byte nonce at the very end.
 NONCE_SUFFIX_BYTES = 4
 _OVERHEAD_BYTES = TAG_BYTES + NONCE_SUFFIX_BYTES
 

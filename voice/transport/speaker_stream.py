@@ -37,7 +37,6 @@ class SpeakerStream:
     """
 
     __slots__ = (
-        "_concealed",
         "_counters",
         "_decoder",
         "_emit",
@@ -63,10 +62,9 @@ class SpeakerStream:
         # How many of the jitter buffer's losses and latecomers are counted already.
         self._lost = 0
         self._late = 0
-        # The run that waits: its sound, how many of its samples were invented, and when it began.
+        # The run that waits: its sound, and when it began.
         self._pieces: list[Pcm] = []
         self._samples = 0
-        self._concealed = 0
         self._started_at = 0.0
 
     @property
@@ -124,8 +122,8 @@ class SpeakerStream:
             return None
         pcm = self._pieces[0] if len(self._pieces) == 1 else np.concatenate(self._pieces)
         over = len(pcm) % LISTEN_FRAME_SAMPLES
-        started_at, concealed = self._started_at, self._concealed
-        self._pieces, self._samples, self._concealed = [], 0, 0
+        started_at = self._started_at
+        self._pieces, self._samples = [], 0
         if over and final:
             pcm = np.concatenate([pcm, np.zeros(LISTEN_FRAME_SAMPLES - over, np.int16)])
         elif over:
@@ -133,7 +131,7 @@ class SpeakerStream:
             pcm = pcm[:-over]
         if not len(pcm):
             return None
-        return SpeechFrames(self.user_id, self.ssrc, started_at, pcm, min(concealed, len(pcm)))
+        return SpeechFrames(self.user_id, self.ssrc, started_at, pcm)
 
     def _play_out(self, released: Iterable[Released]) -> None:
         for item in released:
@@ -184,7 +182,6 @@ class SpeakerStream:
             # Opus has no frame of this length.
             pcm = np.zeros(samples, np.int16)
         self._add(pcm, at)
-        self._concealed += len(pcm)
 
     def _add(self, pcm: Pcm, at: float) -> None:
         """Add sound to the run, or begin another one if a hole lies between."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.transport.opus import SILENCE_FRAME, Decoder, carries_fec
-from voice.transport.outgoing import OPUS_BITRATE_BPS, Outgoing, Readiness, SlotAction, SlotTimer, Talkspurt
+from voice.transport.outgoing import Outgoing, Readiness, SlotAction, SlotTimer, Talkspurt
 
 S = SlotAction
 
@@ -323,31 +323,21 @@ def test_thread_asks_and_ends() -> None:
     assert not outgoing.running
 
 
-def sent_with(
-    channel_bitrate_bps: int | None = None, *, bitrate_bps: int = OPUS_BITRATE_BPS, expected_loss_percent: int = 10
-) -> list[bytes]:
+def sent_with(channel_bitrate_bps: int | None = None) -> list[bytes]:
     """Return the packets that are sent for one second of a tone."""
     wire, words = Wire(), Words(50)
-    outgoing = Outgoing(
-        words,
-        lambda: wire,
-        channel_bitrate_bps=channel_bitrate_bps,
-        bitrate_bps=bitrate_bps,
-        expected_loss_percent=expected_loss_percent,
-    )
+    outgoing = Outgoing(words, lambda: wire, channel_bitrate_bps=channel_bitrate_bps)
     for _ in range(50):
         outgoing.slot()
     return wire.sent
 
 
 def test_no_more_is_sent_than_the_channel_is_set_to() -> None:
-    """The bitrate is the lower one of the channel's and the setting's."""
-    little, much = (sum(map(len, sent_with(bitrate_bps=bps))) for bps in (16_000, 64_000))
+    """The bitrate is the lower one of the channel's and our own."""
+    little, much = (sum(map(len, sent_with(bps))) for bps in (16_000, None))
     assert little < much / 2
-    assert sum(map(len, sent_with(16_000, bitrate_bps=64_000))) == little
-    assert sum(map(len, sent_with(64_000, bitrate_bps=16_000))) == little
+    assert sum(map(len, sent_with(384_000))) == much
 
 
 def test_against_loss_each_packet_carries_a_copy_of_the_one_before() -> None:
-    assert any(map(carries_fec, sent_with(expected_loss_percent=10)))
-    assert not any(map(carries_fec, sent_with(expected_loss_percent=0)))
+    assert any(map(carries_fec, sent_with()))

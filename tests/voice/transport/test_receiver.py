@@ -103,7 +103,6 @@ def test_loss_and_reordering_leave_every_frame_in_place() -> None:
     assert (ear.counters.lost, ear.counters.decoded) == (10, 90)
     assert ear.counters.recovered + ear.counters.concealed == 10
     assert len(ear.ends()) == 1
-    assert sum(item.concealed_samples for item in ear.speech_of(ANA)) == 320 * ear.counters.concealed
     assert_each_datagram_has_one_fate(ear)
 
 
