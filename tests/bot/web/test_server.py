@@ -562,8 +562,8 @@ async def test_closing_hangs_up_on_everybody() -> None:
 async def test_closing_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that does not take the goodbye, as one that reads nothing, delays the end of the server for a moment."""
 
-    async def never(socket: web.WebSocketResponse, **_: object) -> bool:
-        return await asyncio.get_running_loop().create_future()
+    async def never(socket: web.WebSocketResponse, **_: object) -> None:
+        await asyncio.Event().wait()
 
     monkeypatch.setattr(server_module, "_SHUTDOWN_S", 0.01)
     monkeypatch.setattr(socket_module, "SEND_TIMEOUT_S", 0.01)
