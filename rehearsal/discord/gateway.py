@@ -18,6 +18,7 @@ from rehearsal.discord.gateway_session import GatewaySession
 from rehearsal.discord.guild_state import VoiceCredentials
 from rehearsal.discord.identity import bot_of_token, shard_of
 from rehearsal.discord.permissions import DiscordPermission
+from rehearsal.discord.session_table import SessionTable
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ _HEARTBEAT_ACK_DELAY_S = 0.02
 MAIN_SESSION_S = 10.0
 _LEAVING_CODES = frozenset({1000, 1001})
 _INTENT_MESSAGE_CONTENT = 1 << 15
-# How many sessions a bot may start in a day, and how many of them in five seconds.
-SESSION_STARTS, START_CONCURRENCY = 1000, 1
 
 
 class GatewayCloseCode(IntEnum):
@@ -76,39 +75,20 @@ class Gateway:
         self._voice_endpoint = voice_endpoint
         self._disconnect_voice = disconnect_voice
         self._main_session_s = main_session_s
-        self._sessions: dict[str, GatewaySession] = {} if beside is None else beside._sessions
-        self._by_connection: dict[GatewayConnection, GatewaySession] = {} if beside is None else beside._by_connection
+        self.sessions: SessionTable = SessionTable() if beside is None else beside.sessions
         self._guilds: list[Gateway] = [] if beside is None else beside._guilds
         self._guilds.append(self)
-        self._starts: dict[int, int] = {} if beside is None else beside._starts
-        # Of bots whose next session begins slowly (`invalidate`): after how many seconds READY comes.
-        self._ready_after_s: dict[int, float] = {} if beside is None else beside._ready_after_s
-        self._late_events: dict[str, asyncio.TimerHandle] = {} if beside is None else beside._late_events
         # The sessions to which the bots' voice states in the guild belong.
         self._voice_sessions: dict[int, str] = {}
         # What GET /gateway/bot says.
         self.recommended_shards = 1
 
     def close(self) -> None:
-        for session in self._sessions.values():
-            session.stop_expiry()
-        for event in self._late_events.values():
-            event.cancel()
-        self._late_events.clear()
+        self.sessions.close()
 
     def online(self, user_id: int) -> bool:
         """Return whether the bot has a session with a websocket that sees the guild."""
         return any(each.user_id == user_id and each.connection for each in self._seeing())
-
-    def session_start_limit(self, user_id: int) -> Json:
-        """Return how often the bot may still connect, as GET /gateway/bot has it."""
-        left = max(0, SESSION_STARTS - self._starts.get(user_id, 0))
-        return {
-            "total": SESSION_STARTS,
-            "remaining": left,
-            "reset_after": 86_400_000,
-            "max_concurrency": START_CONCURRENCY,
-        }
 
     # --- voice -------------------------------------------------------------------------------------------------
 
@@ -147,21 +127,18 @@ class Gateway:
 
         `ready_after_s`: so long after that READY comes, and after the same time again the guild.
         """
-        for session in [each for each in self._sessions.values() if each.user_id == user_id]:
-            session.stop_expiry()
-            del self._sessions[session.id]
-            connection, session.connection = session.connection, None
+        for session in self.sessions.of_user(user_id):
+            connection = self.sessions.end(session)
             if connection is not None:
-                del self._by_connection[connection]
                 connection.send_json({"op": _INVALID_SESSION, "d": False})
         if ready_after_s:
-            self._ready_after_s[user_id] = ready_after_s
+            self.sessions.delay_next(user_id, ready_after_s)
         if not stays_in_voice:
             self.leave(user_id)
 
     def time_out(self, user_id: int) -> None:
         """End a bot's sessions without a websocket now, as the time does."""
-        for session in [each for each in self._sessions.values() if each.user_id == user_id]:
+        for session in self.sessions.of_user(user_id):
             if session.connection is None:
                 self._end(session)
 
@@ -169,7 +146,7 @@ class Gateway:
 
     def _seeing(self) -> list[GatewaySession]:
         """Return the sessions that get the events of the guild."""
-        return [each for each in self._sessions.values() if each.sees(self._state.guild.id)]
+        return self.sessions.seeing(self._state.guild.id)
 
     def broadcast(self, event: str, data: object) -> None:
         for session in self._seeing():
@@ -206,7 +183,7 @@ class Gateway:
         opcode = message["op"]
         data = message.get("d")
         fields = data if isinstance(data, dict) else {}
-        session = self._by_connection.get(connection)
+        session = self.sessions.of_connection(connection)
         if opcode == _HEARTBEAT:
             asyncio.get_running_loop().call_later(_HEARTBEAT_ACK_DELAY_S, connection.send_json, {"op": _HEARTBEAT_ACK})
         elif session is None and opcode == _IDENTIFY:
@@ -232,10 +209,9 @@ class Gateway:
 
     def closed(self, connection: GatewayConnection) -> None:
         """End the session, or keep it for a resume if the websocket broke."""
-        session = self._by_connection.pop(connection, None)
-        if session is None or session.connection is not connection:
+        session = self.sessions.disconnect(connection)
+        if session is None:
             return
-        session.connection = None
         if connection.close_code in _LEAVING_CODES and not connection.closed_by_us:
             self._end(session)
         else:
@@ -252,30 +228,15 @@ class Gateway:
         if shard is None:
             connection.close(GatewayCloseCode.INVALID_SHARD, "Invalid shard.")
             return
-        self._starts[bot_id] = self._starts.get(bot_id, 0) + 1
         intents = data.get("intents")
         session = GatewaySession(
             user_id=bot_id, intents=intents if isinstance(intents, int) else 0, connection=connection, shard=shard
         )
-        self._by_connection[connection] = session
-        pause_s = self._ready_after_s.pop(bot_id, 0.0)
-        self._soon(session, pause_s, lambda: self._begin(session, pause_s))
-
-    def _soon(self, session: GatewaySession, pause_s: float, act: Callable[[], None]) -> None:
-        """Act now, or after a pause if the client is still there."""
-        if not pause_s:
-            act()
-            return
-
-        def late() -> None:
-            del self._late_events[session.id]
-            if session.connection is not None:
-                act()
-
-        self._late_events[session.id] = asyncio.get_running_loop().call_later(pause_s, late)
+        pause_s = self.sessions.identify(session, connection)
+        self.sessions.soon(session, pause_s, lambda: self._begin(session, pause_s))
 
     def _begin(self, session: GatewaySession, pause_s: float) -> None:
-        self._sessions[session.id] = session
+        self.sessions.begin(session)
         seen = [each._state for each in self._guilds if session.sees(each._state.guild.id)]
         ready = {
             "v": 10,
@@ -288,7 +249,7 @@ class Gateway:
             "shard": list(session.shard),
         }
         session.dispatch("READY", ready)
-        self._soon(session, pause_s, lambda: self._show(session, seen))
+        self.sessions.soon(session, pause_s, lambda: self._show(session, seen))
 
     def _show(self, session: GatewaySession, seen: Sequence[GuildState]) -> None:
         """Send the guilds, with everybody in them."""
@@ -299,7 +260,7 @@ class Gateway:
         _log.info("bot_identified", user_id=session.user_id, shard=shard, shard_count=shard_count)
 
     def _resume(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
-        session = self._sessions.get(str(data.get("session_id")))
+        session = self.sessions.find(data.get("session_id"))
         bot_id = bot_of_token(self._state, data.get("token"))
         if bot_id is None:
             connection.close(GatewayCloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
@@ -307,12 +268,7 @@ class Gateway:
         if session is None or session.user_id != bot_id:
             connection.send_json({"op": _INVALID_SESSION, "d": False})
             return
-        former = session.connection
-        if former is not None:
-            self._by_connection.pop(former, None)
-            former.abort()
-        session.stop_expiry()
-        self._by_connection[connection] = session
+        self.sessions.move(session, connection)
         after = data.get("seq")
         session.resume(connection, after if isinstance(after, int) else 0)
         session.dispatch("RESUMED", {})
@@ -368,8 +324,7 @@ class Gateway:
             raise LocalDiscordError(f"{spec.name} is full.")
 
     def _end(self, session: GatewaySession) -> None:
-        session.stop_expiry()
-        self._sessions.pop(session.id, None)
+        self.sessions.end(session)
         for guild in self._guilds:
             if session.sees(guild._state.guild.id) and guild._voice_ends_with(session):
                 guild.leave(session.user_id)

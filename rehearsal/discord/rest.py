@@ -109,7 +109,7 @@ class RestApi:
         return json_response({"url": self._gateway_url()})
 
     async def _get_gateway_bot(self, request: web.Request, bot_id: int) -> web.Response:
-        limit = self._gateway.session_start_limit(bot_id)
+        limit = self._gateway.sessions.start_limit(bot_id)
         return json_response(
             {"url": self._gateway_url(), "shards": self._gateway.recommended_shards, "session_start_limit": limit}
         )

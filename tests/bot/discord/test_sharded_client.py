@@ -18,8 +18,8 @@ from bot.health import format_degraded_part
 from bot.settings import DiscordSettings
 from bot.shards import ONLY_SHARD, Shards, whole
 from bot.texts.text import in_language
-from rehearsal.discord.gateway import SESSION_STARTS
 from rehearsal.discord.server import LocalDiscord
+from rehearsal.discord.session_table import SESSION_STARTS
 from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for, settle
 from tests.rehearsal.discord.test_shards import EVEN, ODD
 from voice.transport.discord_gateway import DiscordMainGateway
@@ -113,7 +113,7 @@ async def test_discords_recommendation_and_limit_are_heeded() -> None:
         with structlog.testing.capture_logs() as logged:
             assert await chosen_shards(settings_for(local), whole(2)) == whole(2)
         assert [line["event"] for line in logged] == ["fewer_shards_than_recommended"]
-        local._gateway._starts[1001] = SESSION_STARTS - 1
+        local._gateway.sessions.starts[1001] = SESSION_STARTS - 1
         with pytest.raises(SetupError, match=r"1 more times \(of 1000\), and this process needs 2"):
             await chosen_shards(settings_for(local), Shards((4, 5), 8))
         with pytest.raises(SetupError, match="refused the bot's token"):

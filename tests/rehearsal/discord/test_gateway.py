@@ -140,7 +140,7 @@ async def test_a_voice_state_that_a_new_main_session_asks_for_stays() -> None:
             await _event(gateway, "VOICE_SERVER_UPDATE")
             (after,) = local.status()["voice_states"]
             assert after["session_id"] != before["session_id"]
-            await until(lambda: len(local._gateway._sessions) == 1, "the end of the old session")
+            await until(lambda: len(local._gateway.sessions) == 1, "the end of the old session")
             assert local.status()["voice_states"] == [after]
 
 
