@@ -12,23 +12,21 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import discord
 import structlog
-from discord import app_commands
 
 from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
-from bot.discord.answers import CommandTranslator, answer
+from bot.discord.answers import CommandTranslator
 from bot.discord.changes import change_in
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.catch_up import CatchUpButton
 from bot.discord.commands.room import Rooms, add_room_commands
 from bot.discord.consent_buttons import ConsentButtons
 from bot.discord.endpoint import connector
+from bot.discord.failures import command_failed
 from bot.discord.listening_mark import remove_leftover
 from bot.discord.place import DiscordPlace, person_of
-from bot.discord.request_errors import REQUEST_ERRORS
 from bot.discord.shard_losses import ShardLosses
 from bot.discord.stage import take_the_stage
-from bot.errors import crash_sentence
 from bot.server_settings import no_server_settings
 from bot.shards import ONLY_SHARD
 from bot.texts.catalogue import ENGLISH, languages
@@ -117,7 +115,7 @@ class RoomtoneClient(discord.Client):
         for add in more_commands:
             add(self.tree)
         self.tree.apply_rules()
-        self.tree.error(_command_failed)
+        self.tree.error(command_failed)
         self.settled = asyncio.Event()
         self.running: asyncio.Task[None] | None = None
         # Called with each change of discord.py's memory, before anybody is told of it.
@@ -304,16 +302,3 @@ def _in(views: Mapping[str, View], language: str) -> View:
     """Return the view in a language, or in English."""
     known = (views.get(code) for code in (language, language.partition("-")[0]))
     return next(filter(None, known), views[ENGLISH])
-
-
-async def _command_failed(interaction: discord.Interaction, error: app_commands.AppCommandError) -> None:
-    """Log a command that raised an error, and tell the person. Discord does so only if it was not answered at all, and
-    lets somebody wait for a quarter of an hour who was told to.
-    """
-    name = interaction.command.name if interaction.command else "unknown"
-    log.error("command_failed", command=name, guild_id=interaction.guild_id, exc_info=error)
-    cause = error.original if isinstance(error, app_commands.CommandInvokeError) else error
-    try:
-        await answer(interaction, crash_sentence(cause))
-    except REQUEST_ERRORS as failure:
-        log.warning("failure_not_told", command=name, error_class=type(failure).__name__)

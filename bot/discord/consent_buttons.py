@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import discord
 
 from bot.discord.answers import answer_when_known
+from bot.discord.failures import AnsweringView
 from bot.errors import BotError
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, sentence_of
@@ -29,7 +30,7 @@ class Consents(Protocol):
         """Hear a person on that guild until the session ends, or no longer. Raises `BotError`, `StoreError`."""
 
 
-class ConsentButtons(discord.ui.View):
+class ConsentButtons(AnsweringView):
     """The two buttons. An instance serves every notice of the process in one language, also of an earlier process."""
 
     def __init__(self, consents: Consents, whereabouts: BotWhereabouts, language: str = ENGLISH) -> None:

@@ -13,6 +13,7 @@ from bot.discord.answers import answer, escaped, language_of
 from bot.discord.audience import nearest_channels, readable_channels
 from bot.discord.cooldowns import Cooldowns
 from bot.discord.digest_embed import digest_embed
+from bot.discord.failures import AnsweringView
 from bot.discord.session_choice import NO_SESSION
 from bot.memory.absence import Absence, last_absence
 from bot.texts.catalogue import ENGLISH
@@ -108,7 +109,7 @@ def add_catch_up(tree: app_commands.CommandTree[Any], *, catch_up: CatchUp) -> N
         await catch_up.show(interaction, minutes)
 
 
-class CatchUpButton(discord.ui.View):
+class CatchUpButton(AnsweringView):
     """The button below the offer. An instance serves every offer of the process in one language, also earlier ones."""
 
     def __init__(self, catch_up: CatchUp, language: str = ENGLISH) -> None:

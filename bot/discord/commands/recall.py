@@ -14,6 +14,7 @@ from discord import app_commands
 
 from bot.discord.answers import answer, embed_in, escaped, language_of
 from bot.discord.audience import nearest_channels, readable_channels
+from bot.discord.failures import AnsweringView
 from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
 from compaction.errors import StoreError
@@ -190,7 +191,7 @@ class RecallSearch:
         return verbatim(""), embed, view
 
 
-class _Pages(discord.ui.View):
+class _Pages(AnsweringView):
     """The buttons below one answer. Only the person who sees the answer can press them."""
 
     def __init__(self, search: RecallSearch, shown: _Shown, language: str) -> None:

@@ -1,0 +1,55 @@
+"""Tells people of a command or a button that broke.
+
+Discord does so only if it was not answered at all, and lets somebody wait for a quarter of an hour who was told to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import discord
+import structlog
+from discord import app_commands
+
+from bot.discord.answers import answer
+from bot.discord.request_errors import REQUEST_ERRORS
+from bot.errors import crash_sentence
+from bot.texts.text import Text
+
+log = structlog.get_logger()
+
+# A Discord client keeps the commands that it has seen, also while an upgrade of the bot changes them.
+OUTDATED = Text("Your Discord shows an old form of this command. Restart it, or press Ctrl+R in it, and try again.")
+NOT_FOUND = Text("I cannot find what you have chosen there: it is gone, or not on this server.")
+
+
+class AnsweringView(discord.ui.View):
+    """A view for buttons: if one breaks, the person who pressed it reads why."""
+
+    async def on_error(self, interaction: discord.Interaction, error: Exception, item: discord.ui.Item[Any], /) -> None:
+        name = getattr(item, "custom_id", "unknown")
+        log.error("button_failed", button=name, guild_id=interaction.guild_id, exc_info=error)
+        await _tell(interaction, crash_sentence(error), of=name)
+
+
+async def command_failed(interaction: discord.Interaction, error: app_commands.AppCommandError) -> None:
+    """Log a command that raised an error, and tell the person."""
+    name = interaction.command.name if interaction.command else "unknown"
+    match error:
+        case app_commands.CommandNotFound() | app_commands.CommandSignatureMismatch():
+            log.warning("command_outdated", command=name, guild_id=interaction.guild_id)
+            sentence = OUTDATED
+        case app_commands.TransformerError():
+            log.info("option_not_found", command=name, guild_id=interaction.guild_id)
+            sentence = NOT_FOUND
+        case _:
+            log.error("command_failed", command=name, guild_id=interaction.guild_id, exc_info=error)
+            sentence = crash_sentence(error.original if isinstance(error, app_commands.CommandInvokeError) else error)
+    await _tell(interaction, sentence, of=name)
+
+
+async def _tell(interaction: discord.Interaction, sentence: Text, *, of: str) -> None:
+    try:
+        await answer(interaction, sentence)
+    except REQUEST_ERRORS as failure:
+        log.warning("failure_not_told", command=of, error_class=type(failure).__name__)
