@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# A command has to be answered within 3 s, and a check may come before it.
-CHECK_TIMEOUT_S = 2.0
+# A command has to be answered within 3 s. This check may come before it, and its work takes up to `DEFER_AFTER_S`
+# (`bot.discord.answers`) until Discord is told to wait.
+CHECK_TIMEOUT_S = 1.5
 LEAVE_TIMEOUT_S = 10.0
 
 UNINVITED = Text(

@@ -16,7 +16,7 @@ from discord import app_commands
 
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.texts.catalogue import catalogue
-from bot.texts.text import Text, in_language
+from bot.texts.text import Text, in_language, verbatim
 from compaction.language.text import plain
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Discord waits 3 s for the first response; finding out who may use the command and the way there take some of it.
-DEFER_AFTER_S = 1.5
+# Discord waits 3 s for the first response; finding out who may use the command (`bot.discord.admission`) and the way
+# there take some of it.
+DEFER_AFTER_S = 1.0
 # Discord's limits.
 MESSAGE_CHARS = 2_000
 _TITLE_CHARS, _TEXT_CHARS, _FIELD_NAME_CHARS, _FIELD_CHARS, _MOST_FIELDS = 256, 4_096, 256, 1_024, 25
@@ -92,7 +93,7 @@ async def answer(
         )
 
 
-async def answer_when_known(interaction: discord.Interaction, work: Coroutine[Any, Any, Text]) -> None:
+async def answer_when_known(interaction: discord.Interaction, work: Coroutine[Any, Any, Text | discord.Embed]) -> None:
     """Answer with what `work` returns. If that takes long, because the database or a room's process is busy, Discord is
     told in time that the answer comes later. *Cancellation*: cancels the work.
     """
@@ -101,11 +102,14 @@ async def answer_when_known(interaction: discord.Interaction, work: Coroutine[An
         done, _ = await asyncio.wait({working}, timeout=DEFER_AFTER_S)
         if not done:
             await _defer(interaction)
-        sentence = await working
+        known = await working
     except asyncio.CancelledError:
         working.cancel()
         raise
-    await answer(interaction, sentence)
+    if isinstance(known, discord.Embed):
+        await answer(interaction, verbatim(""), embed=known)
+    else:
+        await answer(interaction, known)
 
 
 async def _defer(interaction: discord.Interaction) -> None:

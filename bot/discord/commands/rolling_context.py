@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import structlog
 from discord import app_commands
 
-from bot.discord.answers import answer
+from bot.discord.answers import answer_when_known
 from bot.texts.text import Text, joined, sentence_of
 from compaction.errors import StoreError
 from compaction.model import Mode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import discord
 
     from bot.guild import GuildChoice, GuildChoices
@@ -58,35 +60,35 @@ def add_rolling_context(
         mode: Literal["summary", "rolling", "off", "default"] | None = None,
         budget: Literal["on", "off", "default"] | None = None,
     ) -> None:
-        await _rolling_context(interaction, mode, budget, choices, defaults)
+        assert interaction.guild_id is not None, "guild_only"
+        change = None if mode is None and budget is None else partial(change_choice, mode=mode, budget=budget)
+        told = _rolling_context(interaction.guild_id, change, choices, defaults, by=interaction.user.id)
+        await answer_when_known(interaction, told)
 
 
 async def _rolling_context(
-    interaction: discord.Interaction,
-    mode: str | None,
-    budget: str | None,
+    guild_id: int,
+    change: Callable[[GuildChoice], GuildChoice] | None,
     choices: GuildChoices,
     defaults: MemoryDefaults,
-) -> None:
-    guild_id = interaction.guild_id
-    assert guild_id is not None, "guild_only"
+    *,
+    by: int,
+) -> Text:
+    """Make the change, if there is one; return the answer with the choice in force."""
     try:
-        if mode is None and budget is None:
-            await answer(interaction, format_choice(await choices.choice(guild_id), defaults))
-            return
-        change = partial(change_choice, mode=mode, budget=budget)
-        after = await choices.choose(guild_id, change, by=interaction.user.id)
+        if change is None:
+            return format_choice(await choices.choice(guild_id), defaults)
+        after = await choices.choose(guild_id, change, by=by)
     except StoreError as error:
-        await answer(interaction, Text("That could not be stored. {error}", error=sentence_of(error)))
-        return
+        return Text("That could not be stored. {error}", error=sentence_of(error))
     log.info(
         "guild_memory_chosen",
         guild_id=guild_id,
         compaction_mode=None if after.mode is None else after.mode.value,
         budget_enabled=after.budget_enabled,
-        user_id=interaction.user.id,
+        user_id=by,
     )
-    await answer(interaction, joined((format_choice(after, defaults), Text("This takes effect at my next reply."))))
+    return joined((format_choice(after, defaults), Text("This takes effect at my next reply.")))
 
 
 def change_choice(before: GuildChoice, *, mode: str | None, budget: str | None) -> GuildChoice:

@@ -101,12 +101,15 @@ class SettingsCommands(
 
     @app_commands.command(name="show", description="All settings of this server, and how to change them.")
     async def show(self, interaction: discord.Interaction) -> None:
+        await answer_when_known(interaction, self._shown(interaction))
+
+    async def _shown(self, interaction: discord.Interaction) -> discord.Embed | Text:
+        """Return all settings of the server, or why they cannot be read."""
         guild_id = _guild_id(interaction)
         try:
             here = await self._participation.of_guild(guild_id)
         except StoreError as error:
-            await answer(interaction, Text("I cannot look that up now. {error}", error=sentence_of(error)))
-            return
+            return Text("I cannot look that up now. {error}", error=sentence_of(error))
         fields = setting_fields(
             self._servers.of(guild_id),
             self._operator,
@@ -117,9 +120,7 @@ class SettingsCommands(
         )
         title = Text("Settings of {server}", server=interaction.guild.name if interaction.guild else "")
         hint = Text("Each of them has a command of its own: /settings and its name.")
-        await answer(
-            interaction, verbatim(""), embed=embed_in(language_of(interaction), title=title, text=hint, fields=fields)
-        )
+        return embed_in(language_of(interaction), title=title, text=hint, fields=fields)
 
     @app_commands.command(name="language", description="The language of what everybody in a channel reads.")
     @app_commands.describe(language="A language that I know; default: that of the server.")
