@@ -16,6 +16,7 @@ from bot.room.auto_joiner import AutoJoiner
 from bot.room.endings import PROCESS_ENDS
 from bot.room.guild_room import GuildRoom
 from bot.room.listen_only import stored_request
+from bot.room.room_status import status_before_opening
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text
 
@@ -157,13 +158,13 @@ class RoomSupervisor:
         return True
 
     def status(self, guild_id: int) -> Text:
-        room = self._rooms.get(guild_id)
-        if room is None:
-            return NOT_HERE
-        return room.current.status()
+        if (room := self._room_in(guild_id)) is not None:
+            return room.current.status()
+        coming_to = self._next.get(guild_id)
+        return NOT_HERE if coming_to is None else status_before_opening(coming_to)
 
     def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
-        room = self._rooms.get(guild_id)
+        room = self._room_in(guild_id)
         return () if room is None else room.current.unfinished()
 
     async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
@@ -176,10 +177,13 @@ class RoomSupervisor:
 
     def place_of(self, guild_id: int) -> Place | None:
         """Return where the bot is or is coming to. A room that is ending is none any more."""
+        room = self._room_in(guild_id)
+        return self._next.get(guild_id) if room is None else room.place
+
+    def _room_in(self, guild_id: int) -> GuildRoom | None:
+        """Return the guild's room; None if it is ending. Who may ask about a room depends on `place_of`."""
         room = self._rooms.get(guild_id)
-        if room is None or room.is_ending or room.is_over:
-            return self._next.get(guild_id)
-        return room.place
+        return None if room is None or room.is_ending or room.is_over else room
 
     def room_place(self, guild_id: int) -> Place | None:
         """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more."""

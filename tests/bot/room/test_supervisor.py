@@ -72,6 +72,29 @@ async def test_the_last_command_wins(commands: list[str], comes: bool) -> None:
 
 
 @pytest.mark.asyncio
+async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
+    """The bot counts as away or as coming to the next channel then, so somebody may ask who may not see the old one."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        old = house.rooms[0]
+        old.words = (UnfinishedWords("Ada", "the key is"),)
+        old.stored.clear()
+        leaving = asyncio.create_task(rooms.leave(place.guild_id))
+        await until(lambda: rooms.place_of(place.guild_id) is None)
+        assert rooms.status(place.guild_id).startswith("I am not in a voice channel here.")
+        assert rooms.unfinished(place.guild_id) == ()
+        joining = asyncio.create_task(rooms.join(FakePlace()))
+        await until(lambda: rooms.place_of(place.guild_id) is not None)
+        assert rooms.status(place.guild_id) == f"I am coming to {place.name}."
+        assert rooms.unfinished(place.guild_id) == ()
+        old.stored.set()
+        await leaving
+        await joining
+        assert rooms.status(place.guild_id) == f"I am in {place.name}."
+
+
+@pytest.mark.asyncio
 async def test_a_room_that_cannot_open_tells_who_asked() -> None:
     """If a room cannot open, the person who asked gets the error, and it is not tried again."""
     house, place = House(), FakePlace()
