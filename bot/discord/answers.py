@@ -65,9 +65,9 @@ async def answer(
 ) -> None:
     """Answer a command in the person's language, visible to them alone and pinging nobody.
 
-    A longer text is cut to Discord's limit. After `interaction.response.defer` this is the follow-up.
+    A text that is too long for one message goes on in others. After `interaction.response.defer` this is the follow-up.
     """
-    sentence = in_language(text, language_of(interaction))[:MESSAGE_CHARS]
+    sentence, *others = message_parts(in_language(text, language_of(interaction)))
     nobody = discord.AllowedMentions.none()
     # A link must not unfold, and that would hide the embed too.
     no_preview = embed is discord.utils.MISSING
@@ -91,6 +91,23 @@ async def answer(
             suppress_embeds=no_preview,
             allowed_mentions=nobody,
         )
+    for part in others:
+        await interaction.followup.send(part, ephemeral=True, suppress_embeds=True, allowed_mentions=nobody)
+
+
+def message_parts(text: str, *, most_chars: int = MESSAGE_CHARS) -> list[str]:
+    """Return a text as messages that Discord takes, cut at the ends of lines or words. A text that fits is one."""
+    if len(text) <= most_chars:
+        return [text]
+    parts: list[str] = []
+    rest = text.strip()
+    while len(rest) > most_chars:
+        # White space behind a part needs no room in it.
+        window = rest[: most_chars + 1]
+        end = max(window.rfind("\n"), 0) or max(window.rfind(" "), 0) or most_chars
+        parts.append(rest[:end].rstrip())
+        rest = rest[end:].lstrip()
+    return [*parts, rest]
 
 
 async def answer_when_known(interaction: discord.Interaction, work: Coroutine[Any, Any, Text | discord.Embed]) -> None:

@@ -12,7 +12,7 @@ import structlog
 
 from bot.channel.port import ChannelNotAllowedError, ChatError, Person
 from bot.channel.voice_connection import voice_connection
-from bot.discord.answers import MESSAGE_CHARS, Field, embed_in, escaped
+from bot.discord.answers import MESSAGE_CHARS, Field, embed_in, escaped, message_parts
 from bot.discord.audience import may_enter
 from bot.discord.chat import DiscordChat
 from bot.discord.digest_embed import RECAP, digest_embed
@@ -173,8 +173,11 @@ class DiscordPlace:
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 nobody = discord.AllowedMentions.none()
-                sentence = in_language(text, self.language)[:MESSAGE_CHARS]
-                await self._channel.send(sentence, allowed_mentions=nobody, view=buttons)
+                # No sentence about who hears what is cut off, however long a server's own words are.
+                *others, last = message_parts(in_language(text, self.language))
+                for part in others:
+                    await self._channel.send(part, allowed_mentions=nobody)
+                await self._channel.send(last, allowed_mentions=nobody, view=buttons)
         except REQUEST_ERRORS as error:
             log.warning("message_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
             return False

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import discord
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bot.discord.answers import Field, embed_in
+from bot.discord.answers import Field, embed_in, message_parts
 from bot.texts.text import Text, verbatim
 from rehearsal.discord.guild import GuildSpec, Member
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, online, settle
@@ -52,3 +56,20 @@ def test_an_embed_fits_discords_limits() -> None:
     assert (embed.title, len(embed.description or ""), len(embed.fields)) == ("Hör mich", 4_096, 25)
     assert (len(embed.fields[0].name or ""), len(embed.fields[0].value or "")) == (256, 1_024)
     assert embed.fields[1].value == "–"
+
+
+@given(st.text(alphabet="ab \n", max_size=60), st.integers(1, 12))
+def test_a_long_text_is_parted_at_lines_or_words_and_nothing_is_lost(text: str, most: int) -> None:
+    """Each part fits; only white space is left out between them; a word is cut only if it is too long itself."""
+    parts = message_parts(text, most_chars=most)
+    assert all(len(part) <= most for part in parts)
+    assert "".join("".join(parts).split()) == "".join(text.split())
+    for before, after in itertools.pairwise(parts):
+        assert before.strip()
+        assert after.strip()
+
+
+def test_a_text_that_fits_is_one_message() -> None:
+    """Also an empty one, for an answer that is an embed alone."""
+    assert [message_parts(text) for text in ("", "Yes.", "x" * 2_000)] == [[""], ["Yes."], ["x" * 2_000]]
+    assert message_parts("One line.\nAnother one.", most_chars=15) == ["One line.", "Another one."]

@@ -12,12 +12,16 @@ import pytest
 
 from bot.channel.port import Card, ChannelNotAllowedError, ChatError
 from bot.discord.place import DiscordPlace
-from bot.server_settings import ServerSettings
+from bot.room.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
+from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings
 from bot.texts.text import Text
-from tests.bot.discord.test_client import online
+from tests.bot.discord.test_client import online, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+
+NAMES = [f"gpt-{number}-realtime" for number in range(9)]
 
 
 class Opened:
@@ -235,6 +239,26 @@ async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatc
         await place.refresh_rights()
         with pytest.raises(ChatError):
             await place.open_thread(local.guild.text_channel.id)
+
+
+@pytest.mark.asyncio
+async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> None:
+    """A server's own words may have 1,000 characters. How to refuse follows them, also where much goes to endpoints."""
+    heard = Text("the sound of your voice")
+    to = [
+        Recipient(heard, f"{name}.models.example.org", Text("speech-to-speech {model}", model=name)) for name in NAMES
+    ]
+    notice = ListeningNotice(("We meet here on Fridays. " * 40).strip(), to).written(marked=False, asks=True)
+    assert MOST_NOTICE_CHARS >= 40 * 25 - 1
+    async with online() as (local, client, _):
+        place = client.place(local.guild.id, 600)
+        assert place is not None
+        assert await place.write_notice(notice, asks=True)
+        await settle(lambda: len(local.messages) == 2)
+        written = "\n".join(message.content for message in local.messages)
+        assert written.split() == notice.split()
+        assert COMMANDS in written
+        assert NO_MARK in written
 
 
 @pytest.mark.asyncio
