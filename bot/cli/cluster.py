@@ -87,7 +87,7 @@ def up(
     worker_cpus: Annotated[float, typer.Option(help="CPUs that each room worker reserves.")] = 1.0,
     worker_gpus: Annotated[float, typer.Option(help="GPUs that each room worker reserves.")] = 0.0,
 ) -> None:
-    """Make this machine a part of a cluster until Ctrl-C; on the first machine, start recognisers and rooms too."""
+    """Make this machine a part of a cluster until Ctrl-C. On the first machine, start recognisers and rooms too."""
     from bot.cluster.node import NodeSettings, make_token
 
     settings = load()
@@ -142,7 +142,7 @@ def scale(
 
 @app.command()
 def status() -> None:
-    """Show the cluster's machines, its recognisers, and its room workers."""
+    """Show the cluster's machines, recognisers and room workers."""
     from bot.cluster.address import connected
     from bot.cluster.state import cluster_state
 
@@ -160,7 +160,7 @@ def drain(
         str, typer.Argument(metavar="IP", help="The machine's address, as `roomtone cluster status` shows it.")
     ],
 ) -> None:
-    """Let a machine leave while people speak: its rooms and recognisers go on elsewhere, process by process."""
+    """Let a machine leave while people speak. Its rooms and recognisers go on elsewhere, process by process."""
     from bot.cluster.address import connected
     from bot.cluster.draining import Departure
     from bot.cluster.draining import drain as drain_node

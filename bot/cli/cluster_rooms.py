@@ -73,7 +73,7 @@ def command(
     gpus: Annotated[float, typer.Option(help="With --workers: GPUs that each reserves.")] = 0.0,
     worker: Annotated[str, typer.Option(hidden=True, help="The worker that this process is, as its actor says.")] = "",
 ) -> None:
-    """Run rooms of a bot on other machines: on this one until Ctrl-C, or on those of a cluster with --workers."""
+    """Run rooms of a bot on other machines. On this one until Ctrl-C, or on those of a cluster with --workers."""
     settings, name = load(), name or socket.gethostname()
     check_rooms(settings, gateway, name)
     pool = rooms_pool(settings, cluster, placed=workers is not None)

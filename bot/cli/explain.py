@@ -49,7 +49,7 @@ def command(
         Path | None, typer.Option("--file", help="Read this log instead of the configured one.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Show what the model was sent for a reply, and where its summary comes from.
+    """Show what the model was sent, and where its summary comes from.
 
     With --turn: every part of the prompt, its tokens, what was left out and why; and each call that was made with it,
     with the messages that were cut, shortened or added before they left. All of it is verified by digests in the log.

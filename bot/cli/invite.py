@@ -18,7 +18,7 @@ def command(
         typer.Option("--application", min=1, help="The application's id. Default: that of the bot's token."),
     ] = None,
 ) -> None:
-    """Print the link that adds the bot to a server, with the permissions that it uses and no others."""
+    """Print the link that adds the bot to a server. It asks for the permissions that the bot uses and no others."""
     say(invite_url(application or _own_application()))
     say("\nOpen it in a browser. It asks for these permissions, and works with fewer:")
     for name, use in PERMISSIONS.items():

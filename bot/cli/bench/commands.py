@@ -77,7 +77,7 @@ def reply(
     peers_dir: PeersDir = None,
     quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, one or two minutes.")] = False,
 ) -> None:
-    """Measure reply latency, the decision to answer, interruption, and many rooms at once."""
+    """Measure how fast and how rightly the bot answers and stops."""
     from benchmarks.reply.bench import run
     from benchmarks.reply.options import ReplyBenchOptions
 
@@ -114,7 +114,7 @@ def unasked(
         bool, typer.Option("--texts", help="Quote what would have been answered, not only its line.")
     ] = False,
 ) -> None:
-    """Measure how often the bot speaks in real talk among people of whom nobody means it."""
+    """Measure how often the bot speaks where nobody means it."""
     from benchmarks.unasked.bench import run
     from benchmarks.unasked.options import UnaskedBenchOptions
 
@@ -142,7 +142,7 @@ def receive(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, half a minute.")] = False,
 ) -> None:
-    """Measure what it costs to receive many people who speak at once, beside other libraries."""
+    """Measure what receiving many people costs. Other libraries are measured beside it."""
     from benchmarks.receive.bench import run
     from benchmarks.receive.options import ReceiveBenchOptions
 
@@ -181,7 +181,7 @@ def asr(
         Path | None, typer.Option(help="A ggml model, with which whisper.cpp is measured.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Measure word errors, CPU time and delay of the recogniser, beside other recognisers."""
+    """Measure the recogniser's errors, cost and delay. Other recognisers are measured beside it."""
     from benchmarks.asr.bench import run
     from benchmarks.asr.options import AsrBenchOptions
 
@@ -219,7 +219,7 @@ def cluster(
     speech: SpeechDir = None,
     quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, five minutes.")] = False,
 ) -> None:
-    """Measure what the pool of recognisers costs, what more recognisers bring, and what rooms in processes take."""
+    """Measure the pool of recognisers, and rooms in processes."""
     from benchmarks.cluster.bench import run
     from benchmarks.cluster.options import ClusterBenchOptions
 
@@ -241,7 +241,7 @@ def endpoint(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Four recordings of each set.")] = False,
 ) -> None:
-    """Measure how many pauses inside speech are cut against how late an end is known, beside plain silence."""
+    """Measure how well the end of speech is told from a pause. Plain silence is measured beside it."""
     from benchmarks.endpoint.bench import run
     from benchmarks.endpoint.options import EndpointBenchOptions
 
@@ -255,7 +255,7 @@ def screen(
     seed: Annotated[int, typer.Option(help="The same seed generates the same screens and hours.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, some seconds.")] = False,
 ) -> None:
-    """Measure what is noticed and read on a shared screen, how fast, and what an hour costs."""
+    """Measure what is read on a shared screen, and its cost."""
     from dataclasses import replace
 
     from benchmarks.screen.bench import run

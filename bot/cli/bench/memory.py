@@ -78,7 +78,7 @@ def command(
     turns: Turns = 10_000,
     search_turns: SearchTurns = 100_000,
 ) -> None:
-    """Measure what is remembered after 5, 20 and 100 folds, and what memory costs a reply."""
+    """Measure what is remembered, and what that costs a reply."""
     from benchmarks.memory.bench import run
     from benchmarks.memory.options import ANSWERS, MemoryBenchOptions
 

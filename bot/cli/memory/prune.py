@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def command(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Prune old archived segments, and delete old sessions and log lines.
+    """Delete old sessions and log lines, and prune the archive.
 
     Segments archived 30 days ago keep only their short content. Sessions that ended tiers.retention_days ago are
     deleted with everything in them, and so are log lines of that age. Where a server has chosen a shorter time, that

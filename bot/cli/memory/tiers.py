@@ -53,7 +53,7 @@ def list_segments(session: Session = None, as_json: AsJson = False) -> None:
 
 
 def queue(session: Session = None) -> None:
-    """Print a session's compression queue as JSON, in the format of its file."""
+    """Print a session's compression queue. It is JSON, in the format of its file."""
     from compaction.memory.export_format import queue_json
     from config.load import load
 
@@ -71,7 +71,7 @@ def compress(
         typer.Option("--regardless", help="Compress every cold segment at once, even if the context is nearly empty."),
     ] = False,
 ) -> None:
-    """Check a session's segments now instead of at the next regular check.
+    """Check a session's segments now. Do not wait for the next regular check.
 
     Cold segments are queued, and segments queued before are compressed. Nothing happens below 60 % of the context.
     Above 80 %, old compressed segments are archived.

@@ -57,9 +57,9 @@ def command(
     llama_python: options.LlamaPython = "",
     settings: options.SettingOverrides = None,
 ) -> None:
-    """Play a scenario in a local Discord, with the real protocol, encryption, audio, recognition, memory and voice.
+    """Play a scenario in a local Discord, and judge it.
 
-    Ends with a report. The exit status is 0 only if all expectations of the scenario are met.
+    Protocol, encryption, audio, recognition, memory and voice are the real ones. Ends with a report. The exit status is 0 only if all expectations of the scenario are met.
     """
     if list_all:
         say("\n".join(bundled()))
