@@ -14,9 +14,10 @@ import signal
 import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Final
 
-from bot.cluster.address import TOKEN_FILE, ClusterError, quiet, read_token, token_environment
+from bot.cluster.address import NOT_INSTALLED, TOKEN_FILE, ClusterError, quiet, read_token, token_environment
 from bot.cluster.ray_process import STOP_TIMEOUT_S, ray_folder
 from bot.cluster.running_process import PROCESS_FILE, for_a_child
 from bot.private_files import make_private_folder, open_private, write_private_text
@@ -98,8 +99,10 @@ def start_command(settings: NodeSettings) -> list[str]:
 async def running_node(settings: NodeSettings) -> AsyncIterator[asyncio.Task[int]]:
     """Run Ray on this machine during the block. Yields a task that ends, with the exit status, if Ray does.
 
-    Raises `ClusterError` if there is no token, or if Ray does not start.
+    Raises `ClusterError` if Ray is not installed or does not start, or if there is no token.
     """
+    if find_spec("ray") is None:
+        raise ClusterError(NOT_INSTALLED)
     if not settings.join:
         make_token(settings.folder)
     read_token(settings.folder)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.cluster import node
 from bot.cluster.address import ClusterError, pool_endpoint, quiet, read_token, token_environment
 from bot.cluster.node import NodeSettings, make_token, running_node, start_command
 
@@ -40,6 +41,18 @@ async def test_a_machine_that_joins_needs_the_token_first(tmp_path: Path) -> Non
         async with running_node(NodeSettings(tmp_path, join="10.0.0.1:6379")):
             pass
     assert not (tmp_path / "token").exists()
+
+
+@pytest.mark.asyncio
+async def test_without_ray_the_sentence_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`make setup` leaves Ray out, so this is what an operator meets first. Nothing is made, and Ray is not tried."""
+    monkeypatch.setattr(node, "find_spec", lambda _: None)
+    with pytest.raises(ClusterError, match="make cluster"):
+        async with running_node(NodeSettings(tmp_path / "cluster")):
+            pass
+    assert not (tmp_path / "cluster").exists()
 
 
 def test_the_first_machine_is_the_head(tmp_path: Path) -> None:
