@@ -47,6 +47,8 @@ NAME_KEYS = frozenset(
         "code",
         "command",
         "compaction_mode",
+        "compute_type",
+        "device",
         "digest",
         "error_class",
         "event",
