@@ -73,7 +73,7 @@ class GuildChoice:
     voice_mode: VoiceMode | None = None
     wake_names: tuple[str, ...] | None = None
     silence: Silence = field(default_factory=Silence)
-    # The bot's character, in the moderators' words.
+    # The bot's character, in the words of whoever may manage the server.
     persona: str | None = None
 
 

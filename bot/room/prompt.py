@@ -108,7 +108,7 @@ class PromptBuilder:
         return "" if policy is None else policy.instructions
 
     def reply_instructions(self, question: Question) -> tuple[str, ...]:
-        # Quoted, because a server's moderators choose them.
+        # Quoted, because people on the server choose them.
         names = [
             f'"{plain_name(name)}"'
             for name in self._participation.wake_names

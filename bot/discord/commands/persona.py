@@ -1,4 +1,4 @@
-"""/persona: instructions for the bot on one server, in its moderators' words. They are part of every prompt there.
+"""/persona: instructions for the bot on one server, in its managers' words. They are part of every prompt there.
 
 They take effect with the next reply.
 """
@@ -56,5 +56,5 @@ async def _persona(guild_id: int, text: str | None, choices: GuildChoices, *, by
 def format_persona(persona: str | None) -> Text:
     """Return the sentences that a member reads about the persona in force."""
     if persona is None:
-        return Text("I follow my default settings here. Moderators can change that: /persona text.")
+        return Text("I follow my default settings here. Whoever may manage the server can change that: /persona text.")
     return joined((Text("These are my instructions here:"), verbatim(persona)), "\n")
