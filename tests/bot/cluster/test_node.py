@@ -44,9 +44,7 @@ async def test_a_machine_that_joins_needs_the_token_first(tmp_path: Path) -> Non
 
 
 @pytest.mark.asyncio
-async def test_without_ray_the_sentence_says_how_to_install_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_ray_the_sentence_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`make setup` leaves Ray out, so this is what an operator meets first. Nothing is made, and Ray is not tried."""
     monkeypatch.setattr(node, "find_spec", lambda _: None)
     with pytest.raises(ClusterError, match="make cluster"):
