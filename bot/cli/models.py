@@ -53,8 +53,8 @@ def list_models() -> None:
     """List all models: size, licence, and whether they are installed."""
     model_directory = ModelDirectory(load().models.directory)
     table = Table(box=None, pad_edge=False)
-    for heading in ("model", "here", "MB", "licence", "what it is"):
-        table.add_column(heading, justify="right" if heading == "MB" else "left")
+    for heading in ("model", "here", "MB to get", "licence", "what it is"):
+        table.add_column(heading, justify="right" if heading.startswith("MB") else "left")
     for entry in CATALOGUE:
         here = "yes" if model_directory.holds(entry) else "-"
         table.add_row(entry.name, here, str(entry.size_mb), entry.licence, entry.title)

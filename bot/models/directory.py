@@ -114,6 +114,10 @@ class ModelDirectory:
                     if defect is not None:
                         raise ModelSourceError(defect)
                 except ModelSourceError as exc:
+                    if isinstance(source, DirectorySource):
+                        raise ModelError(
+                            f"{entry.name} could not be copied. {exc} Name the folder that has the files."
+                        ) from exc
                     report(str(exc))
                     reasons.append(str(exc))
                     continue

@@ -59,7 +59,8 @@ def command(
 ) -> None:
     """Play a scenario in a local Discord, and judge it.
 
-    Protocol, encryption, audio, recognition, memory and voice are the real ones. Ends with a report. The exit status is 0 only if all expectations of the scenario are met.
+    Protocol, encryption, audio, recognition, memory and voice are the real ones. Ends with a report. The exit status
+    is 0 only if all expectations of the scenario are met.
     """
     if list_all:
         say("\n".join(bundled()))

@@ -132,6 +132,15 @@ def test_a_directory_may_hold_a_converted_model(tmp_path: Path) -> None:
     assert model_directory.verify(entry_for()) is None
 
 
+def test_a_folder_without_the_model_is_said_once(tmp_path: Path) -> None:
+    """Who named a folder reads what it lacks, and nothing about networks and downloads."""
+    told: list[str] = []
+    with pytest.raises(ModelError, match=r"could not be copied\. .*holds no model\.bin.* Name the folder") as caught:
+        ModelDirectory(tmp_path / "models").pull(entry_for(), [DirectorySource(tmp_path)], told.append)
+    assert "network" not in str(caught.value)
+    assert not any("holds no" in step for step in told)
+
+
 def test_an_unwritable_shelf_is_a_plain_sentence(tmp_path: Path) -> None:
     """If the models directory cannot be created, the error says so."""
     blocked = tmp_path / "file"
