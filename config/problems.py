@@ -144,6 +144,8 @@ def toml_value(value: Any) -> str:
             return repr(value)
         case str() | PurePath():
             return json.dumps(str(value), ensure_ascii=False)
+        case dict() if not value:
+            return "{}"
         case dict():
             return (
                 "{ " + ", ".join(f"{json.dumps(str(key))} = {toml_value(each)}" for key, each in value.items()) + " }"

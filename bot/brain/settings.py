@@ -38,7 +38,7 @@ class BrainSettings(BaseModel):
         dict[str, Annotated[str, Field(max_length=4000)]],
         Field(
             description="Sentences added to the system prompt on one server, by its id: "
-            '{ 123456789012345678 = "Speak German." }. What its moderators set with /persona comes after them.'
+            '{ 123456789012345678 = "Speak German." }. What its managers set with /persona comes after them.'
         ),
     ] = Field(default_factory=dict)
     preemptive_reply: Annotated[

@@ -59,7 +59,11 @@ class McpServerSettings(BaseModel):
         ),
     ] = ()
     permission: Annotated[
-        Permission, Field(description="For whom its tools run: anyone, members (in the channel) or moderators.")
+        Permission,
+        Field(
+            description="For whom its tools run: anyone, members (in the channel) or moderators (those of them who may "
+            "manage the server)."
+        ),
     ] = Permission.MEMBERS
     timeout_s: Annotated[float, Field(gt=0, le=120, description="Seconds that one call may take. Default 10.")] = 10.0
 

@@ -56,7 +56,7 @@ class ParticipationSettings(BaseModel):
             ge=0,
             le=1_000_000_000,
             description="Most tokens of prompts, answers and summaries in an hour, for each server, with the same "
-            "effect. Default 1000000: some tens of cents with a small model. 0 means no limit.",
+            "effect. Default 1000000: some tens of cents with gpt-4.1-mini. 0 means no limit.",
         ),
     ] = 1_000_000
     max_spoken_s_per_hour: Annotated[
