@@ -102,6 +102,11 @@ def whole_words(text: str, max_chars: int) -> str:
     return cut[: end if 2 * end >= max_chars else len(cut)].rstrip()
 
 
+def cut_at_word(text: str, max_chars: int, *, mark: str = "…") -> str:
+    """Return a text, or as many whole words of its beginning as fit into `max_chars`, and `mark` for the rest."""
+    return text if len(text) <= max_chars else f"{whole_words(text, max_chars).rstrip(',;: ')} {mark}"
+
+
 def words(text: str) -> list[str]:
     """Return the words and figures of a text in lower case, with straight apostrophes."""
     return [match.group().casefold().replace("’", "'") for match in _WORD.finditer(text)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.language.meaning import kind_of, meaning
-from compaction.language.text import sentences, whole_words
+from compaction.language.text import cut_at_word, sentences
 from compaction.model import FactKind, Seq, TurnKind
 from compaction.summary.extractive import empty_gist, extract_facts, make_gist
 from compaction.summary.port import REACH_TURNS, Fold, FoldRequest, KnownFact, known_facts_of
@@ -210,16 +210,11 @@ def make_digest(parts: DigestParts, fold: Fold | None = None) -> Digest:
         decisions=_lines(standing, FactKind.DECISION),
         open=_lines(standing, FactKind.OPEN),
         last=tuple(
-            DigestLine(turn.started_at, _beginning(part.text), part.speaker)
+            DigestLine(turn.started_at, cut_at_word(part.text, _LAST_CHARS), part.speaker)
             for turn in said[-_LAST:]
             for part in turn.parts
         ),
     )
-
-
-def _beginning(text: str) -> str:
-    """Return a text, or as many whole words of its beginning as are quoted."""
-    return text if len(text) <= _LAST_CHARS else f"{whole_words(text, _LAST_CHARS)} …"
 
 
 def _is_said(turn: Turn) -> bool:

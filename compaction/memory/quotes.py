@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.meaning import meaning
 from compaction.language.terms import terms
-from compaction.language.text import plain, sentences
+from compaction.language.text import cut_at_word, plain, sentences
 from compaction.memory.passage import PassageKind
 from compaction.model import SessionId, TurnKind
 from compaction.payload import PartKind, PayloadPart, data_part
@@ -177,7 +177,7 @@ def quoted_parts(parts: Sequence[TurnPart], chosen: Sequence[int]) -> tuple[Turn
     Nothing if the parts lack a chosen sentence: then some of the words were deleted since.
     """
     if not chosen:
-        return tuple(replace(part, text=_cut(inline(plain(part.text)))) for part in parts if plain(part.text))
+        return tuple(replace(part, text=_quoted(inline(plain(part.text)))) for part in parts if plain(part.text))
     quoted: list[TurnPart] = []
     first = 0
     for part in parts:
@@ -185,13 +185,13 @@ def quoted_parts(parts: Sequence[TurnPart], chosen: Sequence[int]) -> tuple[Turn
         own = [place - first for place in chosen if first <= place < first + len(said)]
         if own:
             text = plain(part.text) if len(own) == len(said) else f"… {_GAP.join(said[place] for place in own)}"
-            quoted.append(replace(part, text=_cut(inline(text))))
+            quoted.append(replace(part, text=_quoted(inline(text))))
         first += len(said)
     return () if max(chosen) >= first else tuple(quoted)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_QUOTE_CHARS else f"{text[:MAX_QUOTE_CHARS].rsplit(' ', 1)[0]} … [cut]"
+def _quoted(text: str) -> str:
+    return cut_at_word(text, MAX_QUOTE_CHARS, mark="… [cut]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from bot.brain.embedded.evidence_sources import collect_evidence
 from bot.brain.lexicon import words_of
 from bot.brain.wakeword import mentions_name
 from bot.time_phrases import format_ago, format_time_range
-from compaction.language.text import sentences
+from compaction.language.text import cut_at_word, sentences
 from compaction.model import TurnPart
 
 if TYPE_CHECKING:
@@ -173,7 +173,5 @@ def quote(found: Evidence, *, now: float, zone: tzinfo | None = None) -> str:
 
 
 def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    if len(text) > QUOTE_CHARS:
-        text = text[:QUOTE_CHARS].rsplit(" ", 1)[0].rstrip(",;: ") + " …"
+    text = cut_at_word(" ".join(text.split()), QUOTE_CHARS)
     return text if text[-1:] in ".!?…" else text + "."

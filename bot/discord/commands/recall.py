@@ -18,6 +18,7 @@ from bot.discord.failures import AnsweringView
 from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
 from compaction.errors import StoreError
+from compaction.language.text import cut_at_word
 from compaction.memory.passage import PassageKind
 from compaction.model import SessionId, TurnKind
 
@@ -266,20 +267,16 @@ def _hit_text(found: _Found, number: int, language: str) -> str:
         head += f" · *{in_language(Text('corrected later'), language)}*"
     if hit.kind is PassageKind.NOTE:
         seen = in_language(Text("on {name}'s screen", name=escaped(hit.speaker)), language)
-        return f"{head} · {seen}\n> {escaped(_cut(hit.text))}"
+        return f"{head} · {seen}\n> {escaped(cut_at_word(hit.text, _TURN_CHARS))}"
     return "\n".join((head, *(f"> {_turn_text(turn, marks=turn.seq == hit.seq)}" for turn in hit.turns)))
 
 
 def _turn_text(turn: Turn, *, marks: bool) -> str:
     """Return what was said in a turn, on one line. `marks`: in bold."""
     said = " / ".join(
-        escaped(_cut(part.text))
+        escaped(cut_at_word(part.text, _TURN_CHARS))
         if turn.kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT} and part.text.startswith(part.speaker)
-        else f"{escaped(part.speaker)}: {escaped(_cut(part.text))}"
+        else f"{escaped(part.speaker)}: {escaped(cut_at_word(part.text, _TURN_CHARS))}"
         for part in turn.parts
     )
     return f"**{said}**" if marks else said
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _TURN_CHARS else f"{text[:_TURN_CHARS].rsplit(' ', 1)[0]} …"

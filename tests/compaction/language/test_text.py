@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.language.text import as_sentence, ends_a_sentence, plain, sentences, whole_sentences, whole_words, words
+from compaction.language.text import (
+    as_sentence,
+    cut_at_word,
+    ends_a_sentence,
+    plain,
+    sentences,
+    whole_sentences,
+    whole_words,
+    words,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +41,21 @@ def test_plain_removes_marks() -> None:
 def test_plain_keeps_words_whole() -> None:
     """Soft hyphens and zero-width characters stand inside words and leave no space behind."""
     assert plain("the Minis\u00adter\u200b of\u00a0Finance\ufeff") == "the Minister of Finance"
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("We leave.", "We leave."),
+        ("We leave at nine.", "We leave at …"),
+        ("We eat, then leave.", "We eat …"),
+        ("Donaudampfschiff", "Donaudampfs …"),
+        ("", ""),
+    ],
+)
+def test_a_text_is_cut_at_a_word(text: str, cut: str) -> None:
+    """What fits stays as it is. A word that is too long by itself is cut."""
+    assert cut_at_word(text, 11) == cut
 
 
 def test_as_sentence_closes_and_cuts() -> None:
