@@ -49,11 +49,6 @@ def skip_instruction(reason: Reason) -> str:
     return f"{_SKIP_REASONS[reason]} {_HOW_TO_SKIP}" if reason in _SKIP_REASONS else ""
 
 
-def is_skip(text: str) -> bool:
-    """Return whether the whole answer is SKIP, in any case, quoted or with punctuation."""
-    return text.strip(_PUNCTUATION).casefold() == SKIP.casefold()
-
-
 async def drop_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], None]) -> AsyncGenerator[str, None]:
     """Yield the pieces of an answer. If it is empty, is SKIP or begins with SKIP, yield nothing and call `on_skip`.
 

@@ -9,10 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.brain.decider import Reason
-from bot.brain.skip import SKIP, drop_skipped, is_skip, skip_instruction
+from bot.brain.skip import SKIP, drop_skipped, skip_instruction
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
+
+
+def is_skip(text: str) -> bool:
+    """Return whether the whole answer is SKIP, in any case and with punctuation."""
+    return text.strip(" .!*\n").casefold() == SKIP.casefold()
 
 
 async def stream(pieces: Sequence[str]) -> AsyncGenerator[str, None]:

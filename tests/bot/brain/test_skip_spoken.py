@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.brain.skip import is_skip, unless_spoken_skip
+from bot.brain.skip import unless_spoken_skip
+from tests.bot.brain.test_skip import is_skip
 from voice.realtime.port import ReplyPiece
 
 if TYPE_CHECKING:
