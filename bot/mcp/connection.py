@@ -171,7 +171,7 @@ async def _list_tools(client: Client) -> tuple[McpTool, ...]:
     found: list[McpTool] = []
     cursor: str | None = None
     while len(found) < MOST_TOOLS:
-        page = await client.list_tools(cursor=cursor, cache_mode="refresh")
+        page = await client.list_tools(cursor=cursor, cache_mode="bypass")
         found += [_described(tool) for tool in page.tools]
         cursor = page.next_cursor
         if cursor is None or not page.tools:
