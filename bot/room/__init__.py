@@ -7,6 +7,9 @@ conversation owns `hearing` (with `transcriber` and `eager_recognition`), `turn_
 `membership_recorder`, `prompt`, `speaking` (with `preemptive_reply`, `speech_ahead` and `fixed_sentences`), `barge_in`
 and `reply_recorder`; `conversation_parts` makes them, `conversation_status` tells how they are.
 
+What is decided without a clock, a task or a log line is in modules of its own: `auto_join`, `backlog`,
+`catch_up_offers`, `membership`, `restarts`, `room_faults`, `session_limits`, `sound_delay`.
+
 All rooms share `services`; `guild_policy` decides how a guild's prompts are built; `tasks` reports a task that was
 cancelled by mistake.
 """

@@ -86,12 +86,12 @@ class TranscriptWriter:
     @property
     def queue(self) -> QueueFigures:
         """Return how many lines wait to be written into the thread. A file is made from the store and needs none."""
-        if self._request.target != "thread":
-            return QueueFigures("transcript", 0, MOST_LINES)
         return QueueFigures("transcript", len(self._lines), MOST_LINES, {"full": self._dropped})
 
     def on_event(self, event: events.Event) -> None:
-        """Take down a turn of speech."""
+        """Take down a turn of speech for the thread."""
+        if self._request.target != "thread":
+            return
         if not isinstance(event, events.TurnRecorded) or event.turn.kind is not TurnKind.SPEECH:
             return
         for part in event.turn.parts:
