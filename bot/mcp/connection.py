@@ -45,6 +45,8 @@ CONNECT_TIMEOUT_S = 30.0
 REFRESH_S = 60.0
 FIRST_RETRY_S = 1.0
 LONGEST_RETRY_S = 60.0
+# After a connection that has lasted this long the intervals begin anew: a server may answer and die, again and again.
+STEADY_S = 60.0
 STREAM_TIMEOUT_S = 300.0
 # Tools beyond this number are ignored.
 MOST_TOOLS = 200
@@ -80,13 +82,15 @@ class McpConnection:
         """Keep the connection open, for ever. *Cancellation* closes it and ends the server's process."""
         failures = 0
         while True:
+            opened_at: float | None = None
             try:
                 async with self.open():
-                    failures = 0
+                    opened_at = self._clock.monotonic()
                     log.info("mcp_server_connected", server=self.settings.name, tool_count=len(self._tools))
                     await self._check_regularly()
             except Exception as error:  # noqa: BLE001 - no error of a server may affect the rest of the bot
-                failures += 1
+                lasted = opened_at is not None and self._clock.monotonic() - opened_at >= STEADY_S
+                failures = 1 if lasted else failures + 1
                 if failures == 1:
                     log.warning("mcp_server_lost", server=self.settings.name, problem=error)
             await self._clock.sleep(retry_pause_s(failures, first_s=FIRST_RETRY_S, longest_s=LONGEST_RETRY_S))

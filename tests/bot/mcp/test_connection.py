@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
-from bot.mcp.connection import describe_error
+from bot.mcp.connection import STEADY_S, describe_error
 from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
 from compaction.budget.messages import MessageToolCall
@@ -105,6 +105,27 @@ async def test_a_server_that_dies_is_started_again() -> None:
         clock.advance(1.0)
         await connection.connected.wait()
         assert await connection.call("add", {"left": 1, "right": 1}) == "The sum is 2."
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_dies_again_and_again_is_started_at_growing_intervals() -> None:
+    """That it answers at first does not count, unless it has lasted."""
+    clock = FakeClock()
+    with capture_logs() as logs:
+        async with servers(desk(), clock=clock) as running:
+            connection = running.connections[0]
+            for lasts_s, pause_s in ((0.0, 1.0), (STEADY_S - 1, 2.0), (STEADY_S, 1.0)):
+                clock.advance(lasts_s)
+                with pytest.raises(ToolError, match="desk failed"):
+                    await connection.call("die", {})
+                await clock.until_somebody_sleeps()
+                clock.advance(pause_s - 0.1)
+                for _ in range(3):
+                    await asyncio.sleep(0)
+                assert clock.sleeping == 1
+                clock.advance(0.1)
+                await connection.connected.wait()
+    assert [line["event"] for line in logs].count("mcp_server_lost") == 2
 
 
 @pytest.mark.asyncio
