@@ -7,14 +7,13 @@ makes sessions whole. Settings, keys and logs are not in it, models are download
 from __future__ import annotations
 
 import os
-import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.errors import BotError
 from bot.private_files import open_private
-from bot.store.dialects.sqlite import SqliteDialect
+from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
 from bot.store.dialects.sqlite_failures import sqlite_failure
 from bot.store.migrations.upgrade import HEAD, too_new
 
@@ -60,7 +59,7 @@ def write_backup(database: Path, file: Path) -> BackupContent:
         except OSError as error:
             raise _unwritable(file, error) from error
         try:
-            with closing(connect_read_only(database)) as connection:
+            with closing(connect_read_only(database, wait_s=_WAIT_S)) as connection:
                 connection.execute("VACUUM INTO ?", (str(part),))
         except SqliteDialect.failures as error:
             if getattr(error, "sqlite_errorname", "").startswith(_FULL):
@@ -94,7 +93,7 @@ def examine_backup(file: Path) -> BackupContent:
     """
     require_file(file)
     try:
-        with closing(connect_read_only(file)) as connection:
+        with closing(connect_read_only(file, wait_s=_WAIT_S)) as connection:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
             if not tables >= _TABLES or not version:
@@ -116,11 +115,6 @@ def examine_backup(file: Path) -> BackupContent:
                 f"{file} is not a backup of Roomtone. Name a file that `roomtone backup` wrote."
             ) from error
         raise sqlite_failure(error, file) from error
-
-
-def connect_read_only(path: Path) -> sqlite3.Connection:
-    """Open a SQLite file for reading. Raises `sqlite3.Error`."""
-    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_WAIT_S, isolation_level=None)
 
 
 def _unwritable(file: Path, error: OSError) -> BackupError:

@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bot.private_files import make_private_folder, open_private
-from bot.store.backup import BackupContent, BackupError, connect_read_only, examine_backup
+from bot.store.backup import BackupContent, BackupError, examine_backup
 from bot.store.database import open_database
-from bot.store.dialects.sqlite import SqliteDialect
+from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
 from bot.store.dialects.sqlite_failures import sqlite_failure
 from bot.store.indexing import catch_up
 from bot.store.migrations.upgrade import HEAD
@@ -174,7 +174,7 @@ def _accept_unreadable(error: Exception, path: Path, *, regardless: bool) -> Non
 
 def _copy_database(file: Path, target: Path) -> None:
     try:
-        with closing(connect_read_only(file)) as source:
+        with closing(connect_read_only(file, wait_s=_WAIT_S)) as source:
             _backup_into(source, target, file)
     except SqliteDialect.failures as error:
         raise sqlite_failure(error, target) from error

@@ -241,15 +241,18 @@ async def _changes(connection: AsyncConnection) -> int:
     return int((await connection.execute(text("SELECT total_changes()"))).scalar_one())
 
 
+def connect_read_only(path: Path, *, wait_s: float) -> sqlite3.Connection:
+    """Open a SQLite file for reading. `wait_s`: how long to wait for a lock. Raises `sqlite3.Error`."""
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=wait_s, isolation_level=None)
+
+
 def verify_database_file(path: Path) -> None:
     """Check the whole file at `path` read-only; a running bot may have it open.
 
     Raises `StoreError` if it cannot be read, is damaged, or was written by a newer Roomtone.
     """
     try:
-        with closing(
-            sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_CHECK_WAIT_S)
-        ) as connection:
+        with closing(connect_read_only(path, wait_s=_CHECK_WAIT_S)) as connection:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             if version > int(HEAD):
                 raise too_new(str(version))
