@@ -19,6 +19,7 @@ from bot.discord.answers import CommandTranslator
 from bot.discord.changes import change_in
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.catch_up import CatchUpButton
+from bot.discord.commands.recall import OverPages
 from bot.discord.commands.room import Rooms, add_room_commands
 from bot.discord.consent_buttons import ConsentButtons
 from bot.discord.endpoint import connector
@@ -134,6 +135,7 @@ class RoomtoneClient(discord.Client):
             for language in languages():
                 self._catch_up_buttons[language] = CatchUpButton(self._catch_up, language)
             self.add_view(self._catch_up_buttons[ENGLISH])
+        self.add_view(OverPages())
         await self.tree.set_translator(CommandTranslator())
         if self.own_shards.leads:
             # The commands are the same in all servers; during an upgrade an older process must not undo them.

@@ -37,10 +37,14 @@ AROUND = 6
 # Discord lets a bot change an answer that only one person sees for fifteen minutes.
 BUTTONS_S = 14 * 60
 MOST_WORDS_CHARS = 200
+# How the ids of its buttons begin, and how they go on besides `around-` and a number.
+_BUTTON = "roomtone:recall-"
+_BUTTONS = ("before", "next", "back", "earlier", "later")
 _TURN_CHARS, _HIT_CHARS, _PAGE_CHARS = 280, 940, 3_800
 OFF = Text("Whoever runs me has switched memory search off (recall.enabled).")
 NOTHING = Text("Nothing that was said or shown is about that, in what you may see.")
 GONE = Text("That is not there any more, or you may not see it now.")
+OVER = Text("This button is over. If the page does not change, use /recall again.")
 MOMENT = Text("I do not understand that time. Write for example 21:04, 45m, 2 hours ago or 2026-01-31.")
 
 
@@ -228,7 +232,7 @@ class _Pages(AnsweringView):
     def _add(self, label: Text, custom_id: str, wanted: _Shown, *, row: int = 0, disabled: bool = False) -> None:
         name = in_language(label, self._language)
         button: discord.ui.Button[_Pages] = discord.ui.Button(
-            label=name, custom_id=f"roomtone:recall-{custom_id}", row=row, disabled=disabled
+            label=name, custom_id=f"{_BUTTON}{custom_id}", row=row, disabled=disabled
         )
 
         async def pressed(interaction: discord.Interaction) -> None:
@@ -238,6 +242,23 @@ class _Pages(AnsweringView):
 
         button.callback = pressed  # type: ignore[method-assign]
         self.add_item(button)
+
+
+class OverPages(AnsweringView):
+    """Answers a press of a button that no answer has any more: after a restart, a quarter of an hour, or another press.
+
+    One serves all answers of the process.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(timeout=None)
+        for name in (*_BUTTONS, *(f"around-{number}" for number in range(1, PAGE + 1))):
+            button: discord.ui.Button[OverPages] = discord.ui.Button(custom_id=f"{_BUTTON}{name}", label=name)
+            button.callback = self._pressed  # type: ignore[method-assign]
+            self.add_item(button)
+
+    async def _pressed(self, interaction: discord.Interaction) -> None:
+        await answer(interaction, OVER)
 
 
 def add_recall(tree: app_commands.CommandTree[Any], *, search: RecallSearch) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, RecallSearch, add_recall
+from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, OVER, RecallSearch, add_recall
 from bot.memory.personal_recall import PersonalRecall
 from bot.memory.recall import Recall
 from bot.store.forgetting import SpeechForgetter
@@ -21,6 +21,7 @@ from compaction.model import Note, NoteId, TurnPart
 from rehearsal.discord.message_limits import check_embeds
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, Remembered, remembered, seen
+from tests.bot.discord.test_client import settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -95,6 +96,25 @@ async def test_pages_turn_and_show_what_was_said_around(tmp_path: Path) -> None:
         assert "page 2 of 4" in seen(await here.press(BEN, earlier, "roomtone:recall-back"))
         with pytest.raises(LocalDiscordError, match="Only user"):
             await here.press(ADA, first, "roomtone:recall-next")
+
+
+@pytest.mark.asyncio
+async def test_a_button_that_is_over_says_so(tmp_path: Path) -> None:
+    """Discord would say that the interaction has failed. Only the person sees the answer."""
+    async with searching(tmp_path) as here:
+        for number in range(12):
+            await here.say(ADA, f"Parcel {number}: lemons.")
+        page = await here.use(BEN, "recall", words="lemons")
+        buttons = [each["custom_id"] for row in page.payload["components"] for each in row["components"]]
+        views, message_id = here.client._connection._view_store._views, int(page.payload["id"])
+        await settle(lambda: message_id in views)
+        # As a restart does.
+        del views[message_id]
+        pressed = [custom_id for custom_id in buttons if custom_id != "roomtone:recall-before"]
+        assert len(pressed) == 5
+        for custom_id in pressed:
+            told = await here.press(BEN, page, custom_id)
+            assert (told.content, told.ephemeral) == (OVER, True)
 
 
 @pytest.mark.asyncio
