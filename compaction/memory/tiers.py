@@ -134,9 +134,10 @@ class SegmentTopics:
 
     def __init__(self, segments: Iterable[Segment] = ()) -> None:
         self._known: set[SegmentId] = set()
-        self._holders: defaultdict[str, set[SegmentId]] = defaultdict(set)
+        # Lists, because a session of hours has thousands of concepts, and a set takes four times as much.
+        self._holders: defaultdict[str, list[SegmentId]] = defaultdict(list)
         # For each concept, the refs (`segment_id#index`) of the facts with this concept that are not questions.
-        self._statements: defaultdict[str, set[str]] = defaultdict(set)
+        self._statements: defaultdict[str, list[str]] = defaultdict(list)
         self._order: dict[str, tuple[int, int]] = {}
         self._superseded: set[str] = set()
         self._roster: set[str] = set()
@@ -161,9 +162,11 @@ class SegmentTopics:
             ref = f"{segment.id}#{index}"
             self._order[ref] = (fact.turn_seq, index)
             for concept in meaning(fact.text).about:
-                self._holders[concept].add(segment.id)
+                holders = self._holders[concept]
+                if holders[-1:] != [segment.id]:
+                    holders.append(segment.id)
                 if fact.kind is not FactKind.OPEN:
-                    self._statements[concept].add(ref)
+                    self._statements[concept].append(ref)
 
     def segments_mentioned(self, turn: Turn) -> frozenset[SegmentId]:
         if turn.kind not in _SPOKEN or turn.tombstone:
