@@ -51,6 +51,9 @@ RAY_ENVIRONMENT: Final[Mapping[str, str]] = {
     # Nor is a request handed from thread to thread within a process, another 2 ms: no code of a recogniser blocks.
     "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
     "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
+    # A request goes straight to the recogniser's own gRPC server, and not as a task of Ray's: 3 ms less. Ray checks the
+    # cluster's token there too.
+    "RAY_SERVE_USE_GRPC_BY_DEFAULT": "1",
 }
 
 

@@ -12,8 +12,10 @@ import subprocess
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import grpc
 import pytest
 import pytest_asyncio
 
@@ -31,7 +33,6 @@ from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
-    from pathlib import Path
 
     from voice.asr.port import Recognizer
     from voice.endpoint import Endpoint
@@ -97,6 +98,33 @@ async def test_without_the_token_nobody_is_heard(cluster: Path) -> None:
     async with RemoteRecognizer(replace(endpoint_of(cluster), api_key="guessed"), is_own=True) as stranger:
         with pytest.raises(RecogniserError, match="key"):
             await stranger.recognize(bicycle(), language="en")
+
+
+@pytest.mark.asyncio
+async def test_without_the_token_ray_hands_no_call_to_a_recogniser(cluster: Path) -> None:
+    """A recogniser's port for Ray's own calls, which run code, refuses a call without the cluster's token."""
+    token = endpoint_of(cluster).api_key
+    with_token = {port: await call_of_ray(port, (("authorization", f"Bearer {token}"),)) for port in listening_ports()}
+    # The call has nothing in it, so a recogniser that takes it fails.
+    taken = [port for port, code in with_token.items() if code is grpc.StatusCode.UNKNOWN]
+    assert taken
+    assert {await call_of_ray(port, ()) for port in taken} == {grpc.StatusCode.UNAUTHENTICATED}
+
+
+async def call_of_ray(port: int, metadata: tuple[tuple[str, str], ...]) -> grpc.StatusCode | None:
+    """Call a recogniser as Ray Serve does, and return what it answers."""
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        call = channel.unary_unary("/ray.serve.ASGIService/HandleRequest")(b"", metadata=metadata, timeout=PATIENCE_S)
+        code: grpc.StatusCode | None = await call.code()
+        return code
+
+
+def listening_ports() -> set[int]:
+    """Return the TCP ports of this network at which something listens."""
+    tables = [Path("/proc/net", name).read_text(encoding="ascii").splitlines()[1:] for name in ("tcp", "tcp6")]
+    listening = "0A"
+    rows = [line.split() for table in tables for line in table]
+    return {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == listening}
 
 
 def test_the_status_tells_machines_and_recognisers(cluster: Path) -> None:
