@@ -17,7 +17,7 @@ from compaction.model import FactKind
 from compaction.sentence_cache import sentence_cache
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 # A turn is rarely longer than 1,200 characters; a longer text says no more about what it is about.
 MAX_CHARS = 4_000
