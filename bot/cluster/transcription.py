@@ -92,7 +92,9 @@ def utterance_of(form: Mapping[str, object], sound: bytes, headers: Mapping[str,
 
 
 def verbose_json(recognition: Recognition) -> dict[str, Any]:
-    """Return the answer, in OpenAI's format `verbose_json` with one segment, as Whisper's servers give it."""
+    """Return the answer, in OpenAI's format `verbose_json` with one segment, as Whisper's servers give it, and two
+    probabilities of Roomtone's own.
+    """
     segment = {
         "id": 0,
         "start": 0.0,
@@ -106,6 +108,7 @@ def verbose_json(recognition: Recognition) -> dict[str, Any]:
         "task": "transcribe",
         "language": recognition.language,
         "language_probability": recognition.language_probability,
+        "sentence_end_probability": recognition.sentence_end_probability,
         "duration": recognition.duration_s,
         "text": recognition.text,
         "segments": [segment],

@@ -229,6 +229,7 @@ def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float)
     logprob = _weighted(segments, "avg_logprob")
     if logprob is None:
         logprob = _mean([each.get("logprob") for each in body.get("logprobs") or () if isinstance(each, dict)])
+    detected = _probability(body, "language_probability")
     return Recognition(
         text=text,
         language=language or language_code(str(body.get("language") or "")),
@@ -237,14 +238,15 @@ def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float)
         no_speech_probability=min(1.0, max(0.0, _weighted(segments, "no_speech_prob") or 0.0)),
         duration_s=duration_s(pcm),
         compute_s=compute_s,
-        language_probability=1.0 if language else _language_probability(body),
+        language_probability=1.0 if language else DETECTED_PROBABILITY if detected is None else detected,
+        sentence_end_probability=_probability(body, "sentence_end_probability"),
     )
 
 
-def _language_probability(body: Mapping[str, Any]) -> float:
-    """Return how sure the endpoint is of the language. Only Roomtone's own recognisers tell it."""
-    told = _number(body.get("language_probability"))
-    return DETECTED_PROBABILITY if told is None else min(1.0, max(0.0, told))
+def _probability(body: Mapping[str, Any], figure: str) -> float | None:
+    """Return a probability that only Roomtone's own recognisers tell; None if this one does not."""
+    told = _number(body.get(figure))
+    return None if told is None else min(1.0, max(0.0, told))
 
 
 def _weighted(segments: Sequence[Mapping[str, Any]], figure: str) -> float | None:

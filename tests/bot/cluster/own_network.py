@@ -93,6 +93,15 @@ class TestPool(RecognizerContract):
 
 
 @pytest.mark.asyncio
+async def test_the_pool_tells_where_a_sentence_ends(cluster: Path) -> None:
+    """Rooms wait for the end of an utterance as they do with a recogniser of their own."""
+    async with RemoteRecognizer(endpoint_of(cluster), is_own=True) as pool:
+        heard = await pool.recognize(bicycle(), language="en")
+    assert heard.sentence_end_probability is not None
+    assert heard.sentence_end_probability > 0.5
+
+
+@pytest.mark.asyncio
 async def test_without_the_token_nobody_is_heard(cluster: Path) -> None:
     """A request with another token is refused, and the sentence says so."""
     async with RemoteRecognizer(replace(endpoint_of(cluster), api_key="guessed"), is_own=True) as stranger:

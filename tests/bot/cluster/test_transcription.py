@@ -115,7 +115,9 @@ def test_hostile_requests_are_refused_or_bounded(sound: bytes, prompt: str, spea
 
 
 def test_the_answer_is_whispers_verbose_json() -> None:
-    """The figures that the guards need come along, and how sure the language is."""
-    told = json.loads(json.dumps(verbose_json(recognition("hello there", mean_logprob=-0.3, language_probability=0.8))))
+    """The figures that the guards need come along, how sure the language is, and how likely a sentence ends."""
+    heard = recognition("hello there", mean_logprob=-0.3, language_probability=0.8, sentence_end_probability=0.6)
+    told = json.loads(json.dumps(verbose_json(heard)))
     assert (told["text"], told["language"], told["language_probability"]) == ("hello there", "en", 0.8)
+    assert told["sentence_end_probability"] == 0.6
     assert told["segments"][0]["avg_logprob"] == -0.3

@@ -21,7 +21,7 @@ from rehearsal.servers.transcription import (
 from tests.fakes.brain import until
 from tests.voice.recordings import bicycle, silence, voiced
 from voice.asr.language_names import language_code
-from voice.asr.remote import UNKNOWN_LOGPROB, RemoteRecognizer
+from voice.asr.remote import DETECTED_PROBABILITY, UNKNOWN_LOGPROB, RemoteRecognizer
 from voice.endpoint import Endpoint
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
@@ -180,6 +180,31 @@ async def test_figures_that_are_none_count_as_not_told(body: dict[str, Any], mon
         monkeypatch.setattr(recognizer, "_fetch", fetched)
         heard = await recognizer.recognize(bicycle())
     assert (heard.text, heard.mean_logprob, heard.no_speech_probability) == (WORDS, UNKNOWN_LOGPROB, 0.0)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("told", "sentence_end", "language"),
+    [
+        ({"sentence_end_probability": 0.75, "language_probability": 0.0}, 0.75, 0.0),
+        ({"sentence_end_probability": None}, None, DETECTED_PROBABILITY),
+        ({"sentence_end_probability": 7, "language_probability": -1}, 1.0, 0.0),
+        ({"sentence_end_probability": "1.0", "language_probability": True}, None, DETECTED_PROBABILITY),
+        ({"sentence_end_probability": float("nan")}, None, DETECTED_PROBABILITY),
+    ],
+)
+async def test_what_only_our_own_recognisers_tell(
+    told: dict[str, Any], sentence_end: float | None, language: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How likely a sentence ends, which decides how long a pause is waited for, and how sure the language is."""
+    async with endpoint() as (recognizer, _):
+
+        async def fetched(asked: object) -> bytes:
+            return json.dumps({"text": WORDS, **told}).encode()
+
+        monkeypatch.setattr(recognizer, "_fetch", fetched)
+        heard = await recognizer.recognize(bicycle())
+    assert (heard.sentence_end_probability, heard.language_probability) == (sentence_end, language)
 
 
 @pytest.mark.asyncio
