@@ -12,9 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from bot.texts.text import Text
 from voice.endpoint_settings import EndpointKey, EndpointUrl
+from voice.server_keys import ServerKey
 
 # What Discord shows as `Copy ID` in its developer mode.
 DiscordId = Annotated[int, Field(gt=0)]
+_AN_ID = [[123456789012345678]]
 
 
 class DiscordSettings(BaseModel):
@@ -46,8 +48,9 @@ class DiscordSettings(BaseModel):
     ca_file: Annotated[
         str,
         Field(
+            json_schema_extra={"path": True},
             description="Path of a PEM certificate to trust besides the system's, for a local Discord. Empty means "
-            "none."
+            "none.",
         ),
     ] = ""
     require_e2ee: Annotated[
@@ -68,31 +71,35 @@ class DiscordSettings(BaseModel):
     guilds: Annotated[
         tuple[DiscordId, ...],
         Field(
+            examples=_AN_ID,
             description="Ids of the servers that the bot serves. On any other it says in one sentence that it leaves, "
-            "and does. Default: the servers of which one of the owners is a member."
+            "and does. Default: the servers of which one of the owners is a member.",
         ),
     ] = ()
     owners: Annotated[
         tuple[DiscordId, ...],
         Field(
+            examples=_AN_ID,
             description="Ids of the people who run the bot. On every server that it serves they may use the commands "
             "that its moderators may. Default: the owner of the application in the developer portal, or the "
-            "administrators and developers of its team."
+            "administrators and developers of its team.",
         ),
     ] = ()
     roles: Annotated[
         tuple[DiscordId, ...],
         Field(
+            examples=_AN_ID,
             description="Ids of the roles whose members may call the bot with /join and show it screens "
             "(docs/commands.md has all commands); moderators always may. Once the bot is there, everybody in the "
-            "channel may talk to it. Default: everybody may call it."
+            "channel may talk to it. Default: everybody may call it.",
         ),
     ] = ()
     channels: Annotated[
         tuple[DiscordId, ...],
         Field(
+            examples=_AN_ID,
             description="Ids of the voice channels into which the bot comes, on all servers together. Default: any "
-            "that somebody calls or moves it into."
+            "that somebody calls or moves it into.",
         ),
     ] = ()
 
@@ -130,7 +137,7 @@ class RoomSettings(BaseModel):
         ),
     ] = 300.0
     consent: Annotated[
-        dict[str, ConsentMode],
+        dict[ServerKey, ConsentMode],
         Field(
             description='Whom the bot hears, by server id, or by `all` for every server: { all = "notice", '
             '123456789012345678 = "ask" }; a single word is for every server. notice: everybody, after the notice. '
@@ -246,8 +253,9 @@ class WebSettings(BaseModel):
     trusted_proxies: Annotated[
         tuple[str, ...],
         Field(
+            examples=[["10.0.0.2", "192.168.0.0/24"]],
             description="Addresses or networks (CIDR) of reverse proxies whose X-Forwarded-For is trusted. Default: "
-            "none."
+            "none.",
         ),
     ] = ()
 

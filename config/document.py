@@ -10,9 +10,8 @@ import re
 import textwrap
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Literal, get_args, get_origin
 
-from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from config.problems import toml_value
@@ -69,7 +68,7 @@ Write what you want to be different into `roomtone.toml`. Roomtone finds it from
 3. the folder of the checkout, if Roomtone runs from one;
 4. `~/.config/roomtone`, with the data in `~/.local/share/roomtone` (`XDG_CONFIG_HOME` and `XDG_DATA_HOME` move them).
 
-Relative paths in the settings start at that folder (in the last case at the data folder).
+Relative paths in the settings start at that folder (in the last case at the data folder); `~` is your home.
 
 The working directory is used only if nobody else can have put settings there: it belongs to you or to root, and not
 every user may write into it or its files. Somebody else's file counts where only you and root can have put it, such as
@@ -204,11 +203,10 @@ def _reference(section: str) -> Iterator[str]:
     yield ""
     yield from _table(_settings(section))
     for setting in _settings(section):
-        entry = _entry_type(setting.field.annotation)
-        if entry is not None:
+        if setting.entry_type is not None:
             yield f"Each `[[{setting.name}]]`:"
             yield ""
-            yield from _table(settings_of(entry))
+            yield from _table(settings_of(setting.entry_type))
 
 
 def _table(settings: Iterable[Setting]) -> Iterator[str]:
@@ -218,11 +216,6 @@ def _table(settings: Iterable[Setting]) -> Iterator[str]:
         cells = f"`{setting.key[-1]}`", _plain(setting.field.description or ""), _default(setting), _range(setting)
         yield f"| {' | '.join(cells)} |"
     yield ""
-
-
-def _entry_type(annotation: Any) -> type[BaseModel] | None:
-    """Return the class of a list's entries if they are tables."""
-    return next((each for each in get_args(annotation) if isinstance(each, type) and issubclass(each, BaseModel)), None)
 
 
 def _default(setting: Setting) -> str:

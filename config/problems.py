@@ -20,7 +20,7 @@ from config.schema import INTERNAL, SECTIONS, SETTINGS, Setting, is_section
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pydantic import ValidationError
+    from pydantic import BaseModel, ValidationError
     from pydantic_core import ErrorDetails
 
     from config.schema import Key
@@ -60,6 +60,8 @@ _DEMANDS: dict[str, str] = {
     "tuple_type": "must be a list",
     "list_type": "must be a list",
     "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "missing": "is missing",
     "literal_error": "must be {expected}",
     "enum": "must be {expected}",
     "greater_than": "must be more than {gt}",
@@ -77,6 +79,8 @@ FORMS: dict[str, str] = {
     r"^(auto|[a-z]{2,3})$": "must be auto or a language code of two or three small letters",
     r"^[a-z]{2,3}$": "must be a language code of two or three small letters",
     r"^(https?://[^\s/?#@]+/?)?$": "must be an http:// or https:// address without a path",
+    r"^[1-9][0-9]{0,19}$": "must be the id of a server",
+    r"^(all|[1-9][0-9]{0,19})$": "must be the id of a server, or all for every server",
     r"^[a-z][a-z0-9_-]{0,30}$": "must be a name of at most 31 small letters, digits, - and _ that begins with a letter",
 }
 
@@ -118,8 +122,9 @@ def from_validation(error: ValidationError, origins: Mapping[Key, SettingOrigin]
     for detail in error.errors(include_url=False):
         key = _key_of(detail["loc"])
         sentence = _sentence(key, detail, origins)
-        # Pydantic reports an error for each member of a union; the first one is enough.
-        sentences.setdefault((key, "" if key in SETTINGS else sentence), sentence)
+        # Pydantic reports an error for each member of a union; the first one is enough. A table may have several.
+        single = key in SETTINGS and SETTINGS[key].entry_type is None
+        sentences.setdefault((key, "" if single else sentence), sentence)
     return list(sentences.values())
 
 
@@ -127,7 +132,7 @@ def example(setting: Setting, origin: SettingOrigin) -> str:
     """Return a correct line for `setting`, in the notation of the source where it was set."""
     value = _example_value(setting)
     if origin.variable is not None:
-        return f"{origin.variable}={','.join(map(str, value)) if setting.collection else value}"
+        return f"{origin.variable}={_in_variable(value)}"
     return f"{setting.key[-1]} = {toml_value(value)}"
 
 
@@ -154,6 +159,13 @@ def toml_value(value: Any) -> str:
             return "[" + ", ".join(toml_value(each) for each in value) + "]"
 
 
+def _in_variable(value: Any) -> str:
+    """Return `value` as a variable has it: lists with commas, tables in TOML notation."""
+    if isinstance(value, dict) or (isinstance(value, list | tuple) and any(isinstance(each, dict) for each in value)):
+        return toml_value(value)
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
 def _named(key: Key) -> str:
     name = ".".join(key)
     # A quoted TOML key may contain a newline, but a mistake is reported on one line.
@@ -164,13 +176,36 @@ def _named(key: Key) -> str:
 def _sentence(key: Key, detail: ErrorDetails, origins: Mapping[Key, SettingOrigin]) -> str:
     setting = SETTINGS.get(key) or INTERNAL.get(key)
     demand = _demand(detail)
+    if not key:
+        # Settings of several sections, which the sentence names.
+        return f"{demand}."
     if setting is None:
         return f"[{'.'.join(key)}] {_places(key, origins)}does not fit together: {demand}."
     origin = origins.get(key, BUILT_IN)
+    if setting.entry_type is not None and len(detail["loc"]) > len(key):
+        return (
+            f"{_in_entry(setting, setting.entry_type, detail, demand, origin)} For example: {example(setting, origin)}"
+        )
     value = "" if setting.secret else f", but is {_shown(detail['input'])}"
     if detail["type"] == "value_error":
         demand, value = f"is not usable: {demand}", ""
     return f"{setting.name} in {origin.place} {demand}{value}. For example: {example(setting, origin)}"
+
+
+def _in_entry(
+    setting: Setting, entry: type[BaseModel], detail: ErrorDetails, demand: str, origin: SettingOrigin
+) -> str:
+    """Return the sentence for a mistake in one table of a list of tables. It has no value, which may be secret."""
+    number, *rest = detail["loc"][len(setting.key) :]
+    name = str(rest[0]) if rest else ""
+    where = f"entry {int(number) + 1} of {setting.name} in {origin.place}"
+    if detail["type"] == "extra_forbidden":
+        meant = max(entry.model_fields, key=lambda known: _likeness(name, known))
+        hint = f" Did you mean {meant}?" if _likeness(name, meant) >= _ALIKE else ""
+        return f"{name if name.isprintable() else repr(name)} in {where} is not a setting.{hint}"
+    if detail["type"] == "value_error":
+        demand = f"is not usable: {demand}"
+    return f"{name} in {where} {demand}." if name else f"{where} {demand}."
 
 
 def _demand(detail: ErrorDetails) -> str:
@@ -229,7 +264,7 @@ def _example_value(setting: Setting) -> Any:
     if setting.field.examples:
         return setting.field.examples[0]
     if setting.secret:
-        return "…"
+        return "your-key"
     default = setting.default
     if isinstance(default, Enum):
         return default.value

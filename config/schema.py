@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from bot.brain.settings import BrainSettings
 from bot.brain.tools.settings import ToolsSettings
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 Key = tuple[str, ...]
+
+# Instructions and a question need this much of what a model can take.
+LEAST_INPUT_TOKENS = 512
 
 Section = TypeVar("Section", bound=BaseModel)
 
@@ -75,6 +78,24 @@ class Settings(BaseModel):
     recall: RecallSettings = Field(default_factory=_defaults(RecallSettings))
     people: PeopleSettings = Field(default_factory=_defaults(PeopleSettings))
     tiers: TierSettings = Field(default_factory=_defaults(TierSettings))
+
+    @model_validator(mode="after")
+    def _answers_leave_room(self) -> Settings:
+        """Refuse an answer as long as all that the model can take: there would be no room for any question."""
+        longest = self.llm.max_output_tokens
+        sizes = {"budget.max_context_tokens": self.budget.max_context_tokens} | {
+            f"max_context_tokens of the model {each.model} in llm.fallback_models": each.max_context_tokens
+            for each in self.llm.fallback_models
+            if each.max_context_tokens is not None
+        }
+        for name, size in sizes.items():
+            if size - longest < LEAST_INPUT_TOKENS:
+                raise ValueError(
+                    f"llm.max_output_tokens ({longest}) and {name} ({size}) do not fit together: less than "
+                    f"{LEAST_INPUT_TOKENS} tokens are left for what is sent. Make answers shorter, for example "
+                    "llm.max_output_tokens = 300, or set the size that the model really has"
+                )
+        return self
 
 
 # Names that other programs use too. Each sets one setting, unless that setting's own variable is set.
@@ -122,8 +143,15 @@ class Setting:
 
     @property
     def path(self) -> bool:
-        """Return whether the value is the path of a file or folder."""
-        return _mentions(self.field.annotation, Path)
+        """Return whether the value is the path of a file or folder, also one that may be left empty."""
+        marked = isinstance(extra := self.field.json_schema_extra, dict) and bool(extra.get("path"))
+        return marked or _mentions(self.field.annotation, Path)
+
+    @property
+    def entry_type(self) -> type[BaseModel] | None:
+        """Return the class of the entries of a list of tables; None for any other setting."""
+        parts = get_args(self.field.annotation)
+        return next((each for each in parts if isinstance(each, type) and issubclass(each, BaseModel)), None)
 
     @property
     def collection(self) -> bool:

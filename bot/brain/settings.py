@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from voice.server_keys import ServerId
+
+_USUAL_NAMES = ("Roomtone", "Room tone")
 
 
 class BrainSettings(BaseModel):
@@ -24,9 +28,10 @@ class BrainSettings(BaseModel):
         tuple[str, ...],
         Field(
             min_length=1,
-            description="Names that people call the bot by. Mishearings close to them count too.",
+            description="Names that people call the bot by. Mishearings close to them count too. If only brain.name is "
+            "set, people call it by that.",
         ),
-    ] = ("Roomtone", "Room tone")
+    ] = _USUAL_NAMES
     instructions: Annotated[
         str,
         Field(
@@ -35,10 +40,11 @@ class BrainSettings(BaseModel):
         ),
     ] = ""
     guild_instructions: Annotated[
-        dict[str, Annotated[str, Field(max_length=4000)]],
+        dict[ServerId, Annotated[str, Field(max_length=4000)]],
         Field(
+            examples=[{"123456789012345678": "Speak German."}],
             description="Sentences added to the system prompt on one server, by its id: "
-            '{ 123456789012345678 = "Speak German." }. What its managers set with /persona comes after them.'
+            '{ 123456789012345678 = "Speak German." }. What its managers set with /persona comes after them.',
         ),
     ] = Field(default_factory=dict)
     preemptive_reply: Annotated[
@@ -50,3 +56,24 @@ class BrainSettings(BaseModel):
             "recorded or done before the end is certain."
         ),
     ] = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def _called_by_its_name(cls, values: object) -> object:
+        """Let people call the bot by the name that it is given, unless they have others for it."""
+        if isinstance(values, dict) and "wake_names" not in values:
+            name = values.get("name")
+            if isinstance(name, str) and name not in _USUAL_NAMES and _can_be_said(name):
+                return {**values, "wake_names": [name]}
+        return values
+
+    @field_validator("wake_names")
+    @classmethod
+    def _none_is_mute(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if mute := [name for name in names if not _can_be_said(name)]:
+            raise ValueError(f"{mute[0]!r} has no letter or digit, so nobody can say it")
+        return names
+
+
+def _can_be_said(name: str) -> bool:
+    return any(char.isalnum() for char in name)

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from voice.endpoint_settings import EndpointKey, EndpointUrl
+from voice.server_keys import ServerKey
 
 
 class SpeakingSettings(BaseModel):
@@ -46,14 +47,16 @@ class SpeakingSettings(BaseModel):
         le=2,
         description="Pace of speech, a factor; 1 is the voice's own.",
     )
-    pronunciations: dict[str, dict[str, str]] = Field(
+    pronunciations: dict[ServerKey, dict[str, str]] = Field(
         default_factory=dict,
+        examples=[{"all": {"Xiomara": "see oh mara"}}],
         description="How to say words that the voice gets wrong, by server id, or by `all` for every server: "
         '{ all = { Xiomara = "see oh mara" }, 123456789012345678 = { GG = "good game" } }. Whole words, upper or '
         "lower case; a server's own come first. The transcript keeps the word as it is written.",
     )
-    blocked_words: dict[str, list[str]] = Field(
+    blocked_words: dict[ServerKey, list[str]] = Field(
         default_factory=dict,
+        examples=[{"all": ["some phrase", "rude*"]}],
         description="Words that the bot does not say aloud, by server id, or by `all` for every server: "
         '{ all = ["some phrase", "rude*"] }. Whole words, upper or lower case; * stands for any letters. A sentence '
         "with one of them is left out, and the text channel is told.",

@@ -1,0 +1,136 @@
+"""What a mistake in a configuration prints: which key is meant, what is wrong, and a line that is right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from config.errors import ConfigError
+from config.load import load
+from config.problems import SettingOrigin, example
+from config.schema import SETTINGS, Setting
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Its folder must exist.
+EXAMPLES = [setting for setting in SETTINGS.values() if setting.name != "compaction.prompts_dir"]
+
+
+def told(directory: Path, text: str) -> tuple[str, ...]:
+    """Return the problems of a settings file."""
+    (directory / "roomtone.toml").write_text(text, "utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load(directory=directory, environ={})
+    return caught.value.problems
+
+
+@pytest.mark.parametrize("setting", EXAMPLES, ids=lambda setting: setting.name)
+def test_every_example_can_be_followed(tmp_path: Path, setting: Setting) -> None:
+    """The line that a message gives as an example is accepted where the mistake was made: in the file, or as a
+    variable. An example of a list or a table is not an empty one.
+    """
+    (tmp_path / "roomtone.toml").write_text(f"[{setting.key[0]}]\n{example(setting, SettingOrigin('it'))}\n", "utf-8")
+    load(directory=tmp_path, environ={})
+    name, _, value = example(setting, SettingOrigin("it", setting.variable)).partition("=")
+    assert value or not setting.collection
+    load(directory=tmp_path, environ={name: value})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[room]\nconsent = { "My Server" = "ask" }', "must be the id of a server, or all for every server"),
+        ('[room]\nconsent = { al = "ask" }', "must be the id of a server, or all for every server, but is 'al'"),
+        ('[speaking]\nblocked_words = { 0123 = ["rude"] }', "must be the id of a server, or all for every server"),
+        ('[speaking]\npronunciations = { every = { GG = "good game" } }', "must be the id of a server, or all"),
+        ('[brain]\nguild_instructions = { all = "Speak German." }', "must be the id of a server, but is 'all'"),
+    ],
+)
+def test_what_is_set_for_a_server_names_its_id(tmp_path: Path, text: str, said: str) -> None:
+    """A server's name would be looked up by nobody: the bot would hear people whom it was to ask first."""
+    (problem,) = told(tmp_path, text)
+    assert said in problem
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            '[[llm.fallback_models]]\nmodel = "a"\n[[llm.fallback_models]]\nmodel = "b"\napikey = "sk-12345678901234"',
+            "apikey in entry 2 of llm.fallback_models in roomtone.toml is not a setting. Did you mean api_key?",
+        ),
+        (
+            "[[llm.fallback_models]]\nbase_url = ''",
+            "model in entry 1 of llm.fallback_models in roomtone.toml is missing.",
+        ),
+        (
+            '[llm]\nfallback_models = ["llama3.2"]',
+            "entry 1 of llm.fallback_models in roomtone.toml line 2 must be a table.",
+        ),
+        (
+            '[[mcp.servers]]\nname = "a"\ncommand = "b"\npermission = "admins"',
+            "permission in entry 1 of mcp.servers in roomtone.toml must be 'anyone', 'members' or 'moderators'.",
+        ),
+        (
+            '[[mcp.servers]]\nname = "a"\ncommand = "b"\n"xx\\nyy" = 1',
+            "'xx\\nyy' in entry 1 of mcp.servers in roomtone.toml is not a setting. For example",
+        ),
+        (
+            '[[mcp.servers]]\nname = "a"',
+            "entry 1 of mcp.servers in roomtone.toml is not usable: the server 'a' needs either a command or a url.",
+        ),
+    ],
+)
+def test_a_mistake_in_a_table_of_a_list_names_the_key(tmp_path: Path, text: str, said: str) -> None:
+    """It says which of the tables and which of its keys, and quotes no value, which may be a key of an endpoint."""
+    (problem,) = told(tmp_path, text)
+    assert problem.startswith(said)
+    assert "sk-1234" not in problem
+
+
+def test_all_mistakes_of_a_table_are_told(tmp_path: Path) -> None:
+    """A mistyped key that is needed is two mistakes: one that is missing, and one that is unknown."""
+    missing, unknown = told(tmp_path, '[[llm.fallback_models]]\nmodle = "a"')
+    assert "model in entry 1 of llm.fallback_models in roomtone.toml is missing" in missing
+    assert "modle in entry 1 of llm.fallback_models in roomtone.toml is not a setting. Did you mean model?" in unknown
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[llm]\nmax_output_tokens = 4096\n[budget]\nmax_context_tokens = 4096", "budget.max_context_tokens (4096)"),
+        (
+            '[llm]\nmax_output_tokens = 1000\n[[llm.fallback_models]]\nmodel = "small"\nmax_context_tokens = 1024',
+            "max_context_tokens of the model small in llm.fallback_models (1024)",
+        ),
+    ],
+)
+def test_an_answer_leaves_room_for_a_question(tmp_path: Path, text: str, named: str) -> None:
+    """With an answer as long as all that the model takes, every reply would fail, minutes after the start."""
+    (problem,) = told(tmp_path, text)
+    assert "llm.max_output_tokens" in problem
+    assert f"{named} do not fit together" in problem
+
+
+def test_a_name_that_nobody_can_say_is_no_name_to_call(tmp_path: Path) -> None:
+    """The bot would wait for it for ever."""
+    (problem,) = told(tmp_path, '[brain]\nwake_names = ["Nova", "…"]')
+    assert problem.startswith("brain.wake_names in roomtone.toml line 2 is not usable: '…' has no letter or digit")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('name = "Nova"', ("Nova",)),
+        ('name = "Nova"\nwake_names = ["Novi"]', ("Novi",)),
+        ('name = "…"', ("Roomtone", "Room tone")),
+        ('name = "Roomtone"', ("Roomtone", "Room tone")),
+        ("", ("Roomtone", "Room tone")),
+    ],
+)
+def test_people_call_the_bot_by_the_name_that_it_is_given(tmp_path: Path, text: str, names: tuple[str, ...]) -> None:
+    """Whoever sets brain.name alone expects an answer to it."""
+    (tmp_path / "roomtone.toml").write_text(f"[brain]\n{text}\n", "utf-8")
+    assert load(directory=tmp_path, environ={}).brain.wake_names == names
