@@ -88,7 +88,8 @@ def load(
     for notice in (notice for source in sources for notice in source.notices):
         notify(notice)
     if location.base != working:
-        sources = [_paths_by_default(location.base), *(_rooted(source, location.base) for source in sources)]
+        sources.insert(0, _paths_by_default(location.base))
+    sources = [_rooted(source, location.base if location.base != working else Path()) for source in sources]
     return _with_local_recogniser(_assemble(sources), location.base if location.base != working else Path())
 
 
@@ -137,7 +138,7 @@ def _paths_by_default(base: Path) -> SourceReading:
 
 
 def _rooted(source: SourceReading, base: Path) -> SourceReading:
-    """Return a source whose relative paths start at `base`.
+    """Return a source whose relative paths start at `base`, and in which `~` is somebody's home.
 
     Paths that somebody typed, in an option or in the shell's environment, start at the working directory.
     """
@@ -145,11 +146,25 @@ def _rooted(source: SourceReading, base: Path) -> SourceReading:
     def rooted(given: GivenValue) -> GivenValue:
         setting = SETTINGS.get(given.key)
         typed = given.origin == OVERRIDE or given.origin.place.endswith(f"({ENVIRONMENT})")
-        if setting is None or not setting.path or typed or not isinstance(given.value, str):
+        if (
+            setting is None
+            or not setting.path
+            or not isinstance(given.value, str)
+            or given.value == setting.default == ""
+        ):
             return given
-        return replace(given, value=str(base / given.value))
+        path = _expanded(given.value)
+        return replace(given, value=str(path if typed else base / path))
 
     return replace(source, given=[rooted(each) for each in source.given])
+
+
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        # Nobody is called so.
+        return Path(path)
 
 
 def _with_local_recogniser(settings: Settings, base: Path) -> Settings:

@@ -110,7 +110,16 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("rehearse",),
     ),
     "voice": (
-        ("audio", "cancellable_http", "circuit_breaker", "endpoint_settings", "errors", "queue_figures", "retry_pause"),
+        (
+            "audio",
+            "cancellable_http",
+            "circuit_breaker",
+            "endpoint_settings",
+            "errors",
+            "queue_figures",
+            "retry_pause",
+            "server_keys",
+        ),
         ("endpoint",),
         ("asr", "screen", "transport"),
         ("listening",),

@@ -159,3 +159,25 @@ def test_the_former_name_of_the_whisper_folder_still_works(tmp_path: Path) -> No
     assert settings.asr.model_dir == Path("data/models/whisper-small")
     assert len(told) == 1
     assert "asr.model" in told[0]
+
+
+def test_every_path_starts_at_the_settings_and_a_tilde_is_home(
+    folders: Mapping[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a shell, nobody else would make a home of `~`: the data would go into a folder of that name."""
+    here, home = folders["named"], folders["working"] / "home"
+    monkeypatch.chdir(folders["working"])
+    monkeypatch.setenv("HOME", str(home))
+    text = '[discord]\nca_file = "own.pem"\n[storage]\ndata_dir = "~/mine"\n[models]\ndirectory = "~nobody-at-all/x"\n'
+    (here / "roomtone.toml").write_text(text, "utf-8")
+    settings = load(environ={"ROOMTONE_CONFIG": str(here)})
+    assert settings.discord.ca_file == str(here / "own.pem")
+    assert settings.storage.data_dir == home / "mine"
+    assert settings.models.directory == here / "~nobody-at-all" / "x"
+    assert load(directory=here, environ={}).storage.data_dir == home / "mine"
+    typed = load(
+        directory=here, environ={"ROOMTONE_STORAGE__DATA_DIR": "~/typed", "ROOMTONE_DISCORD__CA_FILE": "b.pem"}
+    )
+    assert (typed.storage.data_dir, typed.discord.ca_file) == (home / "typed", "b.pem")
+    (here / "roomtone.toml").write_text('[discord]\nca_file = ""\n', "utf-8")
+    assert load(environ={"ROOMTONE_CONFIG": str(here)}).discord.ca_file == ""
