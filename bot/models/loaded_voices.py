@@ -121,13 +121,16 @@ class LoadedVoices:
     def problem(self, voice: EmbeddedVoice) -> Text | None:
         """Return why the voice cannot speak now, or None if nothing is known against it."""
         failure = self._failures.get(voice.name)
-        if failure is None and voice.name in self._loading:
-            # It is loaded, or is being loaded for the first time.
+        if failure is None and self._is_loaded(voice):
             return None
         if not self.holds(voice):
             return GONE
         # Files that were gone may be here again.
         return None if failure is None or failure.why == GONE else joined((failure.why, TRIED_AGAIN))
+
+    def _is_loaded(self, voice: EmbeddedVoice) -> bool:
+        task = self._loading.get(voice.name)
+        return task is not None and task.done() and not task.cancelled() and task.exception() is None
 
     async def install(self, voice: EmbeddedVoice, report: Callable[[float], Awaitable[None]]) -> None:
         """Download the voice unless it is installed. `report` gets the megabytes so far. Raises `ModelError`.
