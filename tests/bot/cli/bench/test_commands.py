@@ -117,7 +117,7 @@ def test_stopped_run_takes_its_model_server_along(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*command, "--llama-python", str(shim), "--model-file", str(model)],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])},
         stderr=subprocess.PIPE,
         text=True,
     ) as bench:
