@@ -113,6 +113,7 @@ async def _locked(
 ) -> psycopg.AsyncConnection[Any]:
     """Return a connection that holds the locks."""
     until = asyncio.get_running_loop().time() + wait_s
+    known: Text | None = None
     while True:
         connection = await psycopg.AsyncConnection.connect(**{**options, "autocommit": True})
         try:
@@ -124,8 +125,11 @@ async def _locked(
             await connection.close()
             raise
         await connection.close()
+        # That somebody looks at the same moment, as another refused process may, tells less than what was found before.
+        if known is None or refused != _gate_is_closed(place):
+            known = refused
         if asyncio.get_running_loop().time() >= until:
-            raise StoreError(refused)
+            raise StoreError(known)
         await asyncio.sleep(_RETRY_S)
 
 
@@ -134,17 +138,20 @@ async def _try_to_lock(connection: psycopg.AsyncConnection[Any], shards: Shards,
     async with connection.transaction():
         row = await (await connection.execute(_GATE)).fetchone()
         if row is None or not row[0]:
-            return Text(
-                "Another bot with {path} is starting, or an older one runs. Stop it, or start this one again in a "
-                "moment.",
-                path=place,
-            )
+            return _gate_is_closed(place)
         numbers = [number for (number,) in await (await connection.execute(_HELD)).fetchall()]
         refused = refusal(shards, _of_numbers(numbers), place)
         if refused is None:
             wanted = [shards.total << _TOTAL_SHIFT | shard for shard in shards.ids]
             await connection.execute(_TAKE, [wanted])
         return refused
+
+
+def _gate_is_closed(place: str) -> Text:
+    return Text(
+        "Another bot with {path} is starting, or an older one runs. Stop it, or start this one again in a moment.",
+        path=place,
+    )
 
 
 class _HeldLock:

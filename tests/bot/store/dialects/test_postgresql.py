@@ -8,7 +8,7 @@ import re
 import time
 from collections import defaultdict
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
@@ -19,6 +19,7 @@ from bot.cli.doctor.finding import Status
 from bot.cli.doctor.storage import check_database
 from bot.shards import ONLY_SHARD, parse_shards
 from bot.store.database import Database, open_database
+from bot.store.dialects import postgresql_lock
 from bot.store.dialects.postgresql import PostgresDialect, place_of
 from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import held_lock
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from bot.shards import Shards
     from bot.store.dialects.port import BotLock
+    from bot.texts.text import Text
 
 pytestmark = pytest.mark.postgres
 EVENING = SessionId("evening")
@@ -328,6 +330,39 @@ async def test_processes_with_different_shards_share_a_database(
                             pass
         async with second.held_by_bot(parse_shards("0-7/8")):
             pass
+
+
+@pytest.mark.asyncio
+async def test_who_looks_at_the_same_moment_hides_no_reason(
+    postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two processes that are refused, each reads why, though each may find the other one looking at last."""
+    tries = 0
+    try_to_lock = postgresql_lock._try_to_lock
+
+    async def with_another(connection: psycopg.AsyncConnection[Any], shards: Shards, place: str) -> Text | None:
+        """Try, from the second time on while another process looks."""
+        nonlocal tries
+        tries += 1
+        if tries > 1:
+            looking.execute(postgresql_lock._GATE)
+        return await try_to_lock(connection, shards, place)
+
+    def held_at_the_second_try(dialect: PostgresDialect, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
+        return held_lock(dialect._options, dialect.place, shards, wait_s=0.5)
+
+    async with (
+        open_database(postgres_place) as first,
+        open_database(postgres_place) as second,
+        first.held_by_bot(parse_shards("0-1/4")),
+    ):
+        monkeypatch.setattr(postgresql_lock, "_try_to_lock", with_another)
+        monkeypatch.setattr(PostgresDialect, "held_by_bot", held_at_the_second_try)
+        with psycopg.connect(postgres_place.get_secret_value()) as looking:
+            with pytest.raises(StoreError, match="into 4 shards, and this one into 8"):
+                async with second.held_by_bot(parse_shards("4-7/8")):
+                    pass
+            looking.rollback()
 
 
 @pytest.mark.asyncio
