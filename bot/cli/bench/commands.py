@@ -94,7 +94,7 @@ def reply(
         "peers_dir": peers_dir,
     }
     options = (ReplyBenchOptions.quick if quick else ReplyBenchOptions)(**without_defaults(given))
-    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    measure(run, options, json_file)
 
 
 @app.command()
@@ -120,7 +120,7 @@ def unasked(
 
     given = {"transcripts": transcripts, "names": tuple(name) if name else None, "texts": texts}
     options = UnaskedBenchOptions(**without_defaults(given))
-    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    measure(run, options, json_file)
 
 
 @app.command()
@@ -155,7 +155,7 @@ def receive(
         "node_dir": node_dir,
     }
     options = (ReceiveBenchOptions.quick if quick else ReceiveBenchOptions)(**without_defaults(given))
-    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    measure(run, options, json_file)
 
 
 @app.command()
@@ -197,7 +197,7 @@ def asr(
         ggml=ggml,
         only=tuple(only or ()),
     )
-    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    measure(run, options, json_file)
 
 
 @app.command()
@@ -210,7 +210,7 @@ def leaks(
     from benchmarks.leaks.bench import LeaksBenchOptions, run
 
     options = LeaksBenchOptions(joins=joins, packets=packets)
-    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    measure(run, options, json_file)
 
 
 @app.command()
@@ -224,7 +224,7 @@ def cluster(
     from benchmarks.cluster.options import ClusterBenchOptions
 
     options = ClusterBenchOptions.quick(speech=speech) if quick else ClusterBenchOptions(speech=speech)
-    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    measure(run, options, json_file)
 
 
 @app.command()
@@ -246,7 +246,7 @@ def endpoint(
     from benchmarks.endpoint.options import EndpointBenchOptions
 
     options = (EndpointBenchOptions.quick if quick else EndpointBenchOptions)(speech=speech, talk=talk)
-    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    measure(run, options, json_file)
 
 
 @app.command()
@@ -262,4 +262,4 @@ def screen(
     from benchmarks.screen.options import ScreenBenchOptions
 
     options = replace(ScreenBenchOptions.quick() if quick else ScreenBenchOptions(), seed=seed)
-    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    measure(run, options, json_file)

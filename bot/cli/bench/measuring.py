@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
@@ -28,6 +28,17 @@ PeersDir = Annotated[
 
 _FILE_WIDTH = 150
 
+Options = TypeVar("Options")
+OptionsContra = TypeVar("OptionsContra", contravariant=True)
+
+
+class BenchmarkFunction(Protocol[OptionsContra]):
+    """`run` of a benchmark's package. `on_part` gets the unfinished report after each part."""
+
+    def __call__(
+        self, options: OptionsContra, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
+    ) -> Coroutine[object, object, BenchmarkReport]: ...
+
 
 def without_defaults(given: Mapping[str, object]) -> dict[str, Any]:
     """Return the options that somebody chose; those that are None keep the benchmark's own default."""
@@ -40,13 +51,10 @@ def refuse_unknown(option: str, given: Sequence[str] | None, known: Sequence[str
         raise typer.BadParameter(f"{option} {unknown[0]} is none of {', '.join(known)}.")
 
 
-def measure(
-    run: Callable[[Progress, Callable[[BenchmarkReport], None]], Coroutine[object, object, BenchmarkReport]],
-    json_file: Path | None,
-) -> None:
+def measure(run: BenchmarkFunction[Options], options: Options, json_file: Path | None) -> None:
     """Run a benchmark with its progress shown, and show its report. The file has what was measured so far."""
     with ProgressBar() as progress:
-        report = asyncio.run(until_stopped(run(progress, lambda part: _write(part, json_file))))
+        report = asyncio.run(until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
     _tell(report, json_file)
 
 

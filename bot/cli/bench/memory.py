@@ -106,4 +106,4 @@ def command(
         turns=turns,
         search_turns=search_turns,
     )
-    measure(lambda progress, on_part: run(options, progress, on_part=on_part), json_file)
+    measure(run, options, json_file)
