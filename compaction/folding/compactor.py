@@ -8,6 +8,7 @@ and when to stop.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from compaction.errors import StoreError
@@ -15,7 +16,7 @@ from compaction.folding.event_reporter import EventReporter
 from compaction.folding.failures import failure_of, refusal_of
 from compaction.folding.fold_input import FoldInput
 from compaction.folding.fold_results import LedgerView
-from compaction.folding.fold_work import FoldWork, fold_started, made_at
+from compaction.folding.fold_work import FoldWork, closing_segment, fold_started
 from compaction.folding.signals import (
     AwaitRun,
     CancelRun,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from compaction.folding.outbox import Outbox
     from compaction.folding.signals import Signal
     from compaction.folding.state import Run, SessionState
-    from compaction.model import Mode, Note, NoteId, RenderedSummary, Segment, SessionId
+    from compaction.model import CompactionState, Mode, Note, NoteId, RenderedSummary, Segment, SessionId
     from compaction.ports import SessionClock, StoredMemory
     from compaction.settings import CompactionSettings
     from compaction.summary.port import KnownFact, Summariser
@@ -100,6 +101,8 @@ class Compactor:
         self._reporter = EventReporter(log, on_event)
         self._task: asyncio.Task[None] | None = None
         self._closed = False
+        # One call of `end` at a time stores the end.
+        self._ending = asyncio.Lock()
         # The model of the run in flight.
         self._model = ""
         self.external_changes = 0
@@ -200,12 +203,13 @@ class Compactor:
 
         Raises StoreError if the store fails. No new run starts after that, and `end` may be called again.
         """
-        if self.state.ended:
-            return
-        for effect in self._handle(EndRequested()):
-            if isinstance(effect, AwaitRun):
-                await self._await_last_run(effect)
-        await self._close()
+        async with self._ending:
+            if self.state.ended:
+                return
+            for effect in self._handle(EndRequested()):
+                if isinstance(effect, AwaitRun):
+                    await self._await_last_run(effect)
+            await self._close()
 
     async def aclose(self) -> None:
         """Cancel the run in flight, if any, and start no other. Its batch is folded when the session is opened again.
@@ -363,7 +367,7 @@ class Compactor:
 
     async def _close(self) -> None:
         try:
-            await self._outbox.close(self._closing_segment(), self.state.compaction)
+            await self._outbox.close(*await self._ending_state())
         except StoreError:
             stored, gone = await self._load_stored()
             known = self.state.memory
@@ -373,11 +377,15 @@ class Compactor:
                 raise
             else:
                 self._adopt(stored, await LedgerView.of_stored(stored), gone)
-                await self._outbox.close(self._closing_segment(), self.state.compaction)
+                await self._outbox.close(*await self._ending_state())
         self._handle(EndingStored())
 
-    def _closing_segment(self) -> Segment | None:
-        # If there is a model, it would have made more of it than the rules do.
-        return self._input.closing_segment(
-            self._view, self.state, degraded=self._summarisers.has_model, at=made_at(self._clock, self.state)
+    async def _ending_state(self) -> tuple[Segment | None, CompactionState]:
+        return await closing_segment(
+            lambda: self._view,
+            machine=self._machine,
+            fold_input=self._input,
+            summarisers=self._summarisers,
+            clock=self._clock,
+            on_defect=partial(self._reporter.warn, "fold_broke"),
         )

@@ -113,15 +113,20 @@ class FoldInput:
         )
         return self._withheld.request(request)
 
-    def closing_segment(self, view: LedgerView, state: SessionState, *, degraded: bool, at: float) -> Segment | None:
+    async def closing_segment(
+        self, view: LedgerView, state: SessionState, *, degraded: bool, at: float
+    ) -> Segment | None:
         """Return the segment of everything that is not folded when the session ends; None if there is nothing.
 
-        `degraded`: a model would have made more of it. `at`: now, UTC epoch seconds.
+        `degraded`: a model would have made more of it. `at`: now, UTC epoch seconds. It is made beside the event loop:
+        nothing may have changed meanwhile, which the caller has to check.
         """
         self.update_withheld(state)
         start = max(state.memory.cursor, self._timeline.first)
-        return make_closing_segment(
-            tuple(map(self._withheld.turn, self._timeline.since(start))),
+        turns = tuple(map(self._withheld.turn, self._timeline.since(start)))
+        make = partial(
+            make_closing_segment,
+            turns,
             tuple(map(self._withheld.note, (*state.notes.pending, *state.notes.live))),
             session_id=self._session_id,
             known=self._withheld.view(view).ledger.known_facts(),
@@ -129,6 +134,7 @@ class FoldInput:
             degraded=degraded,
             at=at,
         )
+        return await off_the_loop(len(turns), make)
 
     async def _stored_turns(self, run: Run) -> Sequence[Turn]:
         """Return the turns of the segment that a run repairs and those just before it, from the store."""

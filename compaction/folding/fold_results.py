@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from compaction.summary.chapters import ChapterDue
     from compaction.summary.port import ChapterRequest, Fold
 
-# Segments from which on the summary is rendered in a thread.
-_LONG_SESSION = 20
+# Segments from which on the summary is rendered in a thread, and turns from which on a closing segment is made in one.
+_LONG = 20
 _T = TypeVar("_T")
 
 
-async def off_the_loop(segments: int, make: Callable[[], _T]) -> _T:
-    """Return what `make` returns. With so many segments it may take a second, in which nobody would be heard, so a long
-    session's is made in a thread.
+async def off_the_loop(length: int, make: Callable[[], _T]) -> _T:
+    """Return what `make` returns. `length`: how many segments or turns it reads. Of many it may take a second, in which
+    nobody would be heard, so that is done in a thread.
     """
-    return make() if segments < _LONG_SESSION else await asyncio.to_thread(make)
+    return make() if length < _LONG else await asyncio.to_thread(make)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The work of one run: asks the summariser, and makes of its answer what the run stores.
+"""The work of one run: asks the summariser, and makes of its answer what the run stores; and the closing segment.
 
 `compactor` starts it in a task and stores the result. Nothing in it outlives the run.
 """
@@ -14,14 +14,17 @@ from compaction.folding.events import FoldStarted
 from compaction.folding.fold_input import WITHHELD_MEANWHILE
 from compaction.folding.fold_results import fold_result, off_the_loop
 from compaction.folding.signals import FailureSource
+from compaction.sentence_cache import clear_sentence_caches
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from compaction.folding.fold_input import FoldInput
     from compaction.folding.fold_results import FoldResult, LedgerView
     from compaction.folding.machine import FoldingMachine
     from compaction.folding.state import Run, SessionState
     from compaction.folding.summarisers import Summarisers
-    from compaction.model import SessionId
+    from compaction.model import CompactionState, Segment, SessionId
     from compaction.ports import SessionClock
     from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest, Summariser
 
@@ -86,6 +89,40 @@ class FoldWork:
             at=made_at(self._clock, state),
         )
         return await off_the_loop(len(ledger.segments), make)
+
+
+async def closing_segment(
+    view: Callable[[], LedgerView],
+    *,
+    machine: FoldingMachine,
+    fold_input: FoldInput,
+    summarisers: Summarisers,
+    clock: SessionClock,
+    on_defect: Callable[[Exception], None],
+) -> tuple[Segment | None, CompactionState]:
+    """Return the segment with which a session ends, and the state that it belongs to.
+
+    It is made again if words were forgotten, withheld or given back while it was made. `view`: of the session now.
+    `on_defect`: gets what a bug raises; the session ends all the same, without a closing segment.
+    """
+    segment: Segment | None = None
+    while True:
+        state = machine.state
+        fold_input.update_withheld(state)
+        changes = fold_input.withheld_changes
+        try:
+            # If there is a model, it would have made more of it than the rules do.
+            segment = await fold_input.closing_segment(
+                view(), state, degraded=summarisers.has_model, at=made_at(clock, state)
+            )
+        except Exception as exc:  # noqa: BLE001 - whatever a bug raises must not keep the session open
+            on_defect(exc)
+        fold_input.update_withheld(machine.state)
+        if (machine.state, fold_input.withheld_changes) == (state, changes):
+            return segment, state.compaction
+        # What was read meanwhile may have been forgotten.
+        clear_sentence_caches()
+        segment = None
 
 
 def fold_started(run: Run, summariser: Summariser) -> FoldStarted:

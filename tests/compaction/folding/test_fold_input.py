@@ -106,7 +106,7 @@ def test_the_closing_segment_has_what_was_never_folded() -> None:
     """It begins at the cursor; of withheld people it has nothing."""
     bench = Bench()
     bench.withheld.withhold(lambda: frozenset({"1"}))
-    closing = bench.input.closing_segment(VIEW, bench.state, degraded=True, at=100.0)
+    closing = asyncio.run(bench.input.closing_segment(VIEW, bench.state, degraded=True, at=100.0))
     assert closing is not None
     assert (closing.start, closing.end, closing.closing) == (20, 81, True)
     assert "Person 1" not in repr(closing)
