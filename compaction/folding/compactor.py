@@ -303,7 +303,7 @@ class Compactor:
                     run.id,
                     prompt_tokens=result.prompt_tokens,
                     completion_tokens=result.completion_tokens,
-                    by_model=bool(self._model),
+                    by_model=bool(result.model),
                 )
             )
             self._timeline.release(self.state.memory.cursor)

@@ -63,10 +63,14 @@ class LedgerView:
 
 @dataclass(frozen=True, slots=True)
 class FoldResult:
-    """What a run made: the record to store, and the ledger with it. Token counts are as in `Fold`."""
+    """What a run made: the record to store, and the ledger with it. Token counts are as in `Fold`.
+
+    `model`: the one that made it, empty if none did.
+    """
 
     record: Segment | Chapter
     view: LedgerView
+    model: str
     prompt_tokens: int | None
     completion_tokens: int | None
 
@@ -85,9 +89,12 @@ def fold_result(
     session_id: SessionId,
     revision: int,
     summariser: str,
+    model: str,
     at: float,
 ) -> FoldResult:
-    """Return what the run stores. `summariser`: its kind. `revision`: before the run. `at`: now, UTC epoch seconds."""
+    """Return what the run stores. `summariser`, `model`: `name` and `model` of the `Summariser` that made the fold.
+    `revision`: before the run. `at`: now, UTC epoch seconds.
+    """
     made_by = f"{summariser} {fold.form}".strip()
     record: Segment | Chapter
     if isinstance(fold, ChapterFold):
@@ -111,4 +118,4 @@ def fold_result(
             at=at,
         )
         after = ledger.with_segment(record)
-    return FoldResult(record, LedgerView.of(after), fold.prompt_tokens, fold.completion_tokens)
+    return FoldResult(record, LedgerView.of(after), model, fold.prompt_tokens, fold.completion_tokens)

@@ -63,7 +63,7 @@ class FoldWork:
         run = self._run
         request = await self._input.request(run, self._view, self._machine.state)
         withheld_changes = self._input.withheld_changes
-        self.culprit = self._summarisers.culprit(run)
+        self.culprit = self._summarisers.culprit(run, request)
         fold = await self._summarisers.fold(run, request)
         self._input.update_withheld(self._machine.state)
         if run.moves_cursor_to in (None, run.start) and self._input.withheld_changes != withheld_changes:
@@ -77,6 +77,7 @@ class FoldWork:
 
     async def _result(self, request: FoldRequest | ChapterRequest, fold: Fold | ChapterFold) -> FoldResult:
         state, ledger = self._machine.state, self._view.ledger
+        summariser = self._summarisers.of(self._run, request)
         make = partial(
             fold_result,
             self._run,
@@ -85,7 +86,8 @@ class FoldWork:
             ledger,
             session_id=self._session_id,
             revision=state.memory.revision,
-            summariser=self._summarisers.of(self._run).name,
+            summariser=summariser.name,
+            model=summariser.model,
             at=made_at(self._clock, state),
         )
         return await off_the_loop(len(ledger.segments), make)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compaction.folding.signals import FailureSource
+from compaction.folding.withheld import tells_anything
 from compaction.model import Strategy
-from compaction.summary.port import ChapterRequest
+from compaction.summary.port import ChapterRequest, FoldRequest
 
 if TYPE_CHECKING:
     from compaction.folding.state import Run
-    from compaction.summary.port import ChapterFold, Fold, FoldRequest, Summariser
+    from compaction.summary.port import ChapterFold, Fold, Summariser
 
 
 class Summarisers:
@@ -49,18 +51,20 @@ class Summarisers:
         """Return whether the usual summariser is another one than the fallback."""
         return self._usual.name != self._fallback.name
 
-    def of(self, run: Run) -> Summariser:
-        """Return the summariser of a run."""
-        return self._fallback if run.degraded else self._usual
+    def of(self, run: Run, request: FoldRequest | ChapterRequest | None = None) -> Summariser:
+        """Return the summariser of a run. `request`: of a batch about which nothing may be told no model is asked."""
+        empty = isinstance(request, FoldRequest) and not tells_anything(request)
+        return self._fallback if run.degraded or empty else self._usual
 
-    def culprit(self, run: Run) -> FailureSource:
+    def culprit(self, run: Run, request: FoldRequest | ChapterRequest) -> FailureSource:
         """Return who is at fault if a run's fold fails."""
-        return FailureSource.FALLBACK if self.of(run) is self._fallback else FailureSource.MODEL
+        return FailureSource.FALLBACK if self.of(run, request) is self._fallback else FailureSource.MODEL
 
     async def fold(self, run: Run, request: FoldRequest | ChapterRequest) -> Fold | ChapterFold:
         """Let the run's summariser fold. Raises what it raises, and `TimeoutError`."""
-        summariser = self.of(run)
+        summariser = self.of(run, request)
         async with asyncio.timeout(self._timeout_s):
             if isinstance(request, ChapterRequest):
                 return await summariser.fold_chapter(request)
-            return await summariser.fold(request)
+            # Of a withheld person's screen there is nothing to tell.
+            return await summariser.fold(request if tells_anything(request) else replace(request, notes=()))

@@ -164,6 +164,11 @@ class WithheldPeople:
         )
 
 
+def tells_anything(request: FoldRequest) -> bool:
+    """Return whether anything is left in a request of which a segment can be made."""
+    return any(turn.parts for turn in request.turns) or any(note.what != SOME_SCREEN for note in request.notes)
+
+
 def _clean_view(view: LedgerView, reaches: tuple[_Reach, ...]) -> LedgerView:
     clean = _clean_ledger(view.ledger, reaches)
     kept: set[str] = {*(each.id for each in clean.segments), *(each.id for each in clean.chapters)}

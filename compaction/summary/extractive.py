@@ -161,7 +161,8 @@ def extract_paragraph(request: FoldRequest) -> Fold:
     """
     facts = extract_facts(request.turns, request.notes, start=request.start, known=request.known, before=request.before)
     gist = make_gist(facts, request.turns)
-    newest = _in_order(facts, int(MAX_SUMMARY_CHARS * _NEWEST_SHARE)) or gist
+    unchanged = request.previous and not any(turn.parts for turn in request.turns)
+    newest = _in_order(facts, int(MAX_SUMMARY_CHARS * _NEWEST_SHARE)) or ("" if unchanged else gist)
     said = [meaning(fact.text) for fact in facts]
     kept = [
         each
@@ -178,7 +179,7 @@ def extract_paragraph(request: FoldRequest) -> Fold:
         if len(kept[place]) < room:
             places.append(place)
             room -= len(kept[place]) + 1
-    text = " ".join([*(kept[place] for place in sorted(places)), newest])
+    text = " ".join(each for each in (*(kept[place] for place in sorted(places)), newest) if each)
     return Fold(gist=gist, facts=(), form=Strategy.RECURSIVE.value, paragraph=text)
 
 

@@ -310,11 +310,12 @@ def _ledger_schema(turns: Sequence[Turn], shown: Sequence[KnownFact], *, paragra
 
     It limits no text's length: llama.cpp refuses the grammar for `maxLength` 1200, and the answer is checked anyway.
     """
+    spoken = [turn.seq for turn in turns if turn.parts]
     fact = _object(
         {
             "turns": {
                 "type": "array",
-                "items": {"type": "integer", "enum": [turn.seq for turn in turns if turn.parts]},
+                "items": {"type": "integer", **_one_of(spoken)},
                 "minItems": 1,
                 "maxItems": 3,
             },
@@ -325,7 +326,7 @@ def _ledger_schema(turns: Sequence[Turn], shown: Sequence[KnownFact], *, paragra
             "supersedes": _labels(shown, most=MAX_FACTS),
         }
     )
-    most = min(_ASKED_FACTS, MAX_FACTS) if any(turn.parts for turn in turns) else 0
+    most = min(_ASKED_FACTS, MAX_FACTS) if spoken else 0
     properties: dict[str, object] = {
         "gist": {"type": "string"},
         "facts": {"type": "array", "items": fact, "maxItems": most},
@@ -348,9 +349,13 @@ def _object(properties: dict[str, object]) -> dict[str, object]:
 
 
 def _labels(shown: Sequence[KnownFact], *, most: int) -> dict[str, object]:
-    # An empty `enum` is no valid schema.
-    names: Mapping[str, object] = {"enum": [each.label for each in shown]} if shown else {}
+    names = _one_of([each.label for each in shown])
     return {"type": "array", "items": {"type": "string", **names}, "maxItems": most if shown else 0}
+
+
+def _one_of(allowed: Sequence[object]) -> dict[str, object]:
+    # An empty `enum` is no valid schema.
+    return {"enum": list(allowed)} if allowed else {}
 
 
 def _cap_tokens(text: str) -> int:

@@ -10,7 +10,8 @@ import pytest
 from compaction.folding.signals import FailureSource
 from compaction.folding.state import Run
 from compaction.folding.summarisers import Summarisers
-from compaction.model import RunId, Seq, Strategy
+from compaction.folding.withheld import SOME_SCREEN, SOMEBODY
+from compaction.model import Note, NoteId, RunId, Seq, Strategy
 from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
 from tests.compaction.folding.test_fold_input import Bench
 
@@ -45,7 +46,22 @@ def test_a_degraded_run_is_the_fallback_s() -> None:
     """The usual summariser folds, and the fallback a degraded run. Each is at fault for what it does not make."""
     summarisers = _summarisers()
     assert [summarisers.of(run).name for run in (BATCH, DEGRADED)] == ["llm", "extractive"]
-    assert [summarisers.culprit(run) for run in (BATCH, DEGRADED)] == [FailureSource.MODEL, FailureSource.FALLBACK]
+    batch = Bench().request(BATCH)
+    culprits = [summarisers.culprit(run, batch) for run in (BATCH, DEGRADED)]
+    assert culprits == [FailureSource.MODEL, FailureSource.FALLBACK]
+
+
+def test_a_model_is_not_asked_about_nothing() -> None:
+    """A batch of which nothing may be told goes to the fallback, without what is left of a withheld person's screen."""
+    summarisers = _summarisers()
+    batch = Bench().request(BATCH)
+    silent = replace(batch, turns=tuple(replace(each, parts=(), tombstone=True) for each in batch.turns))
+    screens = [Note(NoteId("n"), 1.0, SOMEBODY, SOME_SCREEN), Note(NoteId("m"), 1.0, "Bo", "A map of Tokyo.")]
+    for notes, asked in ((), "extractive"), (screens[:1], "extractive"), (screens, "llm"):
+        request = replace(silent, notes=tuple(notes))
+        assert summarisers.of(BATCH, request).name == asked
+        assert asyncio.run(summarisers.fold(BATCH, request)) == Fold(asked, ())
+    assert summarisers.culprit(BATCH, silent) is FailureSource.FALLBACK
 
 
 @pytest.mark.parametrize(

@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from compaction.folding.events import FoldLanded
 from compaction.folding.fold_results import LedgerView
 from compaction.folding.withheld import MOST_CACHED, SOME_SCREEN, SOMEBODY, WithheldPeople
-from compaction.model import Mode, Note, NoteId, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.model import Mode, Note, NoteId, SegmentId, Seq, SessionId, Strategy, Turn, TurnKind, TurnPart
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.ledger import SegmentLedger
+from compaction.summary.llm import LlmSummariser
 from tests.compaction.summary.test_ledger import batch, chapter
 from tests.compaction.turn_store_contract import T0
 from tests.fakes.clock import FakeClock
+from tests.fakes.completion import MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore
 
 if TYPE_CHECKING:
+    from compaction.folding.events import CompactionEvent
     from compaction.model import Segment
     from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
 
@@ -345,3 +349,40 @@ async def test_no_fold_or_context_after_an_opt_out_has_their_words() -> None:
         assert memory.summary is not None
         await memory.end()
         assert SECRET not in repr(memory.segments[-1]).casefold()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("strategy", list(Strategy))
+async def test_batches_of_a_withheld_person_alone_ask_no_model(strategy: Strategy) -> None:
+    """Their segments are empty. What the summary told before stays."""
+    model, out, clock, store = MoodyModel(), set[str](), FakeClock(), InMemoryTurnStore()
+    events: list[CompactionEvent] = []
+    async with SessionMemory.open(
+        SessionId("s"),
+        store=store,
+        summariser=LlmSummariser(model, max_output_tokens=700),
+        fallback=ExtractiveSummariser(),
+        settings=CompactionSettings(trigger=Trigger.TURN, strategy=strategy),
+        mode=Mode.SUMMARY,
+        clock=clock,
+        on_event=events.append,
+    ) as memory:
+        memory.withhold(lambda: frozenset(out))
+        for number in range(90):
+            part = TurnPart(BO, "Bo", f"I put parcel {number} into shed {number}.")
+            if number >= 10:
+                out.add(ADA)
+                part = TurnPart(ADA, "Ada", f"My {SECRET} {number} lives in Lisbon.")
+            await memory.append(TurnKind.SPEECH, (part,), started_at=clock.now(), ended_at=clock.now() + 1)
+            await memory.settle()
+        asked = len(model.calls)
+        assert [each.start for each in memory.segments] == [0, 10, 20]
+        assert memory.summary is not None
+        assert "parcel" in memory.summary.text
+        assert "Nothing was said" not in memory.summary.text
+    empty = (await store.load(SessionId("s"))).segments[1:]
+    assert {(each.gist, each.facts, each.degraded) for each in empty} == {("Nothing was said.", (), False)}
+    assert {each.summariser.split()[0] for each in empty} == {"extractive"}
+    landed = [each.paragraph_by for each in events if isinstance(each, FoldLanded)]
+    assert landed == ["model", "code", "code"]
+    assert asked == 1
