@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from compaction.language.meaning import meaning
+from compaction.language.meaning import answers, meaning
 from compaction.memory.segment_record import SegmentRecord, make_record
 from compaction.model import FactKind, Segment, SegmentId, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from compaction.model import Turn
+    from compaction.model import Fact, Turn
 
 # The numbers come from spec 3, 'Triggers' and 'Hook configuration'.
 CHECK_EVERY_TURNS = 10
@@ -40,8 +40,6 @@ _SHARED = 2
 _RARE = 2
 # A concept that more than a quarter of the segments contain is a constant subject of the session, so it is ignored.
 _COMMON_SHARE = 0.25
-# A statement answers a question if it shares at least this much of the question's concepts.
-_ANSWERS = 0.5
 _SPOKEN = frozenset({TurnKind.SPEECH, TurnKind.ASSISTANT})
 
 
@@ -138,7 +136,7 @@ class SegmentTopics:
         self._holders: defaultdict[str, list[SegmentId]] = defaultdict(list)
         # For each concept, the refs (`segment_id#index`) of the facts with this concept that are not questions.
         self._statements: defaultdict[str, list[str]] = defaultdict(list)
-        self._order: dict[str, tuple[int, int]] = {}
+        self._facts: dict[str, Fact] = {}
         self._superseded: set[str] = set()
         self._roster: set[str] = set()
         for segment in segments:
@@ -160,7 +158,7 @@ class SegmentTopics:
                 continue
             self._roster.update(meaning(fact.speaker).about)
             ref = f"{segment.id}#{index}"
-            self._order[ref] = (fact.turn_seq, index)
+            self._facts[ref] = fact
             for concept in meaning(fact.text).about:
                 holders = self._holders[concept]
                 if holders[-1:] != [segment.id]:
@@ -187,20 +185,24 @@ class SegmentTopics:
         if turns_since_mention >= DROPPED_AFTER_TURNS:
             return True
         return all(
-            f"{segment.id}#{index}" in self._superseded or self._answered(f"{segment.id}#{index}", fact.text)
+            f"{segment.id}#{index}" in self._superseded or self._answered(fact)
             for index, fact in enumerate(segment.facts)
             if fact.kind is FactKind.OPEN and fact.text
         )
 
-    def _answered(self, ref: str, question: str) -> bool:
-        about = meaning(question).about - self._roster
-        if not about:
+    def _answered(self, asked: Fact) -> bool:
+        """Return whether somebody else said later what answers this question, or whether it asks about nothing."""
+        question = meaning(asked.text)
+        if not question.about:
             return True
-        shared: Counter[str] = Counter()
-        for concept in about:
-            shared.update(each for each in self._statements.get(concept, ()) if self._order[each] > self._order[ref])
-        needed = max(1 if len(about) == 1 else 2, round(_ANSWERS * len(about)))
-        return any(count >= needed for count in shared.values())
+        # An answer speaks of all that was asked, so it is found by any word of it: by the one that the fewest have.
+        told = (self._statements.get(each, []) for each in question.topics | question.names or question.values)
+        later = (self._facts[ref] for ref in min(told, key=len))
+        return any(
+            answers(meaning(each.text), question, at_once=each.turns[-1] - asked.turns[-1] <= 1)
+            for each in later
+            if each.turns[-1] > asked.turns[-1] and each.speaker != asked.speaker
+        )
 
 
 def check_tiers(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,15 +89,35 @@ def test_a_segment_is_cold_when_all_three_hold() -> None:
     assert not is_cold(kept(asking), SegmentTopics([asking]), total_turns=silent)
 
 
-def test_a_thread_closes_when_it_is_superseded_answered_or_dropped() -> None:
-    """Each alone will do."""
-    asking = segment(0, fact(1, "Who brings the big tent?", FactKind.OPEN))
-    superseding = segment(1, fact(11, "Forget the camping.", supersedes=(f"{asking.id}#0",)))
-    answering = segment(1, fact(11, "I bring the tent, the big one."))
-    off_topic = segment(1, fact(11, "The music is by Mozart."))
-    for later, closed in ((superseding, True), (answering, True), (off_topic, False)):
-        assert SegmentTopics([asking, later]).threads_closed(asking, turns_since_mention=30) is closed
-    assert SegmentTopics([asking]).threads_closed(asking, turns_since_mention=DROPPED_AFTER_TURNS)
+ASKING = segment(0, fact(1, "Who brings the big tent?", FactKind.OPEN))
+LATER = fact(11, "I bring the tent, the big one.")
+
+
+@pytest.mark.parametrize(
+    ("later", "closed"),
+    [
+        (replace(LATER, text="Forget the camping.", supersedes=(f"{ASKING.id}#0",)), True),
+        (replace(LATER, speaker="Bob"), True),
+        (replace(LATER, speaker="Bob", text="The music is by Mozart."), False),
+        (replace(LATER, speaker="Bob", text="The big tent is heavy."), False),
+        (replace(LATER, speaker="Bob", text="If Cy brings the big tent, we need the van."), False),
+        (replace(LATER, speaker="Bob", text="I still have to bring the big tent.", kind=FactKind.OPEN), False),
+        (LATER, False),
+        (replace(LATER, speaker="Bob", turns=(Seq(0),)), False),
+    ],
+)
+def test_a_thread_closes_when_it_is_superseded_or_answered(later: Fact, closed: bool) -> None:
+    """Somebody else has to say later all that was asked. Some of its words are no answer."""
+    topics = SegmentTopics([ASKING, segment(1, later)])
+    assert topics.threads_closed(ASKING, turns_since_mention=30) is closed
+
+
+def test_a_thread_closes_when_it_is_dropped_or_asks_about_nothing() -> None:
+    """Nobody answers such a question any more."""
+    assert not SegmentTopics([ASKING]).threads_closed(ASKING, turns_since_mention=DROPPED_AFTER_TURNS - 1)
+    assert SegmentTopics([ASKING]).threads_closed(ASKING, turns_since_mention=DROPPED_AFTER_TURNS)
+    empty = segment(0, fact(1, "Is it?", FactKind.OPEN))
+    assert SegmentTopics([empty]).threads_closed(empty, turns_since_mention=30)
 
 
 def test_nothing_is_queued_while_there_is_room() -> None:
