@@ -184,8 +184,13 @@ class SessionMemory:
         return turn
 
     async def add_note(self, note: Note) -> None:
-        """Add and store one note about a shared screen. Raises the same errors as `append`."""
+        """Add and store one note about a shared screen. Raises the same errors as `append`.
+
+        Its name is of the person to whom `name_of` has given it, who may withhold it.
+        """
         self._refuse_after_end()
+        if (owner := self._names.owner_of(note.who)) is not None:
+            self._withheld.note_screen(owner, note, next_turn=Seq(self._timeline.total))
         self._compactor.add_note(note)
         await self._outbox.flush()
 

@@ -79,6 +79,11 @@ class WithheldPeople:
             self._first.setdefault(part.speaker_id, (turn.seq, turn.started_at))
             self._names[part.speaker_id].add(part.speaker)
 
+    def note_screen(self, speaker_id: str, note: Note, *, next_turn: Seq) -> None:
+        """Remember whose screen a new note is of. They may never have said anything."""
+        self._first.setdefault(speaker_id, (next_turn, note.at))
+        self._names[speaker_id].add(note.who)
+
     def update(self, *, said_until: Seq, folded_until: Seq, landed_at: float = inf) -> bool:
         """Take over who is withheld now; return whether anybody is who may be in it.
 

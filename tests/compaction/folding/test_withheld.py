@@ -13,6 +13,7 @@ from compaction.folding.events import FoldLanded
 from compaction.folding.fold_results import LedgerView
 from compaction.folding.withheld import MOST_CACHED, SOME_SCREEN, SOMEBODY, WithheldPeople
 from compaction.model import Mode, Note, NoteId, SegmentId, Seq, SessionId, Strategy, Turn, TurnKind, TurnPart
+from compaction.notes import PENDING_NOTES_RUN
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.extractive import ExtractiveSummariser
@@ -300,6 +301,43 @@ async def test_a_question_asked_just_before_and_a_live_note_are_withheld() -> No
             assert context.current is not None
             assert context.current.parts == parts
             out.add(ADA)
+
+
+@pytest.mark.asyncio
+async def test_a_screen_of_somebody_who_never_spoke_is_withheld() -> None:
+    """Who shares a screen may have no turn. Their notes lose name and content all the same, and segments that were made
+    of them are left out.
+    """
+    summariser, out, clock = WatchedSummariser(), set[str](), FakeClock()
+    async with SessionMemory.open(
+        SessionId("s"),
+        store=InMemoryTurnStore(),
+        summariser=summariser,
+        fallback=summariser,
+        settings=CompactionSettings(),
+        mode=Mode.SUMMARY,
+        clock=clock,
+    ) as memory:
+        memory.withhold(lambda: frozenset(out))
+        rain = TurnPart(BO, "Bo", "It rains in Oslo.")
+        await memory.append(TurnKind.SPEECH, (rain,), started_at=clock.now(), ended_at=clock.now() + 1)
+        name = memory.name_of(ADA, "Ada")
+        for number in range(PENDING_NOTES_RUN):
+            await memory.add_note(Note(NoteId(f"n{number}"), clock.now(), name, f"A {SECRET} number {number}."))
+        await memory.retire_live_notes()
+        memory.context(max_input_tokens=20_000)
+        await memory.settle()
+        assert memory.summary is not None
+        assert SECRET in memory.summary.text
+        await memory.add_note(Note(NoteId("live"), clock.now(), name, f"A {SECRET}."))
+        changes = memory.external_changes
+        out.add(ADA)
+        assert memory.external_changes == changes + 1
+        context = memory.context(max_input_tokens=20_000)
+        assert [(note.who, note.what) for note in context.live_notes] == [(SOMEBODY, SOME_SCREEN)]
+        assert SECRET not in repr(memory.summary)
+        out.clear()
+        assert [note.who for note in memory.context(max_input_tokens=20_000).live_notes] == ["Ada"]
 
 
 @pytest.mark.asyncio
