@@ -20,7 +20,7 @@ from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.errors import crash_sentence
-from bot.remote.remote_screens import RemoteScreens
+from bot.remote.gateway_side.remote_screens import RemoteScreens
 from bot.room.listen_only import stored_request
 from bot.room.recap_renewal import RecapRenewal
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.remote.listener import MOST_LINKS
+from bot.remote.link.listener import MOST_LINKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

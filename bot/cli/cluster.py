@@ -196,7 +196,7 @@ def down() -> None:
 
 def check_own_addresses(ip: str, join: str) -> None:
     """Raise `SetupError` for addresses of another form: Ray would try them for two minutes."""
-    from bot.remote.address import RoomsAddress
+    from bot.remote.link.address import RoomsAddress
 
     try:
         ip_address(ip)

@@ -105,8 +105,8 @@ def rooms_pool(settings: Settings, cluster: str | None, *, placed: bool) -> str 
 def check_rooms(settings: Settings, gateway: str, name: str) -> None:
     """Raise `SetupError` for what rooms on other machines need, before a process has loaded for seconds."""
     from bot.cluster.address import read_token
-    from bot.remote.address import RoomsAddress
-    from bot.remote.hello import is_machine_name
+    from bot.remote.link.address import RoomsAddress
+    from bot.remote.link.hello import is_machine_name
     from bot.wiring.room_process import require_server
 
     RoomsAddress.parsed(gateway)
@@ -143,8 +143,8 @@ async def _rooms(settings: Settings, offer: RoomOffer, name: str, worker: str) -
     from bot.cluster.worker_folder import worker_folder
     from bot.cluster.worker_output import keep_output_short
     from bot.log_retention import keep_log_lines
-    from bot.remote.address import RoomsAddress
-    from bot.remote.room_machine import RoomMachine
+    from bot.remote.link.address import RoomsAddress
+    from bot.remote.processes.room_machine import RoomMachine
 
     address = RoomsAddress.parsed(offer.gateway)
     stop, clock = asyncio.Event(), SystemClock()

@@ -46,7 +46,7 @@ async def _run(
     from bot.cli.run import STOP_WITHIN_S, pool_of
     from bot.cli.signals import stop_on_signals
     from bot.cluster.address import read_token
-    from bot.remote.link_file import link_file, read_link
+    from bot.remote.link.link_file import link_file, read_link
     from bot.wiring.room_process import GatewayAddress, run_room_process
     from bot.wiring.settings import BotSettings
 

@@ -56,7 +56,7 @@ def room_start(
     from bot.cli.environment import cluster_folder
     from bot.cluster.address import read_token
     from bot.cluster.node import make_token
-    from bot.remote.address import RoomsAddress
+    from bot.remote.link.address import RoomsAddress
 
     address, folder = RoomsAddress.parsed(listen), cluster_folder(settings)
     make_token(folder)

@@ -31,6 +31,6 @@ QUEUES: Final[Mapping[str, str]] = {
     # Of the process.
     "recogniser": "voice.asr.scheduler.QueuedRecognizer._queue",
     "embedding": "bot.embedding.worker.ThreadedEmbedder._jobs",
-    "room_log": "bot.remote.room_log.RoomLog._waiting",
+    "room_log": "bot.remote.room_side.room_log.RoomLog._waiting",
     "dashboard": "bot.dashboard.follower.Follower._waiting",
 }

@@ -1,19 +1,17 @@
 """Rooms in processes of their own: the messages between them and the process with the token, the gateway process.
 
-Facts are pushed and acts are asked (docs/decisions/0024-rooms-and-fencing.md). Start with `remote_room`, the room as
-the gateway process has it, and `room_host`, which runs it in its process.
+Facts are pushed and acts are asked (docs/decisions/0024-rooms-and-fencing.md). A folder is on one side, or on both:
 
-- Both sides: `link` carries `messages` and hands them to `handlers`; `hello` admits. The `*_messages` modules say
-  what is asked and told, `wire_text` and `wire_error` how sentences and errors travel.
-- Gateway process: `listener` (with `encrypted_port`, `link_encryption`) takes links. `room_processes` finds a seat for
-  each room (`room_process`, `room_seat`, `spare_pool`, `room_child`, `placement`). `remote_room` has it from then on
-  (`remote_participation`, `room_choices`, `member_moves`), or again after a restart (`adoption`, `adopted_room`).
-- Room's process: `gateway_link` keeps its link, `room_seats` its seats, one `room_host` for each room;
-  `room_publisher`, `room_log` and `room_figures` tell how it is. `room_machine` starts such processes on another
-  machine.
+- `messages`, both sides: what is asked and told, and how it is written.
+- `link`, both sides: the websocket that carries messages. The gateway process listens, a room's process connects.
+- `processes`, the gateway process: starts processes for rooms, and finds a seat in one for each room.
+  `processes.room_machine` does the first for a gateway process on another machine.
+- `gateway_side`, the gateway process: a room that runs elsewhere, for supervisor, commands, dashboard and share pages.
+- `room_side`, the room's process: runs the room, and gives it the voice channel and the server's choices.
 
-What a room uses of the other process comes in pairs. `served_place`, `served_gateway` and `served_screens` are in the
-process that has the thing, `remote_place`, `remote_gateway` and `remote_screens` stand for it in the other one. A
-module `told_*` keeps what the other process has told: `told_guild` in the room's process, `told_memory` and
-`told_log` in the gateway process.
+Start with `gateway_side.remote_room`, the room as the gateway process has it, and `room_side.room_host`, which runs it.
+
+What one process uses of the other comes in pairs. A module `served_*` is in the process that has the thing, and
+`remote_*` stands for it in the other one: `gateway_side.served_place` and `room_side.remote_place`, for example. A
+module `told_*` keeps what the other process has told.
 """

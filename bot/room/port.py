@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SupervisedRoom(Protocol):
-    """Implemented by `bot.room.room.Room` and `bot.remote.remote_room.RemoteRoom`."""
+    """Implemented by `bot.room.room.Room` and `bot.remote.gateway_side.remote_room.RemoteRoom`."""
 
     @property
     def opened(self) -> asyncio.Event:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import SetupError
-from bot.remote.adoption import NOT_OURS, ServerNow
+from bot.remote.processes.adoption import NOT_OURS, ServerNow
 from bot.settings import RESUME_WITHIN_S
 from bot.store.claims import newest_claim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from bot.discord.client import RoomtoneClient
-    from bot.remote.adoption import AdoptedRoom
-    from bot.remote.hello import RoomIdentity
+    from bot.remote.link.hello import RoomIdentity
+    from bot.remote.processes.adoption import AdoptedRoom
     from bot.room.supervisor import RoomSupervisor
     from bot.shards import Shards
     from bot.store.database import Database

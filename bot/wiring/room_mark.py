@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from bot.remote.hello import PROTOCOL_VERSION, release_here
+from bot.remote.link.hello import PROTOCOL_VERSION, release_here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,18 +22,18 @@ from bot.health import Health
 from bot.monitoring.loop_lag import measure_lag
 from bot.monitoring.metrics import Metrics
 from bot.participation.guild_participation import GuildParticipations
-from bot.remote.gateway_link import GatewayLink
-from bot.remote.hello import RoomIdentity
-from bot.remote.link_file import folder_mark, link_file
-from bot.remote.remote_place import RemotePlace
-from bot.remote.room_figures import ProcessFigures
-from bot.remote.room_host import NOT_WANTED, RoomHost, ToldStores
-from bot.remote.room_log import RoomLog, RoomLogs
-from bot.remote.room_machine import HAS_ROOM, LOADED
-from bot.remote.room_publisher import RoomPublisher
-from bot.remote.room_seats import RoomSeats
-from bot.remote.served_screens import ServedScreens
-from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
+from bot.remote.link.gateway_link import GatewayLink
+from bot.remote.link.hello import RoomIdentity
+from bot.remote.link.link_file import folder_mark, link_file
+from bot.remote.processes.room_machine import HAS_ROOM, LOADED
+from bot.remote.room_side.remote_place import RemotePlace
+from bot.remote.room_side.room_figures import ProcessFigures
+from bot.remote.room_side.room_host import NOT_WANTED, RoomHost, ToldStores
+from bot.remote.room_side.room_log import RoomLog, RoomLogs
+from bot.remote.room_side.room_publisher import RoomPublisher
+from bot.remote.room_side.room_seats import RoomSeats
+from bot.remote.room_side.served_screens import ServedScreens
+from bot.remote.room_side.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.room.room import Room
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.screen.local_screens import LocalScreens
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from bot.logs import LogStatus
     from bot.models.loaded_voices import LoadedVoices
     from bot.monitoring.measured_store import OnOperation
-    from bot.remote.link_file import LinkAddress
-    from bot.remote.room_messages import OpenRoom
+    from bot.remote.link.link_file import LinkAddress
+    from bot.remote.messages.room_messages import OpenRoom
     from bot.screen.screens import Screens
     from bot.settings import StorageSettings
     from bot.store.database import Database
@@ -74,7 +74,7 @@ log = structlog.get_logger()
 
 # How long a process that is being loaded waits for a database that is away, or that the bot has still to bring up to
 # date: so that it goes on at once, and not after the pause for the next one. Then it says why and ends, before it is
-# killed (`bot.remote.spare_pool.LOAD_WITHIN_S`).
+# killed (`bot.remote.processes.spare_pool.LOAD_WITHIN_S`).
 DATABASE_WITHIN_S: Final = 150.0
 DATABASE_PAUSE_S: Final = 2.0
 # Less than the gateway process waits for the answer to its order, also if the room's facts come late: a process that

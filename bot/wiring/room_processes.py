@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from bot.remote.adoption import Adoptions
-from bot.remote.gateway_parts import GatewayParts
-from bot.remote.link_file import LinkAddress, folder_mark, link_file, new_token, write_link
-from bot.remote.listener import RemoteRoomListener
-from bot.remote.remote_room import RemoteRoom
-from bot.remote.room_fences import RoomFences
-from bot.remote.room_processes import RoomProcesses
+from bot.remote.gateway_side.gateway_parts import GatewayParts
+from bot.remote.gateway_side.remote_room import RemoteRoom
+from bot.remote.gateway_side.room_fences import RoomFences
+from bot.remote.link.link_file import LinkAddress, folder_mark, link_file, new_token, write_link
+from bot.remote.link.listener import RemoteRoomListener
+from bot.remote.processes.adoption import Adoptions
+from bot.remote.processes.room_processes import RoomProcesses
 from bot.store.history import SessionHistory
 from bot.wiring.monitoring import room_meter
 from bot.wiring.room_mark import room_mark
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from bot.dashboard.live import LiveRooms
     from bot.monitoring.traces import Traces
     from bot.participation.guild_participation import GuildParticipations
-    from bot.remote.address import RoomsAddress
-    from bot.remote.adoption import AdoptedRoom
-    from bot.remote.link import MessageLink
-    from bot.remote.remote_screens import RemoteScreens
+    from bot.remote.gateway_side.remote_screens import RemoteScreens
+    from bot.remote.link.address import RoomsAddress
+    from bot.remote.link.message_link import MessageLink
+    from bot.remote.processes.adoption import AdoptedRoom
     from bot.wiring.process_parts import ProcessParts
     from compaction.model import SessionId
 

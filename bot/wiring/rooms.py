@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.health import DegradedPart
-from bot.remote.served_place import ServedPlaces
+from bot.remote.gateway_side.served_place import ServedPlaces
 from bot.room.room import Room
 from bot.room.supervisor import RoomSupervisor
 from bot.texts.text import Text
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bot.discord.changes import Change
     from bot.discord.client import RoomtoneClient
     from bot.models.loaded_voices import LoadedVoices
-    from bot.remote.remote_screens import RemoteScreens
+    from bot.remote.gateway_side.remote_screens import RemoteScreens
     from bot.screen.screens import Screens
     from bot.shards import Shards
     from bot.wiring.bot_process import BotProcess

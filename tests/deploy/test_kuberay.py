@@ -15,7 +15,7 @@ from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.room_offer import RoomOffer
 from bot.cluster.state import APP, DEPLOYMENT
 from bot.models.catalogue import ALIASES, WHISPER_BASE
-from bot.remote.address import RoomsAddress
+from bot.remote.link.address import RoomsAddress
 from config.sources import Variable, read_variables
 from tests.deploy import dockerfile
 from tests.scenarios.program import REPOSITORY

@@ -12,7 +12,7 @@ import pytest
 from bot.cli.failures import INTERRUPTED
 from bot.cluster.ray_process import STOP_TIMEOUT_S
 from bot.cluster.room_offer import PROCESSES
-from bot.remote.room_machine import HAND_OVER_WITHIN_S
+from bot.remote.processes.room_machine import HAND_OVER_WITHIN_S
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:

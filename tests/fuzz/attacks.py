@@ -18,10 +18,10 @@ from structlog.testing import capture_logs
 
 from bot.channel.port import Person
 from bot.memory.transcript import TranscriptError, parse_transcript
-from bot.remote.messages import Head, MalformedError, content_of, frame_of, head_of
-from bot.remote.place_messages import PlaceFacts, PostFile, ShowCard
-from bot.remote.voice_messages import RequestVoiceState, VoiceFacts, VoiceUpdate
-from bot.remote.wire_error import WireError
+from bot.remote.messages.frames import Head, MalformedError, content_of, frame_of, head_of
+from bot.remote.messages.place_messages import PlaceFacts, PostFile, ShowCard
+from bot.remote.messages.voice_messages import RequestVoiceState, VoiceFacts, VoiceUpdate
+from bot.remote.messages.wire_error import WireError
 from bot.settings import WebSettings
 from bot.texts.text import Text, verbatim
 from bot.web.server import WebServer

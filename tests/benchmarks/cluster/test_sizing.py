@@ -28,7 +28,7 @@ from benchmarks.cluster.sizing import (
     room_machines_for,
     sizing_table,
 )
-from bot.remote.listener import MOST_LINKS
+from bot.remote.link.listener import MOST_LINKS
 
 if TYPE_CHECKING:
     from benchmarks.report import Json

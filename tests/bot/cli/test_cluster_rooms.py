@@ -23,7 +23,7 @@ from bot.cluster.worker_folder import worker_folder
 from bot.cluster.worker_output import MOST_BYTES
 from bot.errors import SetupError
 from bot.logs import log_path
-from bot.remote.address import RoomsAddress
+from bot.remote.link.address import RoomsAddress
 from compaction.errors import StoreError
 from config.load import load
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.cluster.node import NodeSettings
-    from bot.remote.room_machine import RoomMachine
+    from bot.remote.processes.room_machine import RoomMachine
     from config.schema import Settings
 
 UP = ["cluster", "up", "--workers", "2", "--gateway", "10.0.0.1:8572"]
@@ -217,7 +217,7 @@ def test_a_worker_keeps_what_it_says_short(data: Path, monkeypatch: pytest.Monke
             while output.stat().st_size > MOST_BYTES:  # noqa: ASYNC110 - a thread cuts it
                 await asyncio.sleep(0.01)
 
-    monkeypatch.setattr("bot.remote.room_machine.RoomMachine.run", run)
+    monkeypatch.setattr("bot.remote.processes.room_machine.RoomMachine.run", run)
     assert run_command_line(["cluster", "rooms", "--gateway", "10.0.0.1:8572", "--worker", "a-worker-1"]) == 0
     assert output.stat().st_size == 0
 
@@ -261,7 +261,7 @@ def test_a_machine_with_rooms_logs_no_words_and_no_names(
                 await asyncio.sleep(0.01)
         log_what_was_said()
 
-    monkeypatch.setattr("bot.remote.room_machine.RoomMachine.run", run)
+    monkeypatch.setattr("bot.remote.processes.room_machine.RoomMachine.run", run)
     assert run_command_line(["cluster", "rooms", "--gateway", "10.0.0.1:8572"]) == 0
     printed = "".join(capfd.readouterr())
     assert "although logs.speech is on" in printed
@@ -278,7 +278,7 @@ def test_a_process_of_another_machine_logs_no_words_and_no_names(
     has_token(data)
     monkeypatch.setenv("ROOMTONE_LOGS__SPEECH", "true")
     monkeypatch.setattr("bot.cli.room._stop_without_parent", lambda *_, **__: nullcontext())
-    monkeypatch.setattr("bot.remote.link_file.read_link", lambda _: SimpleNamespace(token="t"))
+    monkeypatch.setattr("bot.remote.link.link_file.read_link", lambda _: SimpleNamespace(token="t"))
 
     async def run(*_: object, **__: object) -> str:
         log_what_was_said()

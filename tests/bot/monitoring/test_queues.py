@@ -45,13 +45,13 @@ NO_METRIC = {
     "voice.transport.roster._Unknown.frames": "counted with the packets, as unknown_ssrc",
     # Held by another attribute, which has the metric.
     "bot.brain.generation.new_sentence_queue": "the attribute Replier._sentences holds it",
-    "bot.remote.remote_page.RemotePage._outbox": "what Sharer.outbox has passed on; both drop the oldest",
+    "bot.remote.gateway_side.remote_page.RemotePage._outbox": "what Sharer.outbox has passed on; both drop the oldest",
     "bot.room.backlog.UtteranceBacklog._waiting": "each has an entry in Hearing._waiting",
     "voice.asr.fair_queue.FairQueue.add": "part of the recogniser's queue",
     "voice.asr.fair_queue.FairQueue.confirm": "part of the recogniser's queue",
     "voice.transport.handover.Handover.kept": "part of Handover._waiting",
     # Bounded by what it is for.
-    "bot.remote.link.MessageLink._outgoing": "a full one ends the link, which is logged; a heartbeat ends it before",
+    "bot.remote.link.message_link.MessageLink._outgoing": "a full one ends the link; a heartbeat does before",
     "bot.room.preemptive_reply._Attempt.pieces": "one answer of the model, as long as llm.max_output_tokens",
     "bot.screen.room.RoomScreens._started_sharers": "each person in the channel once, taken at once",
     "voice.listening.daemon_thread.DaemonThread._calls": "at most four pauses, which nobody waits for after 0.4 s",

@@ -6,15 +6,15 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.remote.gateway_link import GatewayLink
-from bot.remote.hello import RoomIdentity
-from bot.remote.listener import RemoteRoomListener
+from bot.remote.link.gateway_link import GatewayLink
+from bot.remote.link.hello import RoomIdentity
+from bot.remote.link.listener import RemoteRoomListener
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from bot.remote.link import MessageLink
-    from bot.remote.streams import Streams
+    from bot.remote.link.message_link import MessageLink
+    from bot.remote.link.streams import Streams
 
 TOKEN = "a token of the test"
 ROOM = RoomIdentity(guild_id=10, channel_id=20, run_id="one")

@@ -15,19 +15,19 @@ from bot.health import FaultKind, Health, HealthFault
 from bot.monitoring.metrics import Metrics
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.remote.adoption import AdoptedRoom
-from bot.remote.gateway_parts import GatewayParts
-from bot.remote.hello import RoomIdentity
-from bot.remote.placement import THIS_MACHINE
-from bot.remote.remote_room import GONE, RemoteRoom
-from bot.remote.room_figures import ProcessFigures
-from bot.remote.room_host import (
+from bot.remote.gateway_side.gateway_parts import GatewayParts
+from bot.remote.gateway_side.remote_room import GONE, RemoteRoom
+from bot.remote.link.hello import RoomIdentity
+from bot.remote.processes.adoption import AdoptedRoom
+from bot.remote.processes.placement import THIS_MACHINE
+from bot.remote.room_side.room_figures import ProcessFigures
+from bot.remote.room_side.room_host import (
     RoomHost,
     ToldStores,
 )
-from bot.remote.room_log import RoomLog
-from bot.remote.room_publisher import RoomPublisher
-from bot.remote.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
+from bot.remote.room_side.room_log import RoomLog
+from bot.remote.room_side.room_publisher import RoomPublisher
+from bot.remote.room_side.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.server_settings import ServerSettingsBook, no_server_settings
 from bot.texts.text import Text
 from compaction.model import Mode, Seq, SessionId, Turn, TurnKind, TurnPart
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from bot.guild import GuildChoice
     from bot.models.voices import EmbeddedVoice
     from bot.participation.guild_participation import GuildParticipation
-    from bot.remote.gateway_link import GatewayLink
-    from bot.remote.link import MessageLink
-    from bot.remote.room_messages import OpenRoom
+    from bot.remote.link.gateway_link import GatewayLink
+    from bot.remote.link.message_link import MessageLink
+    from bot.remote.messages.room_messages import OpenRoom
     from compaction.errors import StoreError
     from tests.bot.remote.peers import Ends
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.remote.remote_screens import RemoteScreens
-from bot.remote.served_screens import ServedScreens
+from bot.remote.gateway_side.remote_screens import RemoteScreens
+from bot.remote.room_side.served_screens import ServedScreens
 from bot.screen.local_screens import LocalScreens
 from tests.bot.remote.peers import linked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.remote.gateway_link import GatewayLink
-    from bot.remote.link import MessageLink
+    from bot.remote.link.gateway_link import GatewayLink
+    from bot.remote.link.message_link import MessageLink
     from bot.screen.screens import Screens
     from tests.bot.remote.peers import Ends
 

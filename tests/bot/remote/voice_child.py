@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 
-from bot.remote.gateway_link import GatewayLink
-from bot.remote.hello import RoomIdentity
-from bot.remote.remote_place import RemotePlace
+from bot.remote.link.gateway_link import GatewayLink
+from bot.remote.link.hello import RoomIdentity
+from bot.remote.room_side.remote_place import RemotePlace
 from voice.transport.audio_events import SpeechFrames
 
 if TYPE_CHECKING:

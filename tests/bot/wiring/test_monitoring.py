@@ -8,9 +8,9 @@ from contextlib import suppress
 
 import pytest
 
-from bot.remote.address import LOOPBACK, RoomsAddress
-from bot.remote.listener import RemoteRoomListener
-from bot.remote.room_processes import RoomProcesses
+from bot.remote.link.address import LOOPBACK, RoomsAddress
+from bot.remote.link.listener import RemoteRoomListener
+from bot.remote.processes.room_processes import RoomProcesses
 from bot.wiring.monitoring import PROCESS_TASKS
 from tests.bot.remote.peers import until
 from tests.fakes.clock import FakeClock

@@ -1,0 +1,83 @@
+"""What the dashboard shows of the memory of a room in another process, as the room last told it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.dashboard.visible import SpeechFilter
+from bot.remote.messages.room_messages import MemoryLook
+from compaction.model import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from compaction.model import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class ToldTurn:
+    """A turn of which only the number is known."""
+
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToldSummary:
+    """A summary of which only the words are known."""
+
+    text: str
+
+
+class ToldMemory:
+    """Implements `bot.dashboard.shown_memory.ShownMemory`.
+
+    `withheld`: returns the ids of the people of the server who opted out. `speakers`: the ids of everybody who is known
+    to have spoken in the session.
+    """
+
+    def __init__(self) -> None:
+        self.withheld: Callable[[], frozenset[str]] = frozenset
+        self.speakers: set[str] = set()
+        self._told = MemoryLook(
+            mode=Mode.SUMMARY,
+            total_turns=0,
+            cursor=0,
+            window_from=0,
+            unfolded=0,
+            summary=None,
+            external_changes=0,
+        )
+
+    def tell(self, look: MemoryLook) -> None:
+        """Take over what the room has told."""
+        self._told = look
+
+    @property
+    def mode(self) -> Mode:
+        return self._told.mode
+
+    @property
+    def total_turns(self) -> int:
+        return self._told.total_turns
+
+    @property
+    def cursor(self) -> int:
+        return self._told.cursor
+
+    @property
+    def window(self) -> list[ToldTurn]:
+        first = self._told.window_from
+        return [ToldTurn(seq) for seq in range(first, first + self._told.unfolded)]
+
+    @property
+    def summary(self) -> ToldSummary | None:
+        return None if self._told.summary is None else ToldSummary(self._told.summary)
+
+    @property
+    def external_changes(self) -> int:
+        return self._told.external_changes
+
+    def allowed_part(self, turn: Turn) -> Turn:
+        speakers = self.speakers | {part.speaker_id for part in turn.parts}
+        return SpeechFilter.of(self.withheld(), speakers).turn(turn)

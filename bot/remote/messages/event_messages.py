@@ -1,0 +1,61 @@
+"""The room's events as messages. The recorded sound of utterances does not go along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Final, get_args
+
+import numpy as np
+from pydantic import PlainSerializer, PlainValidator, TypeAdapter, ValidationError
+
+from bot import events
+from bot.remote.messages.frames import MalformedError
+from bot.remote.messages.room_messages import EventTold
+from bot.remote.messages.wire_text import WireText
+from compaction import model
+from compaction.payload import PayloadPart
+from voice.asr.port import Recognition
+from voice.asr.second_pass import Doubt
+from voice.listening.utterance import Utterance
+from voice.queue_figures import QueueFigures
+
+_NO_SOUND: Final = np.zeros(0, np.int16)
+_CLASSES: Final[Mapping[str, type[Any]]] = {kind.__name__: kind for kind in get_args(events.Event)}
+# The events' modules import these for type checking alone.
+_NAMES: Final[dict[str, Any]] = {
+    **vars(model),
+    "Doubt": Doubt,
+    "Mapping": Mapping,
+    "PayloadPart": PayloadPart,
+    "Pcm": Annotated[Any, PlainSerializer(lambda _: None), PlainValidator(lambda _: _NO_SOUND)],
+    "QueueFigures": QueueFigures,
+    "Recognition": Recognition,
+    "Text": WireText,
+    "Utterance": Utterance,
+}
+
+
+def event_message(event: events.Event) -> EventTold:
+    """Return an event as a message."""
+    kind = type(event).__name__
+    return EventTold(kind, _adapter(kind).dump_json(event).decode())
+
+
+def event_in(message: EventTold) -> events.Event:
+    """Return the event in a message. Raises `MalformedError`."""
+    if message.kind not in _CLASSES:
+        raise MalformedError("an event that this process does not know")
+    try:
+        event: events.Event = _adapter(message.kind).validate_json(message.event, strict=True)
+    except ValidationError as error:
+        # The library's message quotes the content.
+        raise MalformedError(f"{message.kind} has {error.error_count()} wrong values") from None
+    return event
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Any]:
+    adapter: TypeAdapter[Any] = TypeAdapter(_CLASSES[kind])
+    adapter.rebuild(force=True, _types_namespace=_NAMES)
+    return adapter

@@ -1,0 +1,97 @@
+"""Messages between two processes as text: a frame is a line that says what it is, and a line of JSON with the content.
+
+A message is a frozen dataclass. A `Request` is answered, a `Notice` is not. Whatever comes in is checked against the
+annotations, strictly: a word is no number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from bot.remote.messages.wire_error import OtherProcessError
+from bot.texts.text import Text
+
+AnswerT = TypeVar("AnswerT")
+
+# A frame. The longest are files: what somebody posted (up to 512 KiB), and a transcript of many hours (a few MiB).
+MOST_BYTES = 16 * 1024 * 1024
+TOO_LARGE = Text("What I wanted to send to another process of this bot is too large ({size} of {most} MiB).")
+# The longest line that says what a frame is.
+_HEAD_CHARS = 200
+
+
+class Notice:
+    """Marks a message that is told and not answered. Subclasses are frozen dataclasses."""
+
+    __slots__ = ()
+
+
+class Request(Generic[AnswerT]):
+    """Marks a message that is answered with the type in brackets. Subclasses are frozen dataclasses."""
+
+    __slots__ = ()
+
+
+class MalformedError(Exception):
+    """What came in is no message, or not the one that was expected. It names no content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a frame is. `number`: of the question. `name`: the class of what is asked or told."""
+
+    kind: Literal["ask", "answer", "error", "tell"]
+    number: int = 0
+    name: str = ""
+
+
+def answer_type(request: type[Request[Any]]) -> Any:
+    """Return the type with which a request is answered."""
+    for base in getattr(request, "__orig_bases__", ()):
+        if get_origin(base) is Request:
+            return get_args(base)[0]
+    raise TypeError(f"{request.__name__} does not say how it is answered")
+
+
+def frame_of(head: Head, content: object, kind: Any) -> str:
+    """Return a frame. `kind`: the type of `content`. Raises `OtherProcessError` if it is too large, and
+    `MalformedError` for content of another type.
+    """
+    try:
+        body = adapter_of(kind).dump_json(content, warnings="error")
+    except PydanticSerializationError:
+        # The library's message quotes the content.
+        raise MalformedError(f"{head.name} cannot be written as its type") from None
+    if len(body) > MOST_BYTES - _HEAD_CHARS:
+        raise OtherProcessError(TOO_LARGE.fill(size=len(body) >> 20, most=MOST_BYTES >> 20))
+    return f"{adapter_of(Head).dump_json(head).decode()}\n{body.decode()}"
+
+
+def head_of(frame: str) -> tuple[Head, str]:
+    """Return what a frame is, and its content as JSON. Raises `MalformedError`."""
+    line, found, _ = frame[: _HEAD_CHARS + 1].partition("\n")
+    if not found:
+        raise MalformedError("a frame without a head")
+    head: Head = content_of(line, Head)
+    return head, frame[len(line) + 1 :]
+
+
+def content_of(body: str, kind: Any) -> Any:
+    """Return checked content. Raises `MalformedError`."""
+    try:
+        return adapter_of(kind).validate_json(body, strict=True)
+    except ValidationError as error:
+        # The library's message quotes the content.
+        places = ", ".join(".".join(map(str, each["loc"])) or "all of it" for each in error.errors()[:3])
+        raise MalformedError(f"{getattr(kind, '__name__', kind)} is wrong in: {places[:200]}") from None
+
+
+@cache
+def adapter_of(kind: Any) -> TypeAdapter[Any]:
+    """Return what checks and writes a type. Making one takes milliseconds."""
+    return TypeAdapter(kind)

@@ -1,0 +1,47 @@
+"""How the bot takes part on a server, as one process tells it to the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.guild import Silence, VoiceMode  # noqa: TC001 - pydantic reads the annotations
+
+if TYPE_CHECKING:
+    from bot.participation.guild_participation import GuildParticipation
+
+
+@dataclass(frozen=True, slots=True)
+class ToldParticipation:
+    """How the bot takes part on the server now: the parts of a `GuildParticipation` that commands change."""
+
+    voice_mode: VoiceMode
+    wake_names: tuple[str, ...]
+    silence: Silence
+    opted_out: frozenset[int]
+    asks: bool
+    agreed: frozenset[int]
+    consented_in: str | None
+
+
+def told_participation(guild: GuildParticipation) -> ToldParticipation:
+    """Return how the bot takes part, for the other process."""
+    return ToldParticipation(
+        voice_mode=guild.voice_mode,
+        wake_names=guild.wake_names,
+        silence=guild.silence,
+        opted_out=guild.opted_out,
+        asks=guild.asks,
+        agreed=guild.agreed,
+        consented_in=guild.consented_in,
+    )
+
+
+def apply_participation(told: ToldParticipation, guild: GuildParticipation) -> None:
+    """Let what was told apply at once. Whether the bot asks is settled when a session begins.
+
+    People agree in one session: what was told before the gateway process knew of this one is not about it.
+    """
+    guild.opted_out = told.opted_out
+    guild.agreed = told.agreed if told.consented_in == guild.consented_in else frozenset()
+    guild.voice_mode, guild.wake_names, guild.silence = told.voice_mode, told.wake_names, told.silence
