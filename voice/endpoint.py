@@ -74,10 +74,15 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
             timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
             limits=openai.DEFAULT_CONNECTION_LIMITS,
             follow_redirects=True,
-            event_hooks={"response": [_shorten_refusal]},
+            event_hooks={"request": [_in_one_piece], "response": [_shorten_refusal]},
         ),
         max_retries=0,
     )
+
+
+async def _in_one_piece(request: httpx.Request) -> None:
+    """Let a form be sent at once: httpx writes each of its fields twice, and each write wakes the server up."""
+    await request.aread()
 
 
 async def _shorten_refusal(response: httpx.Response) -> None:

@@ -120,19 +120,18 @@ def scale(
     batch: Annotated[int | None, typer.Option(min=0, help=f"{_BATCH}{_KEPT}")] = None,
 ) -> None:
     """Start the cluster's recognisers, or change how many there are. Speech is heard meanwhile."""
-    from bot.cluster.address import connected, read_token
+    from bot.cluster.address import connected
     from bot.cluster.deployment import deploy, deployed_pool
 
     settings = load()
     pool_settings(recognisers)  # refused before the cluster is asked
 
     async def change() -> PoolSettings:
-        folder = cluster_folder(settings)
-        async with connected(folder):
+        async with connected(cluster_folder(settings)):
             # With all of them given, what is there does not matter, and need not be readable.
             there = await deployed_pool() if None in (cpus, gpus, batch) else None
             pool = pool_settings(recognisers, cpus=cpus, gpus=gpus, batch=batch, there=there)
-            await deploy(pool, settings.asr, read_token(folder))
+            await deploy(pool, settings.asr)
             return pool
 
     pool = asyncio.run(until_stopped(change()))

@@ -40,10 +40,10 @@ _UNREADABLE = (
 )
 
 
-async def deploy(pool: PoolSettings, asr: AsrSettings, token: str) -> None:
+async def deploy(pool: PoolSettings, asr: AsrSettings) -> None:
     """Put the pool into the cluster, or change the one that is there. Returns when its first recognisers hear.
 
-    `token`: what a request must bring. Every node needs the model at `asr.model_dir`. Raises `ClusterError`.
+    Every node needs the model at `asr.model_dir`. Raises `ClusterError`.
     """
     from ray import serve
 
@@ -52,7 +52,7 @@ async def deploy(pool: PoolSettings, asr: AsrSettings, token: str) -> None:
             await asyncio.to_thread(
                 serve.start, proxy_location="EveryNode", http_options={"host": POOL_IP, "port": POOL_PORT}
             )
-            await asyncio.to_thread(_run, pool, asr, token)
+            await asyncio.to_thread(_run, pool, asr)
     except TimeoutError as error:
         raise ClusterError(
             f"The recognisers were not ready within {DEPLOY_TIMEOUT_S:g} s. `roomtone cluster status` says what they "
@@ -65,10 +65,10 @@ async def deploy(pool: PoolSettings, asr: AsrSettings, token: str) -> None:
         ) from error
 
 
-def _run(pool: PoolSettings, asr: AsrSettings, token: str) -> None:
+def _run(pool: PoolSettings, asr: AsrSettings) -> None:
     from ray import serve
 
-    serve.run(_application(pool, asr, token), name=APP, route_prefix="/")
+    serve.run(_application(pool, asr), name=APP, route_prefix="/")
 
 
 async def deployed_pool() -> PoolSettings | None:
@@ -80,7 +80,7 @@ async def deployed_pool() -> PoolSettings | None:
         return None
     arguments = await told(_replica_arguments, _UNREADABLE)
     try:
-        _, _, fields = arguments
+        _, fields = arguments
         return PoolSettings(**fields)
     except (TypeError, ValueError, SetupError) as error:
         raise ClusterError(_UNREADABLE) from error
@@ -99,18 +99,17 @@ def _replica_arguments() -> tuple[Any, ...]:
 def pool_app(arguments: dict[str, Any]) -> Application:
     """Return the pool as Ray Serve's own configuration names it, on Kubernetes for example (deploy/kuberay.yaml).
 
-    `arguments`: the fields of `PoolSettings`, and `model_dir`, the model's folder on every node. The cluster's token is
-    Ray's, in RAY_AUTH_TOKEN. Raises `ClusterError` without it, and `SetupError` for numbers that make no pool.
+    `arguments`: the fields of `PoolSettings`, and `model_dir`, the model's folder on every node. Raises `ClusterError`
+    where Ray asks for no token (RAY_AUTH_TOKEN), and `SetupError` for numbers that make no pool.
     """
-    token = os.environ.get("RAY_AUTH_TOKEN", "")
-    if not token:
+    if not os.environ.get("RAY_AUTH_TOKEN"):
         raise ClusterError("RAY_AUTH_TOKEN is empty: recognisers without the cluster's token would hear everybody.")
     model_dir = Path(arguments["model_dir"])
     pool = PoolSettings(**{name: value for name, value in arguments.items() if name != "model_dir"})
-    return _application(pool, AsrSettings(model_dir=model_dir), token)
+    return _application(pool, AsrSettings(model_dir=model_dir))
 
 
-def _application(pool: PoolSettings, asr: AsrSettings, token: str) -> Application:
+def _application(pool: PoolSettings, asr: AsrSettings) -> Application:
     from ray import serve
     from ray.serve.config import AutoscalingConfig, AutoscalingPolicy
 
@@ -144,7 +143,7 @@ def _application(pool: PoolSettings, asr: AsrSettings, token: str) -> Applicatio
     settings = asr.model_copy(update={"model_dir": asr.model_dir.absolute(), "device": pool.device}).model_dump(
         mode="json", exclude={"api_key"}
     )
-    return as_deployment(RecogniserReplica).bind(settings, token, asdict(pool))
+    return as_deployment(RecogniserReplica).bind(settings, asdict(pool))
 
 
 def scale(context: Any) -> tuple[int, dict[str, Any]]:

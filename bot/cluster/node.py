@@ -44,15 +44,16 @@ RAY_ENVIRONMENT: Final[Mapping[str, str]] = {
     "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": str(DRAIN_S),
     # Else a machine's own recogniser gets all requests made there until its queue is full, while those of others idle.
     "RAY_SERVE_PROXY_PREFER_LOCAL_NODE_ROUTING": "0",
-    # Ray gives its own processes a low priority, which the processes of rooms would inherit (`replica` keeps it).
+    # Ray gives its own processes a low priority, which the processes of rooms would inherit, and recognisers, of which
+    # the model alone has a lower one (`voice.asr.worker`).
     "RAY_worker_niceness": "0",
-    # Sound goes with the call, and not through shared memory: 2 ms less for 100 kB.
-    "RAY_max_direct_call_object_size": "2000000",
-    # Nor is a request handed from thread to thread within a process, another 2 ms: no code of a recogniser blocks.
+    # A request is not handed from thread to thread within a process, 2 ms less: no code of a recogniser blocks.
     "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
     "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
-    # A request goes straight to the recogniser's own gRPC server, and not as a task of Ray's: 3 ms less. Ray checks the
-    # cluster's token there too.
+    # Requests are read in Serve's own process for HTTP, and then handed over.
+    "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": "bot.cluster.front:middlewares",
+    # An utterance goes straight to the recogniser's own gRPC server, and not as a task of Ray's: 3 ms less. Ray checks
+    # the cluster's token there too.
     "RAY_SERVE_USE_GRPC_BY_DEFAULT": "1",
 }
 

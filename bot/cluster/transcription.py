@@ -16,7 +16,7 @@ import numpy as np
 
 from bot.errors import BotError
 from voice.asr.glossary import prompt_glossary
-from voice.asr.remote import CAREFUL_HEADER, INTERIM_HEADER, LONGEST_S, SPEAKER_HEADER
+from voice.asr.pool_request import CAREFUL_HEADER, INTERIM_HEADER, LONGEST_S, SPEAKER_HEADER
 from voice.audio import LISTEN_RATE_HZ
 
 if TYPE_CHECKING:
@@ -51,6 +51,19 @@ class PooledUtterance:
     speaker_id: int | None
     interim: bool
     careful: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request is answered with: HTTP's status, and the body as JSON data."""
+
+    status: HTTPStatus
+    body: Mapping[str, Any]
+
+
+def refusal(status: HTTPStatus, message: str) -> Answer:
+    """Return the answer to a request that is refused or fails, in OpenAI's format."""
+    return Answer(status, {"error": {"message": message}})
 
 
 def check_caller(headers: Mapping[str, str], *, method: str, path: str, token: str) -> None:

@@ -1,8 +1,8 @@
 """A recogniser of the pool, with a script in the place of its model: `python -m tests.cluster_faults.pool_server`.
 
-Everything but the model is the pool's own (`bot.cluster.replica`): the queue, the check of the token, what it reads and
-answers. Ray Serve, which would start it and pass requests on, is not there: two cores do not carry it beside a dozen
-rooms (`tests/bot/cluster` has it).
+Everything but the model is the pool's own: the queue (`bot.cluster.replica`), the check of the token, what it reads and
+answers (`bot.cluster.front`). Ray Serve, which would start both and connect them, is not there: two cores do not carry
+it beside a dozen rooms (`tests/bot/cluster` has it).
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import uvicorn
-from starlette.requests import Request
+from starlette.responses import Response
 
 from bot.cluster import replica
 from bot.cluster.address import POOL_IP
+from bot.cluster.front import PoolFront
 from voice.asr.remote import RemoteRecognizer
 from voice.asr.settings import AsrSettings
 from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from starlette.types import Receive, Scope, Send
 
     from voice.asr.port import Recognition
     from voice.asr.worker import RecognitionRequest
@@ -62,13 +61,10 @@ async def serve(port: int, script_url: str, token: str) -> None:
     scripted = SimpleNamespace(load=lambda: ScriptedEngine(script_url))
     with patch.object(replica, "whisper_on_best_device", lambda _: scripted):
         # As Ray does it.
-        starting: Any = replica.RecogniserReplica.__init__(pool, AsrSettings().model_dump(mode="json"), token, {})
+        starting: Any = replica.RecogniserReplica.__init__(pool, AsrSettings().model_dump(mode="json"), {})
         await starting
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        answer = await pool(Request(scope, receive))
-        await answer(scope, receive, send)
-
+    app = PoolFront(Response(status_code=404), token=token, hear=pool.hear)
     await uvicorn.Server(uvicorn.Config(app, POOL_IP, port, lifespan="off", log_level="warning")).serve()
 
 

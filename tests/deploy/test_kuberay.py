@@ -89,9 +89,9 @@ def test_the_pool_is_made_of_its_arguments(monkeypatch: pytest.MonkeyPatch) -> N
     assert config is not None
     assert (config.min_replicas, config.max_replicas) == (2, 8)
     init_args: tuple[Any, ...] = made.init_args
-    settings, token, pool = init_args
+    settings, pool = init_args
     assert settings["model_dir"] == f"{runtime_environment()['ROOMTONE_MODELS__DIRECTORY']}/{WHISPER_BASE.name}"
-    assert (token, settings["device"]) == ("secret", "cpu")
+    assert settings["device"] == "cpu"
     assert PoolSettings(**pool) == PoolSettings(least=2, most=8)
 
 

@@ -20,6 +20,7 @@ import structlog
 
 from voice.asr.glossary import glossary_prompt
 from voice.asr.language_names import language_code
+from voice.asr.pool_request import CAREFUL_HEADER, INTERIM_HEADER, LONGEST_S, SPEAKER_HEADER
 from voice.asr.port import Recognition
 from voice.asr.repetition import compression_ratio
 from voice.audio import LISTEN_RATE_HZ, duration_s
@@ -40,18 +41,11 @@ _REMEDIES = Remedies(section="asr", refused="asr.model, asr.language")
 CALLS_AT_ONCE = 8
 # Seconds that the endpoint may take for one utterance; then the local model recognises it.
 TIMEOUT_S = 6.0
-# Utterances are cut at this length, here and in the local model.
-LONGEST_S = 30.0
 # OpenAI refuses shorter sound, and nobody can say a word in it.
 SHORTEST_S = 0.1
 # Half a minute of fast speech has 700 characters; an endpoint that sends more than this is not a recogniser.
 MAX_TEXT_CHARS = 4_000
 MAX_ANSWER_BYTES = 1_000_000
-# Told to Roomtone's own recognisers in a cluster, and to nobody else: who speaks (for fairness), unfinished speech, and
-# what is to be heard with more work.
-SPEAKER_HEADER = "X-Roomtone-Speaker"
-INTERIM_HEADER = "X-Roomtone-Interim"
-CAREFUL_HEADER = "X-Roomtone-Careful"
 # Assumed where the endpoint reports no probabilities: low enough for the guards to drop a hallucinated 'Thank you.'
 UNKNOWN_LOGPROB = -0.6
 # Assumed where the endpoint does not report how sure a detected language is.

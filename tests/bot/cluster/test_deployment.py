@@ -80,9 +80,7 @@ async def test_a_pool_is_read_as_it_was_asked_for(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    "init_args", [({}, "secret", 8), (), ({}, "secret", {"threads": 2}), ({}, "secret", {"most": 0})]
-)
+@pytest.mark.parametrize("init_args", [({}, 8), (), ({}, "secret", {}), ({}, {"threads": 2}), ({}, {"most": 0})])
 async def test_what_another_release_has_put_there_is_told(
     monkeypatch: pytest.MonkeyPatch, init_args: tuple[object, ...]
 ) -> None:

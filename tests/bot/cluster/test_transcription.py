@@ -22,7 +22,7 @@ from bot.cluster.transcription import (
 )
 from tests.fakes.recognizer import recognition
 from voice.asr.glossary import GLOSSARY_MAX_CHARS, glossary_prompt
-from voice.asr.remote import CAREFUL_HEADER, INTERIM_HEADER, LONGEST_S, SPEAKER_HEADER
+from voice.asr.pool_request import CAREFUL_HEADER, INTERIM_HEADER, LONGEST_S, SPEAKER_HEADER
 
 TOKEN = "0123"
 GOOD = {"authorization": f"Bearer {TOKEN}", "content-length": "64000"}
