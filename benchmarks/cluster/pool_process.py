@@ -127,7 +127,7 @@ class PoolProcess:
         }
 
     async def _refusal_s(self, http: aiohttp.ClientSession) -> float:
-        """Return how long a recogniser takes to refuse a request that has no sound: the way there and back."""
+        """Return how long a request takes that is refused where it is read: the way to Ray Serve and back."""
         assert self._endpoint is not None
         begun = time.perf_counter()
         async with http.get(
