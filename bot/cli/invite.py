@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from bot.cli.output import say
-from bot.discord.invite import PERMISSIONS, application_of, invite_url
+from bot.discord.bot_token import application_of, token_of
+from bot.discord.invite import PERMISSIONS, invite_url
 from bot.errors import SetupError
 from config.load import load
 
@@ -26,8 +27,7 @@ def command(
 
 
 def _own_application() -> int:
-    token = load().discord.token
-    text = "" if token is None else token.get_secret_value().strip()
+    text = token_of(load().discord)
     found = application_of(text)
     if found is None:
         problem = "DISCORD_TOKEN is not a bot's token: copy it again" if text else "DISCORD_TOKEN is not set: set it"

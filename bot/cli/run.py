@@ -75,11 +75,12 @@ def command(
 
     Ctrl-C and SIGTERM end all sessions properly. After a crash, the bot resumes them.
     """
+    from bot.discord.bot_token import require_token, token_of
+    from bot.discord.endpoint import trusted_certificates
     from config.load import load
 
     settings = load()
-    token = settings.discord.token
-    if token is None or not token.get_secret_value().strip():
+    if not token_of(settings.discord):
         from bot.cli.environment import TRIAL_FOLDER
         from bot.cli.rehearsal.command import rehearse
         from bot.cli.rehearsal.options import RehearsalOptions
@@ -96,6 +97,9 @@ def command(
                 raise SetupError(f"{option} is for a bot on Discord, and DISCORD_TOKEN is not set. {TO_RUN_ON_DISCORD}")
         say(WITHOUT_DISCORD)
         raise typer.Exit(0 if rehearse(RehearsalOptions(keep=settings.storage.data_dir / TRIAL_FOLDER)) else 1)
+    # Before the speech models are loaded, which takes a while.
+    require_token(settings.discord)
+    trusted_certificates(settings.discord)
     start = room_start(settings, rooms, rooms_listen, cluster, rooms_each=rooms_each)
     asyncio.run(_run(settings, pool_of(settings, cluster), _shards(shards), start))
 

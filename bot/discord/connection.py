@@ -10,6 +10,7 @@ import aiohttp
 import discord
 import structlog
 
+from bot.discord.bot_token import COPY_AGAIN, require_token
 from bot.discord.client import RoomtoneClient, ShardedRoomtoneClient
 from bot.discord.endpoint import point_at
 from bot.errors import SetupError
@@ -57,8 +58,7 @@ async def connected(
     losses itself. If it gives up, `client.running` ends; the body must watch it, and `translated` gives the reason.
     *Ownership*: the client's task ends here.
     """
-    if settings.token is None or not settings.token.get_secret_value().strip():
-        raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
+    require_token(settings)
     point_at(settings)
     kind = ShardedRoomtoneClient if shards.is_divided else RoomtoneClient
     client = kind(settings, supervisor, more_commands, paced_sender, consents, servers, catch_up, shards=shards)
@@ -77,8 +77,7 @@ async def connected(
 
 
 async def _run(client: RoomtoneClient, settings: DiscordSettings) -> None:
-    assert settings.token is not None
-    await client.start(settings.token.get_secret_value().strip(), reconnect=True)
+    await client.start(require_token(settings), reconnect=True)
 
 
 async def _until_settled(client: RoomtoneClient, running: asyncio.Task[None], timeout_s: float) -> None:
@@ -105,10 +104,7 @@ def translated(error: BaseException | None) -> SetupError:
     match error:
         # 4004: "Authentication failed". It comes when the token is reset while the bot runs.
         case discord.LoginFailure() | discord.ConnectionClosed(code=4004):
-            sentence = (
-                "Discord refused the bot's token. Copy it again from the Bot page of the developer portal "
-                "(Reset Token) into DISCORD_TOKEN."
-            )
+            sentence = f"Discord refused the bot's token. {COPY_AGAIN}"
         case discord.PrivilegedIntentsRequired():
             sentence = (
                 "Discord refused the bot's intents. Allow Message Content on the Bot page of the developer portal, or "

@@ -43,13 +43,18 @@ def connector(settings: DiscordSettings) -> aiohttp.BaseConnector | None:
 
     Call it in the running event loop. The client owns the connector. Raises `SetupError`.
     """
+    context = trusted_certificates(settings)
+    return None if context is None else aiohttp.TCPConnector(ssl=context, limit=0)
+
+
+def trusted_certificates(settings: DiscordSettings) -> ssl.SSLContext | None:
+    """Return the certificates to trust, with a local Discord's; None if it has none. Raises `SetupError`."""
     if not settings.ca_file:
         return None
     try:
-        context = ssl.create_default_context(cafile=settings.ca_file)
+        return ssl.create_default_context(cafile=settings.ca_file)
     except (OSError, ssl.SSLError) as error:
         raise SetupError(
             f"discord.ca_file {settings.ca_file} is not a readable PEM certificate. "
             "Point it at the one that `roomtone rehearse --serve` prints, or leave it empty."
         ) from error
-    return aiohttp.TCPConnector(ssl=context, limit=0)

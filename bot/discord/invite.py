@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import TYPE_CHECKING
 
 import discord
@@ -40,13 +38,3 @@ def permissions() -> discord.Permissions:
 
 def invite_url(application_id: int) -> str:
     return discord.utils.oauth_url(application_id, permissions=permissions(), scopes=SCOPES)
-
-
-def application_of(token: str) -> int | None:
-    """Return the application's id, which the first part of a bot's token is; None if it is no such token."""
-    first = token.strip().split(".")[0]
-    try:
-        number = base64.b64decode(first + "=" * (-len(first) % 4), validate=True).decode("ascii")
-    except (binascii.Error, ValueError):
-        return None
-    return int(number) if number.isdecimal() and len(number) <= 20 else None

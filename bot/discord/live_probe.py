@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import discord
 import structlog
 
+from bot.discord.bot_token import COPY_AGAIN, require_token
 from bot.discord.endpoint import connector, point_at
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.errors import SetupError
@@ -97,11 +98,7 @@ async def probe_channel(
 
     Raises `SetupError` or `LinkError` with a plain sentence.
     """
-    token = settings.token.get_secret_value() if settings.token is not None else ""
-    if not token:
-        raise SetupError(
-            "DISCORD_TOKEN is not set, so no channel can be joined. `roomtone doctor` says where to get one."
-        )
+    token = require_token(settings)
     point_at(settings)
     async with _Client(settings) as client:
         running = asyncio.create_task(client.start(token), name="live-probe-client")
@@ -127,9 +124,7 @@ async def _logged_in(client: _Client, running: asyncio.Task[None]) -> None:
         try:
             running.result()
         except discord.LoginFailure as error:
-            raise SetupError(
-                "Discord refuses the token. Copy DISCORD_TOKEN again from the developer portal."
-            ) from error
+            raise SetupError(f"Discord refused the bot's token. {COPY_AGAIN}") from error
         except REQUEST_ERRORS as error:
             raise SetupError(
                 f"Discord could not be reached ({type(error).__name__}). Check this machine's connection to the "

@@ -9,6 +9,7 @@ import discord
 import structlog
 from pydantic import BaseModel, Field, ValidationError
 
+from bot.discord.bot_token import COPY_AGAIN, require_token
 from bot.discord.endpoint import connector, point_at
 from bot.errors import SetupError
 from bot.shards import MOST_SHARDS, whole
@@ -66,7 +67,7 @@ async def chosen_shards(settings: DiscordSettings, choice: Shards | None) -> Sha
 
 async def _ask(settings: DiscordSettings) -> _GatewayBot:
     point_at(settings)
-    token = "" if settings.token is None else settings.token.get_secret_value().strip()
+    token = require_token(settings)
     timeout = aiohttp.ClientTimeout(total=ASK_S)
     try:
         async with (
@@ -76,10 +77,7 @@ async def _ask(settings: DiscordSettings) -> _GatewayBot:
             ) as response,
         ):
             if response.status == _REFUSED:
-                raise SetupError(
-                    "Discord refused the bot's token. Copy it again from the Bot page of the developer portal "
-                    "(Reset Token) into DISCORD_TOKEN."
-                )
+                raise SetupError(f"Discord refused the bot's token. {COPY_AGAIN}")
             response.raise_for_status()
             return _GatewayBot.model_validate_json(await response.read())
     except (aiohttp.ClientError, TimeoutError, OSError, ValidationError) as error:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.failures import INSTALL_PARTS
 from bot.cli.output import count
+from bot.discord.bot_token import form_fault, token_of
 from bot.errors import BotError
 from bot.llm.port import ChatModelError
 
@@ -28,37 +26,24 @@ _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 def check_discord(settings: DiscordSettings) -> Finding:
     """Check the bot's token by its form alone; only Discord knows whether it is valid."""
-    token = settings.token.get_secret_value() if settings.token is not None else ""
     where = (
         "Discord's developer portal (https://discord.com/developers/applications, your application, Bot, Reset Token)"
     )
-    if not token:
+    if not token_of(settings):
         return Finding(
             "discord",
             Status.WARNING,
             "no token: `roomtone run` plays the rehearsal instead of joining Discord",
             f"Take a token from {where} and put DISCORD_TOKEN=… into .env.",
         )
-    if not settings.api_base and not _is_token(token):
+    if (fault := form_fault(settings)) is not None:
         return Finding(
             "discord",
             Status.MISSING,
-            "DISCORD_TOKEN is set, but has not the form of a bot's token (three parts joined by dots)",
+            fault.removesuffix("."),
             f"Copy it again from {where}; the application's id, its secret and its public key are other things.",
         )
     return Finding("discord", Status.OK, "a token is set, and has the right form")
-
-
-def _is_token(token: str) -> bool:
-    """Return whether a text has a bot token's form: the bot's id in base64, a time, a signature."""
-    match = re.fullmatch(r"([\w-]{20,})\.([\w-]{5,})\.([\w-]{20,})", token, re.ASCII)
-    if match is None:
-        return False
-    first = match[1]
-    try:
-        return base64.urlsafe_b64decode(first + "=" * (-len(first) % 4)).isdigit()
-    except binascii.Error:
-        return False
 
 
 async def check_language_model(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import signal
 from contextlib import asynccontextmanager
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.cli.rehearsal.options import RehearsalOptions
+
+
+WELL_FORMED = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 
 
 def test_without_a_token_it_plays_and_keeps_the_rehearsal(
@@ -60,7 +64,7 @@ def test_a_start_as_root_is_warned_of(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("DISCORD_TOKEN", "1.local.test")
+    monkeypatch.setenv("DISCORD_TOKEN", WELL_FORMED)
     monkeypatch.setattr("bot.private_files.runs_as_root", lambda: root)
     monkeypatch.setattr("bot.app.running_bot", no_bot)
     assert run_command_line(["run"]) == 1
@@ -76,7 +80,7 @@ def with_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A token and a data folder for `roomtone run`. Returns where its log is."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("DISCORD_TOKEN", "1.local.test")
+    monkeypatch.setenv("DISCORD_TOKEN", WELL_FORMED)
     return log_path(tmp_path / "data")
 
 
@@ -122,6 +126,30 @@ def test_a_defect_that_ends_the_bot_is_in_the_log(
     assert '"event": "process_failed"' in log
     assert "broken_bot" in log
     assert said not in log
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("DISCORD_TOKEN", "198622483471925248", "It looks like the application's id."),
+        ("ROOMTONE_DISCORD__CA_FILE", "missing.pem", "missing.pem is not a readable PEM certificate"),
+    ],
+)
+def test_what_cannot_connect_is_refused_before_anything_is_loaded(
+    with_a_token: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    variable: str,
+    value: str,
+    told: str,
+) -> None:
+    """Loading the speech models takes a while, and a token of a wrong form would be refused only after it."""
+    monkeypatch.setenv(variable, value)
+    assert run_command_line(["run"]) == 1
+    captured = capsys.readouterr()
+    assert told in " ".join(captured.err.split())
+    assert "Starting" not in captured.out
+    assert not with_a_token.exists()
 
 
 def test_the_shards_are_an_option_or_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import discord
-import pytest
 from typer.testing import CliRunner
 
 from bot.cli import invite
-from bot.discord.invite import PERMISSIONS, application_of, invite_url
+from bot.discord.invite import PERMISSIONS, invite_url
 from bot.errors import SetupError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pytest
 
 BOT = Path(__file__).parents[3] / "bot"
 SOURCES = (BOT / "discord", BOT / "channel")
@@ -82,20 +83,6 @@ def test_the_link_has_scopes_and_permissions() -> None:
     query = parse_qs(urlsplit(invite_url(123)).query)
     assert (query["client_id"], query["scope"]) == (["123"], ["bot applications.commands"])
     assert query["permissions"] == [str(discord.Permissions(**dict.fromkeys(PERMISSIONS, True)).value)]
-
-
-@pytest.mark.parametrize(
-    ("token", "found"),
-    [
-        (base64.b64encode(b"123456789012345678").decode().rstrip("=") + ".abc.def", 123456789012345678),
-        ("1001.local", None),
-        ("", None),
-        ("bm90IGEgbnVtYmVy.a.b", None),
-    ],
-)
-def test_the_application_is_read_from_the_token(token: str, found: int | None) -> None:
-    """The first part of a token is the application's id in base64."""
-    assert application_of(token) == found
 
 
 def test_the_command_prints_the_link_and_what_each_permission_is_for(monkeypatch: pytest.MonkeyPatch) -> None:

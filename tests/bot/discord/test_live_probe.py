@@ -133,13 +133,13 @@ def _connected(local: LocalDiscord) -> bool:
 
 @pytest.mark.asyncio
 async def test_what_cannot_be_is_a_plain_sentence() -> None:
-    with pytest.raises(SetupError, match="DISCORD_TOKEN is not set"):
+    with pytest.raises(SetupError, match="There is no bot token"):
         await probe_channel(DiscordSettings(), CHANNEL, seconds=1.0, say=lambda _: None)
     async with LocalDiscord() as local:
         with repointed(local):
             with pytest.raises(SetupError, match="The bot sees no voice channel 77"):
                 await probe_channel(settings_of(local), 77, seconds=1.0, say=lambda _: None)
-            with pytest.raises(SetupError, match="Discord refuses the token"):
+            with pytest.raises(SetupError, match="Discord refused the bot's token"):
                 await probe_channel(settings_of(local, token="9.wrong"), CHANNEL, seconds=1.0, say=lambda _: None)
 
 

@@ -25,6 +25,7 @@ FOR_THE_OPERATOR = (
     "bot/cli",
     "bot/cluster",
     "bot/discord/client.py",
+    "bot/discord/bot_token.py",
     "bot/discord/connection.py",
     "bot/discord/shard_choice.py",
     "bot/discord/endpoint.py",
