@@ -40,8 +40,11 @@ class DiscordSettings(BaseModel):
         ),
     ] = None
     api_base: Annotated[
-        str,
-        Field(description="URL of Discord's REST API. Empty means Discord itself; only a local Discord needs another."),
+        EndpointUrl,
+        Field(
+            examples=["http://127.0.0.1:8000/api/v10"],
+            description="URL of Discord's REST API. Empty means Discord itself; only a local Discord needs another.",
+        ),
     ] = ""
     # URL of Discord's gateway. Empty: Discord's own, or with another `api_base` the path /gateway at the same address.
     gateway: Annotated[str, Field(json_schema_extra={"internal": True})] = ""
@@ -224,6 +227,10 @@ class RecallSettings(BaseModel):
     ] = "text-embedding-3-small"
 
 
+# A host's name or an IP address, with neither http:// nor a port.
+LISTEN_HOST = r"^([^\s/:]+|[0-9a-fA-F.]*:[0-9a-fA-F.]*:[0-9a-fA-F:.]*(%\S+)?)$"
+
+
 class WebSettings(BaseModel):
     """The bot's web pages: the dashboard, and the page on which people share a screen (screen.enabled)."""
 
@@ -232,7 +239,7 @@ class WebSettings(BaseModel):
     host: Annotated[
         str,
         Field(
-            min_length=1,
+            pattern=LISTEN_HOST,
             description="Address to listen on. Default 127.0.0.1: only this machine, with a reverse proxy in front "
             "for everybody else (docs/reverse-proxy.md).",
         ),

@@ -1,6 +1,7 @@
 """The operator's settings: combined from all packages, read from files and the environment, and documented.
 
 `schema` combines the packages' settings classes. `sources` reads files and environment variables, and `load` merges
-them. `problems` describes mistakes in plain sentences. `retired` lists removed keys and what replaced them. `document`
-generates `default.toml` and `docs/settings.md` from the schema. Start at `load.load()`.
+them. `problems` describes mistakes in plain sentences; `lookalikes` finds those that the schema takes for something
+else, and `ineffective` the settings that others switch off. `retired` lists removed keys and what replaced them.
+`document` generates `default.toml` and `docs/settings.md` from the schema. Start at `load.load()`.
 """

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from config.errors import ConfigError
+from config.ineffective import ineffective
 from config.location import (
     CONFIG_VARIABLE,
     ENV_FILE,
@@ -25,6 +26,7 @@ from config.location import (
     named_location,
     running_checkout,
 )
+from config.lookalikes import lookalikes
 from config.near_misses import near_misses, without_quotes
 from config.problems import BUILT_IN, SettingOrigin, from_validation
 from config.schema import SETTINGS, Settings
@@ -66,8 +68,8 @@ def load(
     The operator's file and `.env` are looked for as `config.location` says. `directory`: look in this folder alone,
     unless ROOMTONE_CONFIG names another. `environ`: the environment variables, which override `.env`; the default is
     the process's environment. `overrides`: values by dotted name that override everything else, for rehearsals and
-    benchmarks; they may set internal fields. `notify` is called with a sentence for each retired key that is set, and
-    for each variable in `.env` that is probably meant to be another.
+    benchmarks; they may set internal fields. `notify` is called with a sentence for each retired key that is set, for
+    each variable in `.env` that is probably meant to be another, and for each setting that has no effect.
 
     Raises `ConfigError` with every mistake in all sources.
     """
@@ -90,7 +92,11 @@ def load(
     if location.base != working:
         sources.insert(0, _paths_by_default(location.base))
     sources = [_rooted(source, location.base if location.base != working else Path()) for source in sources]
-    return _with_local_recogniser(_assemble(sources), location.base if location.base != working else Path())
+    settings, origins = _assemble(sources)
+    by_operator = {key: origin for key, origin in origins.items() if origin not in (BUILT_IN, OVERRIDE)}
+    for notice in ineffective(settings, by_operator):
+        notify(notice)
+    return _with_local_recogniser(settings, location.base if location.base != working else Path())
 
 
 def option(name: str, *, directory: Path | None = None, environ: Mapping[str, str] | None = None) -> str | None:
@@ -150,7 +156,8 @@ def _rooted(source: SourceReading, base: Path) -> SourceReading:
             setting is None
             or not setting.path
             or not isinstance(given.value, str)
-            or given.value == setting.default == ""
+            # An empty one is a mistake (`config.lookalikes`), or a setting's default.
+            or not given.value.strip()
         ):
             return given
         path = _expanded(given.value)
@@ -180,12 +187,18 @@ def _with_local_recogniser(settings: Settings, base: Path) -> Settings:
     return settings.model_copy(update={"asr": settings.asr.model_copy(update={"model_dir": folder})})
 
 
-def _assemble(sources: Sequence[SourceReading]) -> Settings:
-    """Merge the sources (a later one overrides an earlier one) and validate the result."""
+def _assemble(sources: Sequence[SourceReading]) -> tuple[Settings, dict[Key, SettingOrigin]]:
+    """Merge the sources (a later one overrides an earlier one) and validate the result.
+
+    Returns the settings, and where each that was given was set.
+    """
     problems = [problem for found in sources for problem in found.problems]
     tree: dict[str, Any] = {}
     origins: dict[Key, SettingOrigin] = {}
     for given in (given for found in sources for given in (*found.given, *found.switches)):
+        if faults := list(lookalikes(given)):
+            problems += faults
+            continue
         branch = tree
         for part in given.key[:-1]:
             branch = branch.setdefault(part, {})
@@ -198,4 +211,4 @@ def _assemble(sources: Sequence[SourceReading]) -> Settings:
         raise ConfigError((*problems, *from_validation(exc, origins))) from None
     if problems:
         raise ConfigError(tuple(problems))
-    return settings
+    return settings, origins

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
+from bot.settings import LISTEN_HOST
 from config.schema import INTERNAL, SECTIONS, SETTINGS, Setting, is_section
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ FORMS: dict[str, str] = {
     r"^(auto|[a-z]{2,3})$": "must be auto or a language code of two or three small letters",
     r"^[a-z]{2,3}$": "must be a language code of two or three small letters",
     r"^(https?://[^\s/?#@]+/?)?$": "must be an http:// or https:// address without a path",
+    LISTEN_HOST: "must be a host's name or an IP address, without http:// and without a port (web.port)",
     r"^[1-9][0-9]{0,19}$": "must be the id of a server",
     r"^(all|[1-9][0-9]{0,19})$": "must be the id of a server, or all for every server",
     r"^[a-z][a-z0-9_-]{0,30}$": "must be a name of at most 31 small letters, digits, - and _ that begins with a letter",

@@ -11,14 +11,15 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, SecretStr
 
 
-def _checked_url(url: str) -> str:
+def checked_url(url: str) -> str:
+    """Return an http or https address, or the empty string. Raises `ValueError` for anything else."""
     try:
         parts = urlsplit(url)
         valid = not url or (parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0)
     except ValueError:
         # For example a port that is not a number, or an unclosed bracket of an IPv6 address.
         valid = False
-    if not valid or not url.isprintable():
+    if not valid or not url.isprintable() or " " in url:
         raise ValueError("it is not an address that begins with http:// or https://")
     return url
 
@@ -31,5 +32,5 @@ def _checked_key(key: SecretStr) -> SecretStr:
 
 
 # An http or https address, or the empty string.
-EndpointUrl = Annotated[str, AfterValidator(_checked_url), Field(examples=["http://127.0.0.1:11434/v1"])]
+EndpointUrl = Annotated[str, AfterValidator(checked_url), Field(examples=["http://127.0.0.1:11434/v1"])]
 EndpointKey = Annotated[SecretStr, AfterValidator(_checked_key)]

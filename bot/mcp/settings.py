@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from bot.brain.tools.tool import Permission
+from voice.endpoint_settings import checked_url
 
 
 class McpServerSettings(BaseModel):
@@ -71,8 +72,12 @@ class McpServerSettings(BaseModel):
     def _one_way_to_reach_it(self) -> McpServerSettings:
         if bool(self.command) == bool(self.url):
             raise ValueError(f"the server {self.name!r} needs either a command or a url")
-        if self.url and not self.url.startswith(("http://", "https://")):
-            raise ValueError(f"the url of the server {self.name!r} must begin with http:// or https://")
+        try:
+            checked_url(self.url)
+        except ValueError as error:
+            raise ValueError(
+                f"the url of the server {self.name!r} must be an address that begins with http:// or https://"
+            ) from error
         return self
 
     def allows(self, tool: str) -> bool:

@@ -22,7 +22,7 @@ FILES = {"name": "files", "command": "uvx", "headers": {}, "env": {"KEY": "sk-se
     [
         ({"name": "x"}, "either a command or a url"),
         ({"name": "x", "command": "a", "url": "http://b"}, "either a command or a url"),
-        ({"name": "x", "url": "ftp://b"}, "must begin with http"),
+        ({"name": "x", "url": "ftp://b"}, "begins with http"),
         ({"name": "X y", "command": "a"}, "pattern"),
         ({"name": "x", "command": "a", "permission": "friends"}, "moderators"),
     ],

@@ -1,0 +1,74 @@
+"""Values that the schema would take for something that nobody meant are refused with a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from config.errors import ConfigError
+from config.load import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NUMBER = "must be a number, but is true or false."
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[web]\nport = true", f"web.port in roomtone.toml line 2 {NUMBER} For example: port = 8095"),
+        ("[speaking]\nspeed = true", f"speaking.speed in roomtone.toml line 2 {NUMBER}"),
+        ("[discord]\nguilds = [1, true]", f"entry 2 in discord.guilds in roomtone.toml line 2 {NUMBER}"),
+        (
+            '[[llm.fallback_models]]\nmodel = "a"\nmax_context_tokens = true',
+            f"max_context_tokens of entry 1 in llm.fallback_models in roomtone.toml {NUMBER}",
+        ),
+        (
+            '[[mcp.servers]]\nname = "a"\nurl = "http://a"\ntimeout_s = true',
+            f"timeout_s of entry 1 in mcp.servers in roomtone.toml {NUMBER}",
+        ),
+        ('[storage]\ndata_dir = ""', "storage.data_dir in roomtone.toml line 2 is empty. Name a path"),
+        ('[storage]\ndata_dir = "\\u0000"', "storage.data_dir in roomtone.toml line 2 is empty. Name a path"),
+        ('[models]\ndirectory = " "', "models.directory in roomtone.toml line 2 is empty. Name a path"),
+        ('[compaction]\nprompts_dir = ""', "compaction.prompts_dir in roomtone.toml line 2 is empty. Name a path"),
+        ('[discord]\nca_file = " "', "discord.ca_file in roomtone.toml line 2 is empty. Name a path"),
+        ('[llm]\nmodel = " "', "llm.model in roomtone.toml line 2 is empty. Name a text"),
+        ('[brain]\nname = " "', "brain.name in roomtone.toml line 2 is empty. Name a text"),
+        ('[discord]\napi_base = "localhost:8000"', "discord.api_base in roomtone.toml line 2 is not usable"),
+        ('[discord]\napi_base = "ws://localhost"', "it is not an address that begins with http:// or https://"),
+        ('[llm]\nbase_url = "http://my server/v1"', "it is not an address that begins with http:// or https://"),
+        ('[[mcp.servers]]\nname = "a"\nurl = "http://"', "must be an address that begins with http:// or https://"),
+        ('[web]\nhost = "http://localhost"', "without http:// and without a port (web.port)"),
+        ('[web]\nhost = "127.0.0.1:8095"', "without http:// and without a port (web.port)"),
+    ],
+)
+def test_what_nobody_meant_is_refused_once(tmp_path: Path, text: str, said: str) -> None:
+    """`true` is no port, blanks are no folder, and an address has a scheme. Each has one sentence with a remedy."""
+    (tmp_path / "roomtone.toml").write_text(text, "utf-8")
+    with pytest.raises(ConfigError) as refused:
+        load(directory=tmp_path, environ={})
+    (problem,) = refused.value.problems
+    assert said in problem
+    assert "For example: " in problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[logs]\nspeech = true",
+        '[logs]\nspeech = "yes"',
+        '[asr]\nmodel = ""\ncpu_threads = "2"',
+        '[discord]\nca_file = ""\napi_base = ""',
+        '[brain]\ninstructions = " "',
+        '[web]\nhost = "::1"',
+        '[web]\nhost = "fe80::1%eth0"',
+        '[web]\nhost = "my-machine.example.org"',
+        '[web]\nhost = "0.0.0.0"',
+    ],
+)
+def test_what_is_meant_is_taken(tmp_path: Path, text: str) -> None:
+    """Numbers and switches may be written as text, and an empty text is a default of several settings."""
+    (tmp_path / "roomtone.toml").write_text(text, "utf-8")
+    assert load(directory=tmp_path, environ={}).web.port == 8095
