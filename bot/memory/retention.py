@@ -157,10 +157,10 @@ class Retention:
         # Also when nothing was deleted now: a wipe may have been cut short before. One process sees to that.
         wipes = self._shards.leads or deleted or shortened or pruned
         wiped = await wipe_deleted(self._database) if wipes else True
-        if deleted or shortened:
-            clear_sentence_caches()
-            if self._people is not None:
-                await self._people.reload()
+        # Also when nothing was deleted now: `roomtone memory prune` may have done it in another process.
+        clear_sentence_caches()
+        if self._people is not None:
+            await self._people.reload()
         if failure is not None:
             raise failure
         return RetentionResult(deleted, shortened, pruned, lines, wiped)

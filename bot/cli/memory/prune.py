@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bot.memory.retention import RetentionResult
+    from bot.settings import StorageSettings
     from bot.store.database import Database
     from compaction.model import SessionId
     from config.schema import Settings
@@ -103,13 +104,24 @@ async def _prune(settings: Settings) -> RetentionResult:
 async def _in_use(settings: Settings, database: Database) -> frozenset[SessionId]:
     """Return the open sessions if a bot runs: people may sit in its rooms though nobody has spoken for long."""
     from bot.clock import SystemClock
-    from bot.folder_lock import is_locked
     from bot.store.sessions import Sessions
 
-    if not is_locked(settings.storage.data_dir):
+    if not await asyncio.to_thread(_bot_runs, settings.storage):
         return frozenset()
     found = await Sessions(database, SystemClock()).unfinished(resume_within_s=inf)
     return frozenset(each.id for each in found)
+
+
+def _bot_runs(storage: StorageSettings) -> bool:
+    """Return whether a bot runs with this memory: with this data folder, or on any machine with this PostgreSQL.
+
+    Raises `StoreError`.
+    """
+    from bot.folder_lock import is_locked
+    from bot.store.dialects.open import describe_database
+
+    url = storage.database_url
+    return is_locked(storage.data_dir) or (url is not None and bool(describe_database(url).running))
 
 
 def _days(number: float) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.store.database import open_database
 from tests.bot.cli.memory.stored_evening import data_dir, told
 from tests.postgres import running_server
 
@@ -41,6 +43,19 @@ def test_every_command_reads_and_changes_it(data_dir: Path, capsys: pytest.Captu
     assert "Memory: postgresql://" in told(capsys, "memory", "prune", "--yes")
     assert "No session is stored yet" in told(capsys, "memory", "list", status=1)
     assert not list(data_dir.parent.rglob("*.db"))
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_the_open_sessions_of_a_bot_on_another_machine_stay(url: SecretStr, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its data folder is not on this machine, but the database knows that a bot runs."""
+
+    async def prune_beside_a_bot() -> str:
+        async with open_database(url) as database, database.held_by_bot():
+            return await asyncio.to_thread(told, capsys, "memory", "prune", "--yes")
+
+    assert "Deleted 1 session." not in asyncio.run(prune_beside_a_bot())
+    assert "evening" in told(capsys, "memory", "list")
+    assert "Deleted 1 session." in told(capsys, "memory", "prune", "--yes")
 
 
 def test_an_empty_database_is_a_sentence(
