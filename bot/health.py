@@ -36,10 +36,14 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HealthFault:
-    """One reason why the bot cannot do its work, in a plain sentence with the remedy."""
+    """One reason why the bot cannot do its work, in a plain sentence with the remedy.
+
+    `needs_restart`: it never passes by itself, and a new process of the same kind would not have it.
+    """
 
     kind: FaultKind
     sentence: str
+    needs_restart: bool = False
 
 
 STARTING = HealthFault(FaultKind.STARTING, "I am starting: I load the models, and am not connected to Discord yet.")
@@ -91,6 +95,14 @@ class Health:
     def dead_tasks(self) -> list[str]:
         """Return the names of the tasks that have ended although the process goes on. This is a defect."""
         return [task.get_name() for task in self._tasks if task.done()]
+
+    @property
+    def needs_restart(self) -> bool:
+        """Return whether only a new process helps: a task has ended, or a fault says so. False while it ends anyway."""
+        faults = self.faults()
+        if any(fault.kind is FaultKind.DRAINING for fault in faults):
+            return False
+        return bool(self.dead_tasks()) or any(fault.needs_restart for fault in faults)
 
     def degraded_count(self) -> int:
         """Return how many parts do not work and are replaced by others."""

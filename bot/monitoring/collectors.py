@@ -62,7 +62,7 @@ class HealthCollector(Collector):
         """Yield the metrics of health."""
         kinds = Counter(fault.kind for fault in self._health.faults())
         yield _gauge("ready", "1 if the bot can do its work, as /readyz says.", float(not kinds))
-        yield _gauge("alive", "1 if no task has died, as /healthz says.", not self._health.dead_tasks())
+        yield _gauge("alive", "1 unless only a restart helps, as /healthz says.", not self._health.needs_restart)
         yield _gauge("degraded_parts", "Parts that fail while others stand in for them.", self._health.degraded_count())
         faults = GaugeMetricFamily("roomtone_faults", "Reasons why the bot cannot do its work.", labels=["kind"])
         for kind in FaultKind:

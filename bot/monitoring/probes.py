@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from bot.health import FaultKind
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -28,13 +26,18 @@ class HealthProbes:
 
     def liveness(self) -> tuple[bool, Json]:
         """See `Probes.liveness`. That it answers shows that the event loop runs."""
-        ending = any(fault.kind is FaultKind.DRAINING for fault in self._health.faults())
-        dead = [] if ending else self._health.dead_tasks()
+        if not self._health.needs_restart:
+            return True, {"status": "alive", "causes": []}
         causes = [
             {"cause": "task", "sentence": f"My task {name} has ended, which is a defect: restart me. The log says why."}
-            for name in dead
+            for name in self._health.dead_tasks()
         ]
-        return not dead, {"status": "dead" if dead else "alive", "causes": causes}
+        causes += [
+            {"cause": fault.kind.value, "sentence": fault.sentence}
+            for fault in self._health.faults()
+            if fault.needs_restart
+        ]
+        return False, {"status": "dead", "causes": causes}
 
     def readiness(self) -> tuple[bool, Json]:
         """See `Probes.readiness`. The same sentence about several rooms is given once, with their number."""

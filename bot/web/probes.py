@@ -25,7 +25,9 @@ class Probes(Protocol):
     """What monitoring is answered. Both methods return at once: whether all is well, and the JSON that says why not."""
 
     def liveness(self) -> tuple[bool, Json]:
-        """Return whether the process is alive: none of its tasks has ended. If not, restart it."""
+        """Return whether the process is alive: none of its tasks has ended, and nothing has failed for good that a new
+        process would have. If not, restart it.
+        """
 
     def readiness(self) -> tuple[bool, Json]:
         """Return whether the bot can do its work now."""

@@ -47,6 +47,7 @@ HANGS = HealthFault(
     FaultKind.MODELS,
     "Several recognitions have never ended, and each keeps a speech model in memory. No other one is loaded, so nobody "
     "is understood: restart me.",
+    needs_restart=True,
 )
 STOPPED = HealthFault(
     FaultKind.MODELS, "The speech recogniser has stopped, which is a defect: restart me. The log says why."

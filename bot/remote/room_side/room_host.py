@@ -68,7 +68,7 @@ OVER_WITHIN_S: Final = 5.0
 
 # Why a process ends that has had no room.
 NOT_WANTED: Final = "not_wanted"
-BROKEN = Text("A part of the process that ran this room has ended; the log says why.")
+BROKEN = Text("A part of the process that ran this room has ended or hangs; the log says why.")
 HAS_ROOM = Text("This process has a room already.")
 NO_ROOM = Text("This process has no open room.")
 
@@ -202,7 +202,7 @@ class RoomHost:
         while not self._running.done():
             away_since = self._link.away_since
             away = away_since is not None and self._clock.monotonic() - away_since >= most_away_s
-            if away or any(ending.done() for ending in endings) or self._health.dead_tasks():
+            if away or any(ending.done() for ending in endings) or self._health.needs_restart:
                 return False
             await asyncio.wait({self._running, *endings}, timeout=LOOK_EVERY_S, return_when=asyncio.FIRST_COMPLETED)
         return True
@@ -242,12 +242,13 @@ class RoomHost:
         return over.reason
 
     async def _look(self, running: _Running) -> None:
-        """Tell every second what others want to know. Raises `SetupError` once a part of the process has ended."""
+        """Tell every second what others want to know. Raises `SetupError` once only a new process helps."""
         while True:
             self._publisher.tell_state()
             await self._clock.sleep(LOOK_EVERY_S)
-            if dead := self._health.dead_tasks():
-                log.error("room_process_broken", tasks=dead)
+            if self._health.needs_restart:
+                kinds = [fault.kind.value for fault in self._health.faults() if fault.needs_restart]
+                log.error("room_process_broken", kind=kinds[0] if kinds else "task")
                 raise SetupError(BROKEN)
             away_since = self._link.away_since
             if away_since is not None and self._clock.monotonic() - away_since >= GATEWAY_AWAY_S:
@@ -263,7 +264,7 @@ class RoomHost:
         assert self._new_room is not None, "prepared"
         if self._running.done():
             raise SetupError(HAS_ROOM)
-        if self._health.dead_tasks():
+        if self._health.needs_restart:
             raise SetupError(BROKEN)
         stores = self._stores
         self._asks = told.participation.asks

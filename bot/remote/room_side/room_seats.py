@@ -67,7 +67,7 @@ class RoomSeats:
             self._seat_opened()
             last = await self._host(host, stop)
         # Without another room this process has had its last one.
-        while self._rooms and not stop.is_set() and not self._health.dead_tasks():
+        while self._rooms and not stop.is_set() and not self._health.needs_restart:
             try:
                 async with self._open_seat(emergency) as host:
                     reason = await self._host(host, stop)

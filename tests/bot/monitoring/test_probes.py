@@ -44,8 +44,10 @@ def test_readiness_gives_each_cause_once_with_its_number() -> None:
 
 
 @pytest.mark.asyncio
-async def test_liveness_is_about_tasks_alone() -> None:
-    """A bot that cannot do its work is alive. One of whose tasks has ended is not, unless it is ending anyway."""
+async def test_liveness_is_about_what_only_a_restart_mends() -> None:
+    """A bot that cannot do its work is alive. One of whose tasks has ended is not, unless it is ending anyway, and
+    neither is one with a fault that never passes.
+    """
     health, found = Health(FakeClock()), [DEAF]
     health.add_fault_check(lambda: found)
     task = asyncio.create_task(asyncio.sleep(0), name="retention")
@@ -57,3 +59,14 @@ async def test_liveness_is_about_tasks_alone() -> None:
     assert "retention" in str(body["causes"])
     found[:] = [HealthFault(FaultKind.DRAINING, "I am ending.")]
     assert probes_of(health).liveness()[0]
+
+
+def test_a_fault_that_never_passes_is_told_by_liveness() -> None:
+    """Only that one is among the causes, so that nobody thinks that a restart helps against the others."""
+    health, found = Health(FakeClock()), [DEAF, HealthFault(FaultKind.MODELS, "It hangs.", needs_restart=True)]
+    health.started()
+    health.add_fault_check(lambda: found)
+    alive, body = probes_of(health).liveness()
+    assert (alive, body) == (False, {"status": "dead", "causes": [{"cause": "models", "sentence": "It hangs."}]})
+    found.append(HealthFault(FaultKind.DRAINING, "I am ending."))
+    assert probes_of(health).liveness() == (True, {"status": "alive", "causes": []})

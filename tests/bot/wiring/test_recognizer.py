@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from bot.clock import SystemClock
 from bot.health import Health
 from bot.llm.settings import LlmSettings
-from bot.wiring.recogniser import KEEPS_FAILING, NOT_LOADED, STOPPED, open_recognizer
+from bot.wiring.recogniser import HANGS, KEEPS_FAILING, NOT_LOADED, STOPPED, open_recognizer
 from rehearsal.servers.loopback import RequestRefusal
 from rehearsal.servers.transcription import (
     LocalTranscriptionServer,
@@ -25,6 +25,7 @@ from tests.voice.recordings import voiced
 from voice.asr.placement import CudaFailure
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
+from voice.circuit_breaker import Outage
 from voice.endpoint import Endpoint
 from voice.errors import RecogniserError
 
@@ -169,6 +170,33 @@ async def test_a_model_that_keeps_failing_is_told_to_operators_and_to_people(mod
         assert "roomtone doctor" in told
         assert "/models" not in told
     assert health.faults() == [STOPPED]
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("model")
+async def test_a_model_that_hangs_for_good_needs_a_restart_unless_another_one_hears(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the cluster hears, the process goes on; where nobody hears any more, only a new process helps."""
+    alone, health = Health(SystemClock()), Health(SystemClock())
+    for each in (alone, health):
+        each.started()
+    behaviour = TranscriptionBehaviour(hears)
+    async with LocalTranscriptionServer(behaviour) as server:
+        pool = Endpoint(server.base_url, "whisper", "token", 5.0)
+        async with (
+            open_recognizer(AsrSettings(), llm=LlmSettings(), health=alone),
+            open_recognizer(AsrSettings(), llm=LlmSettings(), health=health, pool=pool) as opened,
+        ):
+            hung = Outage(0.0, None, RecogniserError("Three recognitions have never ended."))
+            monkeypatch.setattr(QueuedRecognizer, "is_loaded", False)
+            monkeypatch.setattr(QueuedRecognizer, "outage", hung)
+            assert (alone.faults(), alone.needs_restart) == ([HANGS], True)
+            assert (health.faults(), health.needs_restart) == ([], False)
+            behaviour.refuses = RequestRefusal.BROKEN
+            for _ in range(2):
+                await opened.recognizer.recognize(np.zeros(1_600, np.int16), language="en")
+            assert (health.faults(), health.needs_restart) == ([HANGS], True)
 
 
 @pytest.mark.asyncio
