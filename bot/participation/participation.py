@@ -154,8 +154,10 @@ class Participation:
             if self._guild.room is self:
                 self._guild.room = None
 
-    def _notify(self, sentence: Text, *, silenced_by: int | None = None) -> None:
-        """Queue a sentence for the channel. `silenced_by`: who changed the silence aloud; store the silence first."""
+    def notify(self, sentence: Text, *, silenced_by: int | None = None) -> None:
+        """Queue a sentence for the channel, so that nobody who speaks waits for Discord. `silenced_by`: who changed the
+        silence aloud; store the silence first.
+        """
         try:
             self._notices.put_nowait((sentence, silenced_by))
         except asyncio.QueueFull:
@@ -247,10 +249,10 @@ class Participation:
             self._engagement.clear()
             self._replies.stop_speaking()
             if not silenced_for_now:
-                self._notify(SILENCED_FOR_GOOD if silence.always else SILENCED, silenced_by=user_id)
+                self.notify(SILENCED_FOR_GOOD if silence.always else SILENCED, silenced_by=user_id)
         elif named and silenced_for_now and asks_to_talk(request):
             self._guild.silence = silence.lift(by_moderator=False)
-            self._notify(SILENCED_FOR_GOOD if silence.always else MAY_SPEAK, silenced_by=user_id)
+            self.notify(SILENCED_FOR_GOOD if silence.always else MAY_SPEAK, silenced_by=user_id)
 
     def choose_utterance(self, group: Sequence[SpokenText]) -> tuple[SpokenText, Decision]:
         """Choose the utterance in `group` to answer, newest first, and return it with the decision.
@@ -312,7 +314,7 @@ class Participation:
         guild.ceiling_notice_at = now
         minutes = max(1, round(guild.costs.free_in_s(now) / 60))
         log.warning("ceiling_reached", guild_id=guild.guild_id, free_in_minutes=minutes)
-        self._notify(over_ceiling(minutes))
+        self.notify(over_ceiling(minutes))
 
     # -- what happens in the room ----------------------------------------------------------------------------
 

@@ -128,6 +128,7 @@ class ConversationParts:
             self._services,
             build_context=prompt_builder.build_context,
             on_reply=reply_recorder.record,
+            tell=self.participation.notify,
             wake_names=self.participation.wake_names,
             bridge=bridge,
         )

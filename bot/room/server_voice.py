@@ -19,7 +19,7 @@ from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.port import Synthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Callable
     from contextlib import AbstractAsyncContextManager
 
     from bot.models.voices import EmbeddedVoice
@@ -80,7 +80,8 @@ def without_voice(voice: EmbeddedVoice) -> AbstractAsyncContextManager[Synthesiz
 class ServerVoice:
     """Speaks with the voice that `chosen` names, and with `usual` if it names none or that one fails (`RoomVoice`).
 
-    `tell` writes into the channel. `usual_code`: the language of the usual voice; empty: it speaks all.
+    `tell` has a sentence written into the channel, and returns at once: the next sentence must not wait for Discord.
+    `usual_code`: the language of the usual voice; empty: it speaks all.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class ServerVoice:
         chosen: Callable[[], str | None],
         voices: VoiceSource,
         usual: Synthesizer,
-        tell: Callable[[Text], Awaitable[None]],
+        tell: Callable[[Text], None],
         usual_code: str = "",
     ) -> None:
         self._usual_code = usual_code
@@ -138,18 +139,18 @@ class ServerVoice:
             async for sound in stream:
                 yield sound
         if choice is not None:
-            await self._tell_of(choice, known)
+            self._tell_of(choice, known)
 
-    async def _tell_of(self, choice: _Choice, known: Text | None) -> None:
+    def _tell_of(self, choice: _Choice, known: Text | None) -> None:
         """Tell the channel that the chosen voice has failed, or that it speaks again. `known`: why it was not tried."""
         why = choice.failure if known is None else known
         if why is not None:
             if choice.name not in self._told:
                 self._told.add(choice.name)
-                await self._tell(replaced_sentence(choice.name, why))
+                self._tell(replaced_sentence(choice.name, why))
         elif choice.has_spoken and choice.name in self._told - self._told_again:
             self._told_again.add(choice.name)
-            await self._tell(SPEAKS_AGAIN.fill(voice=choice.name.capitalize()))
+            self._tell(SPEAKS_AGAIN.fill(voice=choice.name.capitalize()))
 
     def status(self) -> Text:
         choice = self._follow_choice()

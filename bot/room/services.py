@@ -109,7 +109,10 @@ class RoomServices:
     # What the managers of each server have chosen.
     servers: ServerSettingsBook = field(default_factory=no_server_settings)
     # Returns the voice of one room: the one that its server has chosen, or `synthesizer`, which is the second argument.
-    open_voice: Callable[[Place, Synthesizer], RoomVoice] = lambda _, usual: UsualVoice(usual)
+    # The third has a sentence written into the channel, without waiting for it.
+    open_voice: Callable[[Place, Synthesizer, Callable[[Text], None]], RoomVoice] = lambda _, usual, __: UsualVoice(
+        usual
+    )
     # Yields a voice of which somebody wants to hear a sample. Raises `SynthesisError`.
     using_voice: Callable[[EmbeddedVoice], AbstractAsyncContextManager[Synthesizer]] = without_voice
     # What people may read of the memory; None: nothing.

@@ -33,8 +33,9 @@ LAST_SENTENCE_S = 10.0
 
 
 class Speaking:
-    """The bot's speech in `place`. `wake_names`: the bot's names there besides its own. `bridge`: speech-to-speech,
-    asked before the language model; None: there is none.
+    """The bot's speech in `place`. `tell`: has a sentence written into the channel, and returns at once. `wake_names`:
+    the bot's names there besides its own. `bridge`: speech-to-speech, asked before the language model; None: there is
+    none.
 
     *Ownership*: `replier.run` and `preemptive_reply.run` are the conversation's tasks.
     """
@@ -46,11 +47,12 @@ class Speaking:
         *,
         build_context: Callable[[Question], Awaitable[ModelContext]],
         on_reply: Callable[[Reply], Awaitable[None]],
+        tell: Callable[[Text], None],
         wake_names: Sequence[str],
         bridge: RealtimeBridge | None,
     ) -> None:
         self._place = place
-        self.voice = services.open_voice(place, services.synthesizer)
+        self.voice = services.open_voice(place, services.synthesizer, tell)
         self.playback = Playback(monotonic=services.clock.monotonic)
         speech_ahead = SpeechAhead(self.voice)
         self.preemptive_reply = PreemptiveReply(

@@ -152,17 +152,19 @@ async def open_voices(
 
 def voice_factory(
     settings: SpeakingSettings, servers: ServerSettingsBook, voices: LoadedVoices
-) -> Callable[[Place, Synthesizer], RoomVoice]:
-    """Return the function that makes the voice of one room. It gets the voice of servers that have chosen none."""
+) -> Callable[[Place, Synthesizer, Callable[[Text], None]], RoomVoice]:
+    """Return the function that makes the voice of one room. It gets the voice of servers that have chosen none, and
+    what has a sentence written into the channel.
+    """
 
-    def open_voice(place: Place, usual: Synthesizer) -> ServerVoice:
+    def open_voice(place: Place, usual: Synthesizer, tell: Callable[[Text], None]) -> ServerVoice:
         def chosen() -> str | None:
             name = servers.of(place.guild_id).voice
             return None if name is None or _is_usual(name, settings) else name
 
         # The voices of endpoints speak any language.
         code = "" if speaks_by_endpoint(settings) else DEFAULT_VOICE.code
-        return ServerVoice(chosen=chosen, voices=voices, usual=usual, tell=place.write, usual_code=code)
+        return ServerVoice(chosen=chosen, voices=voices, usual=usual, tell=tell, usual_code=code)
 
     return open_voice
 

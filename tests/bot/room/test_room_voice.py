@@ -13,15 +13,20 @@ from bot.brain.embedded.chat import NO_MODEL
 from bot.models.voices import DEFAULT_VOICE
 from bot.participation.guild_participation import SILENCED_FOR_GOOD
 from bot.room.room import Room
-from bot.room.server_voice import UsualVoice
+from bot.room.server_voice import ServerVoice, UsualVoice
 from bot.texts.text import Text, verbatim
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import TICK_S, a_house, ended, living, settle
+from tests.bot.room.test_server_voice import OneVoice
 from tests.fakes.brain import FakeVoice
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from bot.room.server_voice import RoomVoice
+    from voice.speaking.port import Synthesizer
 
 
 @pytest.mark.asyncio
@@ -82,7 +87,7 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
     chosen = ChosenVoice()
     async with a_house(tmp_path) as house:
         services = replace(
-            house.services(), open_voice=lambda place, usual: chosen if place is house.place else UsualVoice(usual)
+            house.services(), open_voice=lambda place, usual, _: chosen if place is house.place else UsualVoice(usual)
         )
         room = Room(house.place, services)
         task = asyncio.create_task(room.run(), name="room-under-test")
@@ -94,6 +99,33 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
         await ended(house, task)
     assert chosen.spoken
     assert house.voice.spoken == []
+
+
+@pytest.mark.asyncio
+async def test_telling_of_a_voice_delays_no_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The room speaks on while Discord takes its time with what the voice has to tell the channel."""
+    written = asyncio.Event()
+
+    async def write(sentence: Text) -> None:
+        await written.wait()
+        house.place.written.append(sentence)
+
+    def open_voice(_: object, usual: Synthesizer, tell: Callable[[Text], None]) -> RoomVoice:
+        return ServerVoice(chosen=lambda: "gone", voices=OneVoice(), usual=usual, tell=tell)
+
+    async with a_house(tmp_path) as house:
+        monkeypatch.setattr(house.place, "write", write)
+        room = Room(house.place, replace(house.services(), open_voice=open_voice))
+        task = asyncio.create_task(room.run(), name="room-under-test")
+        await settle(room.opened.is_set)
+        await house.say(ADA.id, "Roomtone, where is the spare key?")
+        await house.reply(1)
+        assert house.voice.spoken
+        assert house.place.written == []
+        written.set()
+        await settle(lambda: len(house.place.written) == 1)
+        room.close("left")
+        await ended(house, task)
 
 
 @pytest.mark.asyncio

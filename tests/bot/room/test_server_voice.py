@@ -73,7 +73,7 @@ class Server:
             chosen=lambda: self.chosen, voices=self.source, usual=Tone(USUAL_HZ), tell=self.tell, usual_code="en"
         )
 
-    async def tell(self, text: Text) -> None:
+    def tell(self, text: Text) -> None:
         self.told.append(text)
 
     async def spoken_hz(self) -> int:
