@@ -21,6 +21,7 @@ from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult
 
 from bot.brain.tools.tool import ToolError
 from bot.errors import first_cause
+from bot.mcp.message_limit import MessageLimit
 from bot.mcp.tools import McpTool, adapt_tools
 from compaction.untrusted_text import visible
 from voice.retry_pause import retry_pause_s
@@ -67,6 +68,8 @@ class McpConnection:
         self._tools: tuple[RoomTool, ...] = ()
         # Set when a call failed, so that the connection is checked at once.
         self._check_requested = asyncio.Event()
+        # Of the connection that was opened last.
+        self._limit = MessageLimit(settings.name, self._check_requested.set)
 
     @property
     def listed(self) -> tuple[McpTool, ...]:
@@ -101,20 +104,27 @@ class McpConnection:
 
         `errors`: gets the program's error output. By default it is dropped, because it may contain anything.
         """
-        async with (
-            self._transport(errors) as transport,
-            asyncio.timeout(CONNECT_TIMEOUT_S) as limit,
-            Client(transport, read_timeout_seconds=self.settings.timeout_s) as client,
-        ):
-            await self.list_tools(client)
-            limit.reschedule(None)
-            self._client = client
-            self.connected.set()
-            try:
-                yield
-            finally:
-                self._client, self._listed, self._tools = None, (), ()
-                self.connected.clear()
+        limit = self._limit = MessageLimit(self.settings.name, self._check_requested.set)
+        try:
+            async with (
+                self._transport(errors, limit) as transport,
+                asyncio.timeout(CONNECT_TIMEOUT_S) as connecting,
+                Client(transport, read_timeout_seconds=self.settings.timeout_s) as client,
+            ):
+                await self.list_tools(client)
+                connecting.reschedule(None)
+                self._client = client
+                self.connected.set()
+                try:
+                    yield
+                finally:
+                    self._client, self._listed, self._tools = None, (), ()
+                    self.connected.clear()
+        except Exception as error:
+            if limit.error is None or limit.error is error:
+                raise
+            # What the library makes of it says nothing about the cause.
+            raise limit.error from error
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> str:
         """Return the result of a tool of the server. Raises `ToolError`."""
@@ -125,14 +135,18 @@ class McpConnection:
             result = await _called(client, tool, arguments, within_s=self.settings.timeout_s)
         except Exception as error:
             self._check_requested.set()
-            raise ToolError(f"The server {self.settings.name} failed: {describe_error(error)}") from error
+            raise ToolError(
+                f"The server {self.settings.name} failed: {describe_error(self._limit.error or error)}"
+            ) from error
         text = _text_of(result)
         if result.is_error:
             raise ToolError(text)
         return text
 
     async def _check_regularly(self) -> None:
-        """List the tools every minute and after each failed call. Raises the error when the server does not answer."""
+        """List the tools every minute and after each failed call. Raises the error when the server does not answer, and
+        `MessageTooLargeError` when it has sent too much at once.
+        """
         client = self._client
         assert client is not None, "it is open"
         while True:
@@ -140,6 +154,8 @@ class McpConnection:
                 async with asyncio.timeout(REFRESH_S):
                     await self._check_requested.wait()
             self._check_requested.clear()
+            if self._limit.error is not None:
+                raise self._limit.error
             async with asyncio.timeout(self.settings.timeout_s):
                 await self.list_tools(client)
 
@@ -152,14 +168,16 @@ class McpConnection:
             self._listed = listed
 
     @asynccontextmanager
-    async def _transport(self, errors: TextIO | None) -> AsyncIterator[Any]:
+    async def _transport(self, errors: TextIO | None, limit: MessageLimit) -> AsyncIterator[Any]:
         """Yield the transport for `Client`, which opens it."""
         settings = self.settings
         if settings.url:
             headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
+            headers |= {"Accept-Encoding": "identity"}
             # Calls have their own time limit; an event stream may be silent for long.
             timeout = httpx2.Timeout(settings.timeout_s, read=STREAM_TIMEOUT_S)
-            async with httpx2.AsyncClient(headers=headers, timeout=timeout) as http:
+            hooks = {"response": [limit.check_answer]}
+            async with httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as http:
                 yield streamable_http_client(settings.url, http_client=http)
             return
         parameters = StdioServerParameters(
@@ -168,6 +186,7 @@ class McpConnection:
             env={name: value.get_secret_value() for name, value in settings.env.items()},
         )
         with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123, ASYNC230 - opening it never blocks
+            limit.for_program()
             yield stdio_client(parameters, errlog=errors or nowhere)
 
 

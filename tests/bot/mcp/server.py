@@ -58,6 +58,12 @@ def secret() -> str:
 
 
 @server.tool()
+def flood(megabytes: int) -> str:
+    """Answers with very much."""
+    return "x" * 1_000_000 * megabytes
+
+
+@server.tool()
 def die() -> str:
     """Ends the process."""
     os._exit(1)

@@ -16,6 +16,7 @@ from bot.brain.tools.permission import Asker
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.mcp.connection import STEADY_S, describe_error
+from bot.mcp.message_limit import MessageTooLargeError
 from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
 from compaction.budget.messages import MessageToolCall
@@ -88,6 +89,35 @@ async def test_a_slow_tool_is_given_up() -> None:
         with pytest.raises(ToolError, match=r"desk failed: .*timed out"):
             await connection.call("sleep", {})
         assert connection.connected.is_set()
+
+
+@pytest.mark.asyncio
+async def test_a_program_that_sends_too_much_at_once_is_dropped() -> None:
+    """A long answer is taken; a longer one ends the connection, and the log and the model read why. It is started
+    again as after a crash.
+    """
+    clock = FakeClock()
+    with capture_logs() as logs:
+        async with servers(desk(timeout_s=60), clock=clock) as running:
+            connection = running.connections[0]
+            assert len(await connection.call("flood", {"megabytes": 1})) == 1_000_000
+            with pytest.raises(ToolError, match="desk was dropped: it sent a message of more than 4 MB"):
+                await connection.call("flood", {"megabytes": 5})
+            await clock.until_somebody_sleeps()
+            assert running.tools() == ()
+            clock.advance(1.0)
+            await connection.connected.wait()
+            assert await connection.call("add", {"left": 1, "right": 1}) == "The sum is 2."
+    (lost,) = [line for line in logs if line["event"] == "mcp_server_lost"]
+    assert isinstance(lost["problem"], MessageTooLargeError)
+
+
+@pytest.mark.asyncio
+async def test_a_visit_to_a_program_that_sends_too_much_says_so() -> None:
+    """`roomtone doctor` names the cause, and not that the server does not answer."""
+    flood = desk(args=["-c", "print('x' * 5_000_000, flush=True); input()"], timeout_s=2)
+    with pytest.raises(McpError, match=r"desk was dropped: .* Look at the server, or take it out of mcp\.servers\."):
+        await list_server_tools(flood)
 
 
 @pytest.mark.asyncio

@@ -1,0 +1,118 @@
+"""Bounds the messages of MCP servers: one that sends a message without an end must not fill the bot's memory.
+
+The library keeps what a program writes until its line ends, and what a web server answers until the answer ends,
+however long that takes. It bounds only the events of event streams. So its reader of a program's output is replaced
+here by one that counts; `tests.bot.mcp.test_connection` fails if the library uses another.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import httpx2
+import mcp.client.stdio
+from anyio.streams.text import TextReceiveStream
+
+from bot.errors import BotError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+# A picture of a whole screen, as some tools return it, has fewer. A model is told the kind of a picture only, and of a
+# longer text than some thousand characters head and tail.
+MOST_MESSAGE_BYTES: Final = 4_000_000
+_EVENTS: Final = "text/event-stream"
+
+
+class MessageTooLargeError(BotError):
+    """A server's message is not taken. The message is a plain sentence."""
+
+
+@dataclass(slots=True)
+class MessageLimit:
+    """The bound of one server's messages. `on_exceeded`: called once, when the server must be dropped. `error`: then
+    says why.
+    """
+
+    server: str
+    on_exceeded: Callable[[], None]
+    error: MessageTooLargeError | None = field(default=None, init=False)
+
+    def exceed(self, what: str) -> MessageTooLargeError:
+        """Note that the server must be dropped, and return why. `what`: what it did, as a clause."""
+        if self.error is None:
+            self.error = MessageTooLargeError(
+                f"The server {self.server} was dropped: it {what}. Look at the server, or take it out of mcp.servers."
+            )
+            self.on_exceeded()
+        return self.error
+
+    def too_large(self) -> MessageTooLargeError:
+        """Note that a message is too large, and return the sentence about it."""
+        return self.exceed(f"sent a message of more than {MOST_MESSAGE_BYTES // 1_000_000} MB")
+
+    def for_program(self) -> None:
+        """Bound what a program writes whose transport is opened in this task from now on."""
+        # The reader is made in a task of the library, which gets this task's context.
+        _limit.set(self)
+
+    async def check_answer(self, answer: httpx2.Response) -> None:
+        """Bound the body of an answer of a web server. A hook for its client: called with each answer, before its body.
+
+        Raises `MessageTooLargeError` for a compressed one: a small one may become very large.
+        """
+        if answer.headers.get("content-encoding", "identity").lower() != "identity":
+            raise self.exceed("compresses its answers, though it was asked not to")
+        # The library bounds the events, and a stream of them may last for days.
+        if not answer.headers.get("content-type", "").lower().startswith(_EVENTS):
+            assert isinstance(answer.stream, httpx2.AsyncByteStream), "of an asynchronous client"
+            answer.stream = _BoundedBody(answer.stream, self)
+
+
+_limit: ContextVar[MessageLimit | None] = ContextVar("mcp_message_limit", default=None)
+
+
+class _BoundedBody(httpx2.AsyncByteStream):
+    """The body of an answer, up to `MOST_MESSAGE_BYTES`."""
+
+    def __init__(self, body: httpx2.AsyncByteStream, limit: MessageLimit) -> None:
+        self._body = body
+        self._limit = limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        length = 0
+        async for chunk in self._body:
+            length += len(chunk)
+            if length > MOST_MESSAGE_BYTES:
+                raise self._limit.too_large()
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+
+class BoundedText(TextReceiveStream):
+    """A program's output. It ends at a line that is too long; the library then drops what else comes, until the program
+    is ended.
+    """
+
+    def __post_init__(self, encoding: str, errors: str) -> None:
+        super().__post_init__(encoding, errors)
+        self._limit = _limit.get()
+        # Of the line that has not ended yet, in characters.
+        self._length = 0
+
+    async def receive(self) -> str:
+        text = await super().receive()
+        begun, newline, rest = text.partition("\n")
+        if self._limit is not None and self._length + len(begun) > MOST_MESSAGE_BYTES:
+            self._limit.too_large()
+            raise anyio.EndOfStream
+        self._length = len(rest) - (rest.rfind("\n") + 1) if newline else self._length + len(begun)
+        return text
+
+
+mcp.client.stdio.TextReceiveStream = BoundedText  # type: ignore[attr-defined]

@@ -1,0 +1,97 @@
+"""What an MCP server may send at once has a bound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.mcp import message_limit
+from bot.mcp.message_limit import BoundedText, MessageLimit, MessageTooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+MOST = 100
+
+
+class Output(anyio.abc.ByteReceiveStream):
+    """A program's output, in chunks."""
+
+    def __init__(self, chunks: list[bytes]) -> None:
+        self.chunks = chunks
+
+    async def receive(self, max_bytes: int = 65_536) -> bytes:
+        if not self.chunks:
+            raise anyio.EndOfStream
+        return self.chunks.pop(0)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+async def read(chunks: list[bytes]) -> tuple[str, MessageLimit]:
+    """Return what a reader gets of an output, and its limit."""
+    limit = MessageLimit("desk", lambda: None)
+    limit.for_program()
+    return "".join([text async for text in BoundedText(Output(chunks))]), limit
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(message_limit, "MOST_MESSAGE_BYTES", MOST)
+
+
+@given(st.text("ab\n", max_size=400), st.lists(st.integers(1, 80), max_size=20))
+def test_output_is_read_whole_unless_a_line_is_too_long(text: str, cuts: list[int]) -> None:
+    """However it comes in chunks. What is read of a line that is too long has no more than the bound."""
+    chunks, rest = [], text.encode()
+    for cut in cuts:
+        chunks.append(rest[:cut])
+        rest = rest[cut:]
+    got, limit = anyio.run(read, [chunk for chunk in (*chunks, rest) if chunk])
+    assert (limit.error is not None) == any(len(line) > MOST for line in text.split("\n"))
+    assert got == text if limit.error is None else text.startswith(got)
+    assert all(len(line) <= MOST for line in got.split("\n"))
+
+
+async def pieces(count: int) -> AsyncIterator[bytes]:
+    """Yield so many times thirty bytes."""
+    for _ in range(count):
+        yield b"x" * 30
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("kind", "encoding", "count", "why"),
+    [
+        ("application/json", None, 3, None),
+        ("application/json", "identity", 3, None),
+        ("application/json", None, 4, "sent a message of more than"),
+        ("text/html", None, 4, "sent a message of more than"),
+        ("text/event-stream; charset=utf-8", None, 4, None),
+        ("application/json", "gzip", 1, "compresses its answers"),
+        ("text/event-stream", "gzip", 1, "compresses its answers"),
+    ],
+)
+async def test_an_answer_has_a_bound(kind: str, encoding: str | None, count: int, why: str | None) -> None:
+    """The library bounds the events of a stream. A compressed answer would be measured too late."""
+    exceeded: list[str] = []
+    limit = MessageLimit("web", lambda: exceeded.append("web"))
+    headers = {"content-type": kind} | ({} if encoding is None else {"content-encoding": encoding})
+
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, headers=headers, content=pieces(count))
+
+    hooks = {"response": [limit.check_answer]}
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer), event_hooks=hooks) as client:
+        if why is None:
+            assert len((await client.get("http://web/mcp")).content) == 30 * count
+        else:
+            with pytest.raises(MessageTooLargeError, match=why):
+                await client.get("http://web/mcp")
+    assert exceeded == ([] if why is None else ["web"])
