@@ -39,7 +39,7 @@ def in_order(messages: Sequence[Mapping[str, object]], order: MessageOrder) -> l
 
     In the strict ones, what stands in several messages of one role in a row stands in one, with blank lines between.
     Tool results follow their calls. The last message is a user's or a tool's result. Without system messages, what they
-    say stands at the beginning of the first message, a user's, between marks.
+    say stands at the beginning of the first message, a user's, between marks. A message with a picture comes alone.
     """
     if order is MessageOrder.ANY:
         return list(messages)
@@ -53,7 +53,15 @@ def in_order(messages: Sequence[Mapping[str, object]], order: MessageOrder) -> l
     if not ordered:
         return [{"role": ChatRole.USER.value, "content": marked}]
     first, *rest = ordered
-    return [{**first, "content": f"{marked}{_BETWEEN}{first['content']}"}, *rest]
+    return [{**first, "content": _preceded(first["content"], marked)}, *rest]
+
+
+def _preceded(content: object, text: str) -> object:
+    """Return the content of a message with `text` before it. That of a picture is a list that begins with a text."""
+    if isinstance(content, list):
+        first, *rest = content
+        return [{**first, "text": f"{text}{_BETWEEN}{first['text']}"}, *rest]
+    return f"{text}{_BETWEEN}{content}"
 
 
 def _in_turn(messages: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:

@@ -13,6 +13,7 @@ import openai
 import structlog
 
 from bot.llm.endpoint_features import EndpointFeatures
+from bot.llm.message_order import in_order
 from bot.texts.text import Text
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS
 from compaction.untrusted_text import inline
@@ -117,14 +118,16 @@ class OpenAIVision:
                 )
             )
         while True:
+            order = self._features.order
             try:
                 answer: Any = await self._client.chat.completions.create(
                     model=self._endpoint.model,
-                    messages=cast("list[ChatCompletionMessageParam]", messages),
+                    messages=cast("list[ChatCompletionMessageParam]", in_order(messages, order)),
                     extra_body={self._features.limit_name: MAX_OUTPUT_TOKENS},
                 )
             except openai.APIStatusError as error:
-                if self._features.renames_limit(error.status_code, str(error)):
+                refusal = error.status_code, str(error)
+                if self._features.renames_limit(*refusal) or self._features.refuses_order(*refusal, sent=order):
                     continue
                 raise
             usage = getattr(answer, "usage", None)
@@ -148,7 +151,9 @@ class OpenAIVision:
 
 
 def build_messages(look: VisionRequest) -> list[dict[str, object]]:
-    """Return the messages of one call: system prompt, task and picture."""
+    """Return the messages of one call: our instructions, which are the same each time, then task and picture. What came
+    of people and screens is in the user's message, between tags.
+    """
     who = _inline(look.who) or "somebody"
     if look.question:
         task = _ASKED.format(who=who, question=_inline(look.question))
