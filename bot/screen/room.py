@@ -16,7 +16,7 @@ from bot.screen.messages import OPTED_OUT, TOO_MANY, ScreenError, ShareEnd, desc
 from bot.screen.share import MisbehavedError, Share
 from bot.screen.share_recorder import ShareRecorder
 from bot.screen.sharer import PAGE_MESSAGES, Sharer
-from bot.texts.text import Text, joined
+from bot.texts.text import Text, joined, sentence_of
 from voice.queue_figures import QueueFigures
 from voice.screen.port import VisionError
 
@@ -331,5 +331,5 @@ class RoomScreens:
         try:
             seen = await share.look(question)
         except VisionError as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(sentence_of(error)) from error
         return f"On {share.who}'s screen ({share.surface}) now:\n{seen}"

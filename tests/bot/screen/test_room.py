@@ -11,6 +11,7 @@ from bot.brain.tools.tool import ToolError
 from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.room import CHECK_INTERVAL_S
 from bot.screen.sharer import ABSENT_S, RESUME_WITHIN_S
+from bot.texts.text import in_language, sentence_of
 from compaction.model import NoteReason, NoteSource, TurnKind
 from compaction.notes import LIVE_NOTES
 from compaction.session import SessionMemory
@@ -352,8 +353,10 @@ async def test_who_looks_without_a_share_is_told() -> None:
         sharer = await share(room)
         with pytest.raises(ToolError, match="Nobody of that name"):
             await room.look("what?", who="Cy")
-        with pytest.raises(ToolError, match="No picture of the screen has come"):
+        with pytest.raises(ToolError, match="No picture of the screen has come") as refused:
             await room.look("what?", who=None)
+        # Whoever typed /watch look reads it in the language of their Discord.
+        assert in_language(sentence_of(refused.value), "de").startswith("Vom Bildschirm ist noch kein Bild gekommen.")
         await see(watching, room, sharer, "dark", "Tokyo 2099")
         assert await room.look("what?", who=None) == "On Ada's screen (a window) now:\nTokyo 2099"
 
