@@ -47,7 +47,8 @@ class Question:
 
     `asker_id`: the person to answer, if several people speak in the turn; empty if the bot speaks unasked. `reason`:
     why the bot answers. `may_skip`: the model may decide to say nothing. `language`: the code of the language to answer
-    in; empty: that of the conversation.
+    in; empty: that of the conversation. `is_current`: whether what the reply is about still goes on; once it does not,
+    the reply does not begin to sound any more.
     """
 
     turn: Turn
@@ -57,6 +58,7 @@ class Question:
     reason: Reason | None = None
     may_skip: bool = False
     language: str = ""
+    is_current: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,7 @@ class Replier:
                     self._idle.set()
 
     async def _answer(self, question: Question) -> Reply:
-        progress = self._progress = ReplyProgress(started_at=self._clock.monotonic())
+        progress = self._progress = ReplyProgress(started_at=self._clock.monotonic(), is_current=question.is_current)
         self._interrupted = False
         self._on_begun(question)
         try:
@@ -277,8 +279,10 @@ class Replier:
         if progress.speech_to_speech and self._speech_to_speech is not None:
             # A failed reply ends at its last played piece, even if the service keeps sending.
             failed = progress.failure is not None
-            complete = all(piece.complete for piece in progress.played) and not self._stopped and not failed
-            self._speech_to_speech.report_heard(sum(piece.played_s for piece in progress.played), complete=complete)
+            ended = not self._stopped and not progress.dropped and not failed
+            played = progress.played_of_model
+            complete = ended and all(piece.complete for piece in played)
+            self._speech_to_speech.report_heard(sum(piece.played_s for piece in played), complete=complete)
         return self._reply(question, progress)
 
     async def _answer_in_speech(self, question: Question, progress: ReplyProgress) -> bool:
@@ -312,7 +316,10 @@ class Replier:
             else:
                 # The bridge tells the channel that it has failed, and why.
                 log.warning("speech_to_speech_reply_broke_off", problem=error)
-        if not progress.pieces and progress.failure is None:
+            # People listen to it and would wait for the rest.
+            progress.model_pieces = len(progress.pieces)
+            await self._output.say_broken_off(progress)
+        if not progress.pieces and progress.failure is None and not progress.skipped:
             if not question.may_skip:
                 # Models sometimes say nothing at all, and a provider may have filtered what they said.
                 self._give_up_speech(direct, progress, "no_sound")

@@ -11,6 +11,7 @@ from bot.texts.text import Text, sentence_of
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
     from voice.speaking.playback import PlaybackResult
 
@@ -35,7 +36,13 @@ class ReplyProgress:
     failure: Text | None = None
     # Whether speech-to-speech produces this reply and must be told how much of it was played.
     speech_to_speech: bool = False
-    # The model decided to say nothing.
+    # How many of the pieces are its own, if our voice has said something after them; None: all.
+    model_pieces: int | None = None
+    # Returns whether what the reply is about still goes on.
+    is_current: Callable[[], bool] = lambda: True
+    # It was given up before its first sound, because that has ended.
+    dropped: bool = False
+    # The model decided to say nothing, or the reply was dropped.
     skipped: bool = False
     # Nobody can hear the bot: its voice failed, or the connection took no sound.
     unheard: bool = False
@@ -54,10 +61,30 @@ class ReplyProgress:
             log.warning("optional_reply_failed", problem=problem)
         self.skipped = True
 
+    def drop_if_late(self) -> bool:
+        """Return whether the reply must not begin to sound any more, and mark it as skipped if so.
+
+        Call it before the first sound of each piece: what sounds already is said to its end.
+        """
+        if self.pieces or self.is_current():
+            return False
+        log.info("reply_dropped", reason="outdated")
+        self.dropped = self.skipped = True
+        return True
+
     @property
     def played(self) -> list[PlaybackResult]:
         """Return the pieces that were played, or cut off while they played."""
-        return [piece.result() for piece in self.pieces if piece.done() and not piece.cancelled()]
+        return _played(self.pieces)
+
+    @property
+    def played_of_model(self) -> list[PlaybackResult]:
+        """Return those of them that speech-to-speech has made."""
+        return _played(self.pieces[: self.model_pieces])
+
+
+def _played(pieces: list[asyncio.Future[PlaybackResult]]) -> list[PlaybackResult]:
+    return [piece.result() for piece in pieces if piece.done() and not piece.cancelled()]
 
 
 def elapsed_ms(since: float, now: float) -> float:

@@ -92,6 +92,12 @@ class SpeechOutput:
             if not await self._say(sentence, progress):
                 return
 
+    async def say_broken_off(self, progress: ReplyProgress) -> None:
+        """Say with our own voice that the rest of the reply is lost."""
+        sentence = self._new_normalizer().normalize(in_language(MODEL_BROKE_OFF, self._language()))
+        if sentence is not None:
+            await self._say(sentence, progress)
+
     def new_reader(self) -> Callable[[str], str | None]:
         """Return a function for one reply that gets its sentences in order and returns how `speak` reads each aloud.
 
@@ -119,6 +125,9 @@ class SpeechOutput:
         try:
             async with aclosing(self._synthesizer.stream(sentence.aloud)) as stream:
                 async for sound in stream:
+                    if progress.drop_if_late():
+                        piece.end()
+                        return False
                     piece.add(sound)
                     spoken_s += sound.duration_s
                     progress.audio_s += sound.duration_s
@@ -154,6 +163,9 @@ class SpeechOutput:
         """Queue finished sound. Return whether playback accepts more."""
         piece = await self._open_piece(speech.text, progress)
         if piece is None:
+            return False
+        if progress.drop_if_late():
+            piece.end()
             return False
         piece.add(AudioChunk(speech.pcm, speech.rate_hz))
         piece.end()

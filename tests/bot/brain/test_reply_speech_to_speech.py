@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bot.brain.speech_output import BLOCKED
+from bot.brain.speech_output import BLOCKED, MODEL_BROKE_OFF
 from tests.bot.brain.test_reply import FIRST, Bench
 from tests.fakes.brain import ScriptedResponder, until
 from voice.audio import DISCORD_RATE_HZ
@@ -116,15 +116,34 @@ async def test_a_failure_before_any_sound_is_answered_the_other_way() -> None:
 
 @pytest.mark.asyncio
 async def test_a_failure_in_the_middle_is_told() -> None:
-    """If speech-to-speech fails in mid-reply, the heard part is recorded and the failure is reported."""
+    """If speech-to-speech fails in mid-reply, our own voice says so, the heard part is recorded and the failure is
+    reported. The model is told of its own sound alone.
+    """
     speaker = Speaker("One", RealtimeError("It is away."))
     bench = _bench(speaker)
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         reply = await bench.next_reply()
-    assert (reply.text, reply.failure) == ("One", "It is away.")
+    assert (reply.text, reply.failure) == (f"One {MODEL_BROKE_OFF}", "It is away.")
     assert speaker.told == [(1.0, False)]
-    assert bench.voice.spoken == []
+    assert bench.voice.spoken == [MODEL_BROKE_OFF]
+
+
+@pytest.mark.asyncio
+async def test_who_was_interrupted_does_not_excuse_itself() -> None:
+    """A reply that somebody has stopped needs no rest, whatever becomes of the model then."""
+    speaker = Speaker("One", "two", "three", "four", "five", "six", RealtimeError("It is away."))
+    bench = _bench(speaker)
+    async with bench.running():
+        bench.replier.ask(FIRST)
+        await until(lambda: bench.playback.pieces.waiting == QUEUE_PIECES)
+        bench.listener.pull(75)
+        bench.replier.interrupt_current()
+        for _ in range(10):
+            bench.listener.pull(10)
+            await asyncio.sleep(0)
+        reply = await bench.next_reply()
+    assert (reply.text, bench.voice.spoken) == ("One", [])
 
 
 @pytest.mark.asyncio
@@ -142,15 +161,15 @@ async def test_one_that_is_given_up_is_not_asked() -> None:
 
 @pytest.mark.asyncio
 async def test_one_that_is_given_up_in_the_middle_is_told_of_elsewhere() -> None:
-    """If speech-to-speech is given up in mid-reply, the reply reports no failure of its own, because the end of
-    speech-to-speech is already reported elsewhere.
+    """If speech-to-speech is given up in mid-reply, the reply reports no failure of its own in writing, because the end
+    of speech-to-speech is already reported elsewhere. Who listens is told aloud.
     """
     speaker = Speaker("One", RealtimeError("It is away."), gone_after=True)
     bench = _bench(speaker)
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         reply = await bench.next_reply()
-        assert (reply.text, reply.failure) == ("One", None)
+        assert (reply.text, reply.failure) == (f"One {MODEL_BROKE_OFF}", None)
         bench.replier.ask(FIRST)
         assert (await bench.next_reply()).text == "Otherwise."
 
@@ -203,3 +222,17 @@ async def test_a_thought_of_its_own_that_fails_is_let_be(asker_id: str | None, t
         bench.replier.ask(replace(FIRST, asker_id=asker_id, may_skip=True))
         reply = await bench.next_reply()
     assert (reply.text, reply.skipped, reply.failure) == (text, not text, None)
+
+
+@pytest.mark.asyncio
+async def test_what_it_is_about_may_end_before_it_sounds() -> None:
+    """The model is told that nothing of it was heard, and the responder is not asked instead."""
+    speaker = Speaker("One", "two")
+    bench = _bench(speaker)
+    async with bench.running():
+        bench.replier.ask(replace(FIRST, asker_id="", may_skip=True, is_current=lambda: False))
+        reply = await bench.next_reply()
+        bench.listener.pull(100)
+    assert (reply.text, reply.skipped, reply.failure, bench.voice.spoken) == ("", True, None, [])
+    assert speaker.told == [(0.0, False)]
+    assert bench.listener.frames == 0

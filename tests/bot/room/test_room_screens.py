@@ -109,6 +109,29 @@ async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("ends", [False, True])
+async def test_a_remark_is_dropped_if_the_share_ends_meanwhile(tmp_path: Path, *, ends: bool) -> None:
+    """Nobody sees any more what it would be about. Without the end it is said."""
+    async with a_cinema(tmp_path) as cinema:
+        house = cinema.house
+        house.place.people = [ADA]
+        may_answer = asyncio.Event()
+        responder = cinema.responder = ScriptedResponder(may_answer, REMARK)
+        async with cinema.living():
+            line = await cinema.share()
+            await cinema.see(line, "dark", "Winter Soldier", "HP 12")
+            await house.pass_time(4)
+            await settle(lambda: bool(responder.contexts))
+            if ends:
+                await line.stop()
+            may_answer.set()
+            await settle(lambda: bool(house.of(events.ReplyFinished)))
+            outcomes = [event.outcome for event in house.seen if isinstance(event, events.ReplyFinished)]
+            assert outcomes == [events.ReplyOutcome.SKIPPED if ends else events.ReplyOutcome.SPOKEN]
+            assert bool(house.of(events.ReplySpoken)) is not ends
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("asks", [False, True])
 async def test_a_share_ends_when_its_person_opts_out(tmp_path: Path, *, asks: bool) -> None:
     """With /opt-out, or when consent is withdrawn, the share ends at once, before the next check of the sharers."""
