@@ -52,6 +52,8 @@ class ServedGateway:
         self._last: dict[str, VoiceUpdate] = {}
         # The voice session of a process before this one. It ends with that one's main session, which nobody resumes.
         self._inherited: str | None = None
+        # Whether Discord was asked for another one, and has not answered yet.
+        self._is_renewing = False
 
     def serve(self, link: MessageLink, gateway: MainGateway, *, on_change: Callable[[], None]) -> None:
         """Answer what a room's voice connection asks over `link`. `gateway`: its channel's. `on_change`: called when
@@ -115,9 +117,13 @@ class ServedGateway:
 
     async def on_voice_state_update(self, data: Any, /) -> None:
         """See `voice.transport.gateway.VoiceUpdates`."""
-        if self._inherited is not None and data.get("session_id") == self._inherited and data.get("channel_id") is None:
-            await self._renew(data)
-            return
+        if self._inherited is not None:
+            is_former = data.get("session_id") == self._inherited
+            if is_former and data.get("channel_id") is None:
+                await self._renew(data)
+                return
+            if self._is_renewing or not is_former:
+                self._inherited = None
         self._take("state", data)
 
     async def on_voice_server_update(self, data: Any, /) -> None:
@@ -128,11 +134,16 @@ class ServedGateway:
         """Have the bot let in again, because its voice session has ended with a main session of before. The room does
         not hear of it, and takes Discord's answers for those about another voice server.
         """
-        former, self._inherited = self._last.get("state"), None
+        former = self._last.get("state")
         if self._attached is None or self._link is None or former is None:
+            self._inherited = None
             self._take("state", data)
             return
-        log.info("voice_session_ended", guild_id=self._guild_id)
+        log.info("voice_session_ended", guild_id=self._guild_id, is_renewing=self._is_renewing)
+        if self._is_renewing:
+            # The room was quicker. Discord's answer is on its way.
+            return
+        self._is_renewing = True
         muted, deaf = bool(former.data.get("self_mute")), bool(former.data.get("self_deaf"))
         await self._attached.request(self._attached.channel_id, self_mute=muted, self_deaf=deaf)
 
@@ -174,7 +185,7 @@ class ServedGateway:
         for update in asked.known:
             self._last.setdefault(update.kind, replace(update, number=0))
         if self._lets_in(gateway):
-            self._inherited = self._last["state"].data.get("session_id")
+            self._inherited, self._is_renewing = self._last["state"].data.get("session_id"), False
         return VoiceAttached(self._run, ())
 
     def _lets_in(self, gateway: MainGateway) -> bool:
@@ -191,16 +202,18 @@ class ServedGateway:
     async def _request(self, link: MessageLink, gateway: MainGateway, asked: RequestVoiceState) -> bool:
         if self._is_stale(asked.claim):
             return False
-        # The voice session that comes of it belongs to the main session of this process.
-        self._inherited = None
+        # The voice session that comes of it belongs to the main session of this process. The former one may end first.
+        self._is_renewing = True
         if asked.channel_id is None:
             # Whatever Discord says of it is the last word about these credentials.
+            self._inherited = None
             self._last.clear()
         try:
             return await (self._attached or gateway).request(
                 asked.channel_id, self_mute=asked.self_mute, self_deaf=asked.self_deaf
             )
         except OSError as error:
+            self._is_renewing = False
             raise LinkError(Text("Discord cannot be reached ({error}).", error=type(error).__name__)) from error
 
     def _lost(self, link: MessageLink) -> None:

@@ -369,13 +369,33 @@ async def test_a_voice_session_that_ends_with_the_main_session_before_is_renewed
 async def test_a_voice_session_that_the_room_has_asked_for_anew_belongs_to_the_new_process() -> None:
     """So nobody but a person takes the bot out."""
     process, again = Process(), Process()
+    renewed = {**STATE, "session_id": "t"}
+    async with room(process, again, claim=1) as here:
+        await joined(process, here)
+        await here.ends.drop()
+        await until(lambda: here.gateway.attached and again.discord.attached)
+        assert await here.gateway.request(20)
+        await again.answers("state", renewed)
+        await again.answers("state", {**renewed, "channel_id": None})
+        await until(lambda: len(here.connection.told) > 3)
+        assert here.connection.told[2:] == [("state", renewed), ("state", {**renewed, "channel_id": None})]
+        assert again.discord.asked == [20]
+
+
+@pytest.mark.asyncio
+async def test_a_voice_session_may_end_just_before_discord_answers_the_request_for_the_next() -> None:
+    """Then nobody has taken the bot out: the room does not hear of it, and Discord is not asked twice."""
+    process, again = Process(), Process()
+    renewed = {**STATE, "session_id": "t"}
     async with room(process, again, claim=1) as here:
         await joined(process, here)
         await here.ends.drop()
         await until(lambda: here.gateway.attached and again.discord.attached)
         assert await here.gateway.request(20)
         await again.answers("state", {**STATE, "channel_id": None})
+        await again.answers("state", renewed)
         await until(lambda: len(here.connection.told) > 2)
+        assert here.connection.told[2:] == [("state", renewed)]
         assert again.discord.asked == [20]
 
 
