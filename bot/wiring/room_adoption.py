@@ -8,7 +8,6 @@ import structlog
 
 from bot.errors import SetupError
 from bot.remote.processes.adoption import NOT_OURS, ServerNow
-from bot.settings import RESUME_WITHIN_S
 from bot.store.claims import newest_claim
 from compaction.errors import StoreError
 
@@ -61,6 +60,7 @@ async def take_rooms_back(
             await supervisor.join(place, listen=room.listen, room=remote.make(place, room.listen, adopted=adopted))
 
     remote.adoptions.begin(look, start)
-    unfinished = await sessions.unfinished(resume_within_s=RESUME_WITHIN_S)
+    # A room in which nobody has spoken for long runs all the same.
+    unfinished = await sessions.unfinished(resume_within_s=float("inf"))
     guilds = {session.guild_id for session in unfinished if session.guild_id is not None}
     await remote.adoptions.finish({guild_id for guild_id in guilds if shards.serves(guild_id)})

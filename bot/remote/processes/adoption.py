@@ -137,8 +137,12 @@ class Adoptions:
             # It took so long that the room is being opened anew.
             raise SetupError(NOT_OURS)
         why = "has_room" if room.guild_id in self._starting else refusal(room, now, opened_by=self._opened_by)
-        if why is not None:
+        if why == "stale_claim":
+            # Another process has claimed the server since, so the room that may go on is still to come.
+            self._asked.discard(room.guild_id)
+        elif why is not None:
             self._answered.add(room.guild_id)
+        if why is not None:
             log.warning("room_not_taken_back", guild_id=room.guild_id, reason=why, machine=room.machine or "here")
             raise SetupError(MAY_NOT.fill(reason=why))
         admitted = asyncio.Event()

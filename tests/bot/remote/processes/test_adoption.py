@@ -167,11 +167,28 @@ async def test_a_room_that_may_not_go_on_is_refused_and_not_waited_for() -> None
     """So it is opened anew at once."""
     start = Start()
     start.begin()
-    start.now = replace(NOW, claim=4)
-    with pytest.raises(SetupError, match="stale_claim"):
+    start.now = replace(NOW, bot_channel=None)
+    with pytest.raises(SetupError, match="not_in_channel"):
         await start.come()
     assert start.started == []
     assert (await start.finished(10))[0]
+
+
+@pytest.mark.asyncio
+async def test_after_a_stale_room_the_one_that_has_claimed_since_is_waited_for() -> None:
+    """A process that was frozen may come first. The room of the one that took over from it goes on."""
+    start = Start()
+    start.begin()
+    start.now = replace(NOW, claim=4)
+    with pytest.raises(SetupError, match="stale_claim"):
+        await start.come()
+    done, waiting = await start.finished(10)
+    assert not done
+    start.now = NOW
+    await start.come()
+    start.clock.advance(COME_WITHIN_S)
+    await waiting
+    assert start.started == [10]
 
 
 @pytest.mark.asyncio
