@@ -111,6 +111,12 @@ class GuildParticipation:
     asks: bool = False
     agreed: frozenset[int] = frozenset()
     consented_in: str | None = None
+    # When a room of that session was last known to run (monotonic seconds).
+    ran_until: float | None = None
+    # Who has had which notice in that session (`bot.room.announcer`), and who wants to know of each that is given.
+    notice: str = ""
+    told: frozenset[int] = frozenset()
+    on_told: Callable[[], None] = lambda: None
     # The bot only writes down in this session: it says nothing, whoever asks.
     listens_only: bool = False
     # People whom the room was told to forget in this session, and until when they had spoken (monotonic seconds).
@@ -129,7 +135,24 @@ class GuildParticipation:
         self.listens_only = listens_only
         if session_id != self.consented_in:
             self.agreed, self.consented_in = frozenset(), session_id
+            self.notice, self.told = "", frozenset()
             self.forgotten_until = {}
+
+    def running_session(self, now: float, *, within_s: float) -> str | None:
+        """Return the session whose room ran until now, or within these seconds: the next room goes on with it, however
+        long nobody has said anything.
+        """
+        ran = self.ran_until is not None and now - self.ran_until <= within_s
+        return self.consented_in if ran else None
+
+    def told_by(self, notice: str) -> frozenset[int]:
+        """Return who has had this notice in the session."""
+        return self.told if notice == self.notice else frozenset()
+
+    def tell(self, notice: str, people: frozenset[int]) -> None:
+        """Take note that people have had a notice."""
+        self.notice, self.told = notice, self.told_by(notice) | people
+        self.on_told()
 
 
 class GuildParticipations:

@@ -36,7 +36,8 @@ class NotAnnouncedError(BotError):
 class Announcer:
     """The notices of one room. `speak` says sentences aloud and returns whether all of them were played.
 
-    `asks`: people must press a button below the notice, so it must be written.
+    `asks`: people must press a button below the notice, so it must be written. `told`: who has had it in this session
+    from a room before, which crashed or was handed over. `on_told`: gets whoever is told now.
 
     *Ownership*: the room calls `begin` before anybody is heard, and runs `run` in a task.
     """
@@ -49,19 +50,31 @@ class Announcer:
         speak: Callable[[Sequence[Text]], Awaitable[bool]],
         clock: Clock,
         asks: bool = False,
+        told: frozenset[int] = frozenset(),
+        on_told: Callable[[frozenset[int]], None] = lambda _: None,
     ) -> None:
         self._asks = asks
+        self._on_told = on_told
         self._place = place
         self._notice = notice
         self._speak = speak
         self._clock = clock
-        self._told: frozenset[int] = frozenset()
-        self._given_at = 0.0
+        self._told = told
+        self._given_at = float("-inf")
+        self._is_marked = False
         self._somebody_came = asyncio.Event()
 
+    def has_told(self, person_id: int) -> bool:
+        """Return whether a person has had the notice in this session. Thread-safe."""
+        return person_id in self._told
+
     async def begin(self) -> None:
-        """Give the notice to everybody present. Raises `NotAnnouncedError`."""
-        await self._give()
+        """Give the notice, unless everybody present has had it in this session. Raises `NotAnnouncedError`.
+
+        Nobody waits for Discord then: a room that goes on hears at once.
+        """
+        if not self._told or untold(self._place.members(), self._told):
+            await self._give()
 
     def on_joined(self) -> None:
         """Somebody came into the channel. Does not wait."""
@@ -69,6 +82,9 @@ class Announcer:
 
     async def run(self) -> None:
         """Give the notice to people who come later. Never returns. Raises `NotAnnouncedError`."""
+        if not self._is_marked:
+            # Usually it is there: a process that is lost or hands over leaves it.
+            await self._place.show_listening(on=True)
         while True:
             await self._somebody_came.wait()
             self._somebody_came.clear()
@@ -94,7 +110,10 @@ class Announcer:
                     channel=self._place.name,
                 )
             )
-        self._told |= {person.id for person in people}
+        now_told = frozenset(person.id for person in people)
+        self._told |= now_told
+        self._is_marked = True
+        self._on_told(now_told)
         self._given_at = self._clock.monotonic()
         log.info("notice_given", how=how, person_count=len(people), marked=marked)
 

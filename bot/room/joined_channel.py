@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot import events
 from bot.channel.port import ChatError
+from bot.errors import first_cause
 from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.claim_watch import ClaimWatch
 from bot.room.deafness_notice import DeafnessNotice
@@ -25,7 +27,7 @@ from bot.room.session_limits import SessionLimits
 from bot.room.tasks import run_for_room
 from bot.room.transcript_writer import TranscriptWriter, read_transcript
 from bot.texts.text import Text, sentence_of
-from compaction.errors import StoreError
+from compaction.errors import StaleOwnerError, StoreError
 from voice.errors import RemovedFromChannelError
 from voice.queue_figures import QueueFigures
 
@@ -96,7 +98,7 @@ class JoinedChannel:
         self._ending = ending
         self._report = report
         self._link: Link | None = None
-        # Nobody is heard before the notice is given. The connection's thread reads this.
+        # Nobody is heard before the notice is given, but for who has had it. The connection's thread reads this.
         self._notice_given = False
         self._claim_watch = ClaimWatch(services.sessions, session.opened.claim, self._clock)
         self._forgetting_watch = ForgettingWatch(
@@ -108,12 +110,16 @@ class JoinedChannel:
         )
         self._faults = RoomFaults()
         self._deafness_notice = DeafnessNotice()
+        notice, guild = services.notice.for_room(self._settings.notice, listen=session.listen), session.guild
+        digest = notice.digest(asks=guild.asks)
         self._announcer = Announcer(
             place,
-            services.notice.for_room(self._settings.notice, listen=session.listen),
+            notice,
             speak=self._conversation.speak_notice,
             clock=self._clock,
-            asks=session.guild.asks,
+            asks=guild.asks,
+            told=guild.told_by(digest),
+            on_told=partial(guild.tell, digest),
         )
         # A failure from before the room is told by /status.
         self._gpu_failed = services.gpu_failure() is not None
@@ -197,7 +203,8 @@ class JoinedChannel:
                 task.cancel()
             # What they were writing, the messages are finished with.
             await asyncio.wait(running)
-            await self._finish_messages(session_ends=reason != HANDED_OVER)
+            if reason != HANDED_OVER:
+                await self._finish_messages()
         self._report_link()
         self._report_queues(link)
         return reason
@@ -231,23 +238,34 @@ class JoinedChannel:
             await membership.handle(self._membership_changes.get_nowait(), room_ends=True)
         await membership.record_gathered(room_ends=True)
 
-    async def _finish_messages(self, *, session_ends: bool) -> None:
-        """Finish what people read in the chat. The next process goes on with what is shown of a session that lasts."""
-        if self._writer is not None and session_ends:
+    async def _finish_messages(self) -> None:
+        """Finish what people read in the chat. Don't if another process goes on with the session: it would only begin
+        when Discord has answered.
+        """
+        if self._writer is not None:
             await self._writer.finish()
-        await self._live_message.finish(session_ends=session_ends)
+        await self._live_message.finish()
 
     @asynccontextmanager
     async def _shown_as_listening(self) -> AsyncIterator[None]:
-        """Remove the mark that the bot listens when the block ends. The announcer sets it."""
+        """Remove the mark that the bot listens when the block ends, unless another process listens there. The announcer
+        sets it.
+        """
+        is_elsewhere = False
         try:
             yield
+            is_elsewhere = await self._ending.wait() == HANDED_OVER
+        except Exception as error:
+            is_elsewhere = isinstance(first_cause(error), StaleOwnerError)
+            raise
         finally:
-            await self._place.show_listening(on=False)
+            if not is_elsewhere:
+                await self._place.show_listening(on=False)
 
     def _excludes_sound(self, user_id: int) -> bool:
         """Return whether a person's packets are dropped unread. Thread-safe."""
-        return not self._notice_given or self._conversation.excludes(user_id)
+        is_told = self._notice_given or self._announcer.has_told(user_id)
+        return not is_told or self._conversation.excludes(user_id)
 
     # -- tasks --------------------------------------------------------------------------------------------------
 

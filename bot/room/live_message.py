@@ -113,10 +113,10 @@ class LiveMessage:
         while await self._show(self._doing()):
             await self._clock.sleep(EDIT_EVERY_S)
 
-    async def finish(self, *, session_ends: bool) -> None:
-        """Show a last time how the session went, if there is a message. `session_ends`: no other process goes on."""
+    async def finish(self) -> None:
+        """Show a last time how the session went, if there is a message."""
         if self._message_id is not None:
-            await self._show(OVER if session_ends else self._doing())
+            await self._show(OVER)
 
     async def _show(self, doing: Text) -> bool:
         """Show what is new, if anything. Return whether it is worth trying again later."""

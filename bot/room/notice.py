@@ -5,6 +5,7 @@ Operators can reword the first sentences (`room.notice`). The rest follows from 
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -87,6 +88,10 @@ class ListeningNotice:
             ),
             "\n",
         )
+
+    def digest(self, *, asks: bool = False) -> str:
+        """Return what tells this notice from one that says something else."""
+        return hashlib.sha256(str(self.written(asks=asks)).encode()).hexdigest()[:16]
 
     def spoken(self) -> tuple[Text, ...]:
         """Return the sentences to say aloud where the chat cannot be written."""

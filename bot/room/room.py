@@ -83,10 +83,12 @@ class Room:
         """Run until closed and return the reason. Raises `LinkError`, `StoreError`, or the error of the part that
         failed; `StaleOwnerError` if another process has taken the room over.
         """
+        guild = await self._services.participation.of_guild(self._place.guild_id)
         opened = await self._services.sessions.open(
             guild_id=self._place.guild_id,
             channel_id=self._place.channel_id,
             resume_within_s=RESUME_WITHIN_S,
+            running=guild.running_session(self._clock.monotonic(), within_s=RESUME_WITHIN_S),
         )
         session_id = opened.session.id
         with structlog.contextvars.bound_contextvars(session_id=session_id, guild_id=self._place.guild_id):
@@ -113,6 +115,7 @@ class Room:
                         if reason != HANDED_OVER and await self._end_session(memory, reason):
                             await post_recap(session_id, self._place, self._services, reason=reason)
                     finally:
+                        guild.ran_until = self._clock.monotonic()
                         self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
                 return reason
 

@@ -95,11 +95,13 @@ class Sessions:
         channel_id: int,
         resume_within_s: float,
         session_id: SessionId | None = None,
+        running: str | None = None,
     ) -> OpenedSession:
         """Claim the server's room, and return the channel's open session, or begin one.
 
         From then on, what another process still writes as this server's room is refused (`bot.store.claims`).
-        An open session whose last turn is older than `resume_within_s` is ended first. `session_id`: the id of a new
+        An open session whose last turn is older than `resume_within_s` is ended first, unless it is the one that was
+        `running` until now: people may be silent together for as long as they like. `session_id`: the id of a new
         session, or of a stored session without a channel, which then belongs to this channel with its turns. It is
         ignored if the channel has an open session. Raises `StoreError` if that session belongs to another channel or
         has ended, and `StaleOwnerError` if the room may not be claimed any more.
@@ -109,7 +111,7 @@ class Sessions:
             claim = await claim_room(connection, guild_id, after=self._claims_after)
             found = await _one(connection, _open_in(guild_id, channel_id))
             if found is not None:
-                if now - found.last_turn_at <= resume_within_s:
+                if found.id == running or now - found.last_turn_at <= resume_within_s:
                     return OpenedSession(found, resumed=True, claim=claim)
                 await _end(connection, found.id, at=found.last_turn_at)
             begun = session_id or new_session_id(now)

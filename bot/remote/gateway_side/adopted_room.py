@@ -44,6 +44,7 @@ async def take_over_report(
         raise SetupError(OTHER_CONSENT)
     log.info("room_reported", guild_id=place.guild_id, session_id=report.session_id)
     guild.agreed, guild.consented_in = known.agreed - guild.opted_out, report.session_id
+    guild.notice, guild.told = known.notice, known.told
     guild.costs = CostLedger.aged(guild.costs.ceiling, report.costs, now=clock.monotonic())
     if report.unsaved_silence_by:
         guild.silence = known.silence

@@ -30,6 +30,7 @@ from bot.remote.messages.room_messages import (
     CostTold,
     EventTold,
     MemoryLook,
+    NoticeTold,
     OpenRoom,
     PlaySample,
     ReadMemoryAgain,
@@ -197,6 +198,7 @@ class RemoteRoom:
     async def _request(self) -> OpenRoom:
         parts = self._parts
         guild = await parts.participation.for_new_room(self._place.guild_id)
+        now = parts.clock.monotonic()
         return OpenRoom(
             guild.guild_id,
             self._place.channel_id,
@@ -204,8 +206,9 @@ class RemoteRoom:
             told_participation(guild),
             await parts.choices.choice(guild.guild_id),
             to_json(parts.servers.of(guild.guild_id)),
-            tuple(guild.costs.ages(parts.clock.monotonic())),
+            tuple(guild.costs.ages(now)),
             await parts.newest_claim(guild.guild_id),
+            None if guild.ran_until is None else now - guild.ran_until,
             parts.opened_by,
         )
 
@@ -293,6 +296,7 @@ class RemoteRoom:
             guild.room = None
         self._parts.upkeeps.discard(self._participation)
         if self._session_id is not None:
+            guild.ran_until = self._parts.clock.monotonic()
             self._parts.in_use.discard(self._session_id)
 
     def close(self, reason: str) -> None:
@@ -337,6 +341,7 @@ class RemoteRoom:
         handlers.hear(MemoryLook, self._memory.tell)
         handlers.hear(EventTold, self._on_event)
         handlers.hear(CostTold, self._on_cost)
+        handlers.hear(NoticeTold, self._on_notice)
         handlers.answer(RoomOver, self._on_over)
 
     def _on_begun(self, told: SessionBegun) -> None:
@@ -383,6 +388,12 @@ class RemoteRoom:
     def _on_cost(self, told: CostTold) -> None:
         if self._guild is not None:
             self._guild.costs.add(told.cost, now=self._parts.clock.monotonic())
+
+    def _on_notice(self, told: NoticeTold) -> None:
+        guild = self._guild
+        if guild is not None and told.session_id == guild.consented_in:
+            # The session's next room, in whatever process, need not tell them again before it hears them.
+            guild.tell(told.notice, told.people)
 
     async def _on_over(self, told: RoomOver) -> None:
         if not self._over.done():

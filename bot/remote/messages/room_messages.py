@@ -25,7 +25,8 @@ class OpenRoom(Request[None]):
     """Run this room, once. Answered when it begins; `RoomOver` comes when it has ended.
 
     `servers`: what the managers have chosen, as `bot.server_settings.to_json` writes it. `costs`: of the last hour,
-    each with its age in seconds. `claims_after`: the newest claim of the server now; None: the database did not say, so
+    each with its age in seconds. `ran_s_ago`: when a room of the session in `participation` was last known to run.
+    `claims_after`: the newest claim of the server now; None: the database did not say, so
     the room's process asks. `opened_by`: see `RoomIdentity`.
     """
 
@@ -37,6 +38,7 @@ class OpenRoom(Request[None]):
     servers: str
     costs: tuple[tuple[float, Cost], ...]
     claims_after: int | None
+    ran_s_ago: float | None = None
     opened_by: str = ""
 
 
@@ -191,6 +193,15 @@ class CostTold(Notice):
     """The room has used this."""
 
     cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeTold(Notice):
+    """People have had this notice in a session (`GuildParticipation.told`)."""
+
+    session_id: str
+    notice: str
+    people: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ class ToldParticipation:
     asks: bool
     agreed: frozenset[int]
     consented_in: str | None
+    notice: str = ""
+    told: frozenset[int] = frozenset()
 
 
 def told_participation(guild: GuildParticipation) -> ToldParticipation:
@@ -34,6 +36,8 @@ def told_participation(guild: GuildParticipation) -> ToldParticipation:
         asks=guild.asks,
         agreed=guild.agreed,
         consented_in=guild.consented_in,
+        notice=guild.notice,
+        told=guild.told,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import structlog
@@ -214,7 +215,7 @@ class RoomHost:
         await self._clock.sleep(GRACE_S)
         # One that was refused has no time: another process may run the room already.
         if not refused.done() and self._place is not None:
-            await until_pause(room, self._place.quiet_s, self._clock, is_over=lambda: self._is_closed)
+            await until_pause(room, self._place.quiet_s, self._clock, is_over=lambda: self._is_closed or refused.done())
         if not self._is_closed and self._place is not None:
             self._place.hand_over()
         room.close(HANDED_OVER)
@@ -275,6 +276,9 @@ class RoomHost:
         now = self._clock.monotonic()
         guild.costs = CostLedger.aged(guild.costs.ceiling, told.costs, now=now, on_add=self._publisher.tell_cost)
         guild.consented_in = told.participation.consented_in
+        guild.ran_until = None if told.ran_s_ago is None else now - told.ran_s_ago
+        guild.notice, guild.told = told.participation.notice, told.participation.told
+        guild.on_told = partial(self._publisher.tell_notice, guild)
         apply_participation(told.participation, guild)
         await self._place.begin(told.guild_id, told.channel_id)
         room = await self._new_room(told)

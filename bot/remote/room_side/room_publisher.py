@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bot import events
 from bot.remote.messages.event_messages import event_message
-from bot.remote.messages.room_messages import CostTold, MemoryLook, RoomLook, SessionBegun
+from bot.remote.messages.room_messages import CostTold, MemoryLook, NoticeTold, RoomLook, SessionBegun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -88,6 +88,10 @@ class RoomPublisher:
     def tell_cost(self, cost: Cost) -> None:
         """Tell what an answer has cost."""
         self._link.tell(CostTold(cost))
+
+    def tell_notice(self, guild: GuildParticipation) -> None:
+        """Tell who has had the notice."""
+        self._link.tell(NoticeTold(guild.consented_in or "", guild.notice, guild.told))
 
     def on_new_gateway(self) -> None:
         """Handle that another gateway process asks, which knows nothing of what was told."""

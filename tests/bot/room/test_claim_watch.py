@@ -84,6 +84,8 @@ async def test_a_quiet_room_finds_out_too(tmp_path: Path) -> None:
         assert str(reason(first)) == STALE
         await new.pass_time(CHECK_CLAIM_S + 1)
         assert not second.done()
+        # The bot has one mark on a server, and the new room hears people there.
+        assert old.place.shown_as_listening
 
 
 @pytest.mark.asyncio

@@ -66,7 +66,7 @@ async def test_it_shows_numbers_and_edits_only_what_has_changed() -> None:
     await session.pass_time(60.0)
     assert session.field("how long") == "2 minutes"
     running.cancel()
-    await session.message.finish(session_ends=True)
+    await session.message.finish()
     assert session.place.cards[-1][1].text == OVER
 
 
@@ -87,16 +87,10 @@ async def test_who_is_hidden_is_not_shown_and_many_people_are_counted() -> None:
 
 @pytest.mark.asyncio
 async def test_without_a_message_there_is_nothing_to_finish() -> None:
-    """A server that does not want it gets none at the end either; a session that goes on elsewhere is not over."""
+    """A server that does not want it gets none at the end either."""
     session = Session()
-    await session.message.finish(session_ends=True)
+    await session.message.finish()
     assert session.place.cards == []
-    running = asyncio.create_task(session.message.run(), name="live-message")
-    await session.pass_time(0.0)
-    session.message.on_event(turn("1"))
-    running.cancel()
-    await session.message.finish(session_ends=False)
-    assert session.place.cards[-1][1].text == LISTENING
 
 
 @pytest.mark.asyncio
@@ -119,7 +113,7 @@ async def test_an_edit_that_fails_is_made_up_for_by_the_next_one() -> None:
     await session.pass_time(EDIT_EVERY_S)
     session.place.writable = True
     running.cancel()
-    await session.message.finish(session_ends=True)
+    await session.message.finish()
     assert session.place.cards[-1][0] == 1
     assert session.place.cards[-1][1].text == OVER
 

@@ -42,6 +42,45 @@ async def test_nobody_is_heard_before_the_notice_is_given(tmp_path: Path) -> Non
 
 
 @pytest.mark.asyncio
+async def test_who_had_the_notice_is_heard_at_once_when_the_session_goes_on(tmp_path: Path) -> None:
+    """After a crash or a move to another process nobody waits for Discord, and nobody is told twice. Somebody who came
+    meanwhile is told, and not heard before.
+    """
+    async with a_house(tmp_path) as house:
+        async with living(house):
+            assert len(house.place.notices) == 1
+        async with living(house):
+            assert len(house.place.notices) == 1
+            assert not house.place.excludes(ADA.id)
+            await settle(lambda: house.place.shown_as_listening)
+        newcomer = Person(4, "Cy", False)
+        house.place.people.append(newcomer)
+        heard: list[tuple[bool, bool]] = []
+        write = house.place.write_notice
+
+        async def slow(text: Text, *, asks: bool = False) -> bool:
+            heard.append((not house.place.excludes(ADA.id), not house.place.excludes(newcomer.id)))
+            return await write(text, asks=asks)
+
+        house.place.write_notice = slow  # type: ignore[method-assign]
+        async with living(house):
+            assert heard == [(True, False)]
+            assert not house.place.excludes(newcomer.id)
+
+
+@pytest.mark.asyncio
+async def test_a_notice_with_other_words_is_given_to_everybody(tmp_path: Path) -> None:
+    """Another machine may send speech elsewhere: then nobody is heard before they could know."""
+    async with a_house(tmp_path) as house:
+        async with living(house):
+            guild = await house.participation.of_guild(house.place.guild_id)
+            assert guild.told == {ADA.id, BO.id}
+            guild.notice = "another"
+        async with living(house):
+            assert len(house.place.notices) == 2
+
+
+@pytest.mark.asyncio
 async def test_where_the_bot_asks_nobody_is_heard_before_they_agreed(tmp_path: Path) -> None:
     """With `consent = "ask"` packets of a person are dropped unread until they press the button, and again after they
     take it back. The next session asks anew; a session that goes on after a crash does not.

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot import events
-from bot.room.endings import PROCESS_ENDS
+from bot.room.endings import HANDED_OVER, PROCESS_ENDS
 from bot.room.joined_channel import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
+from bot.settings import RESUME_WITHIN_S
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living, settle
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
@@ -62,6 +63,38 @@ async def test_a_crash_keeps_the_session_for_the_next_room(tmp_path: Path) -> No
         assert (first.session_id, first.resumed) == (second.session_id, False)
         assert second.resumed
         assert [turn.seq for turn in house.turns] == [0, 1, 2]
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_is_handed_over_asks_discord_for_nothing_at_its_end(tmp_path: Path) -> None:
+    """The mark that the bot listens stays, and the message with it: people would be without the bot for that long."""
+    async with a_house(tmp_path) as house:
+        async with living(house) as (room, task):
+            await house.say(ADA.id, "The budget is four hundred euros.")
+            cards = len(house.place.cards)
+            room.close(HANDED_OVER)
+            assert await ended(house, task) == HANDED_OVER
+        assert (house.place.shown_as_listening, len(house.place.cards)) == (True, cards)
+        async with living(house) as (room, task):
+            room.close("left")
+            await ended(house, task)
+        assert not house.place.shown_as_listening
+
+
+@pytest.mark.asyncio
+async def test_a_session_goes_on_after_hours_in_which_nobody_spoke(tmp_path: Path) -> None:
+    """The room ran all the time, so the next one goes on with it however old the last turn is."""
+    async with a_house(tmp_path) as house:
+        async with living(house) as (room, task):
+            await house.say(ADA.id, "The budget is four hundred euros.")
+            house.clock.advance(2 * RESUME_WITHIN_S)
+            room.close(HANDED_OVER)
+            await ended(house, task)
+        async with living(house):
+            first, second = house.of(events.RoomOpened)
+        assert isinstance(first, events.RoomOpened)
+        assert isinstance(second, events.RoomOpened)
+        assert (second.session_id, second.resumed) == (first.session_id, True)
 
 
 @pytest.mark.asyncio

@@ -77,6 +77,21 @@ async def test_a_stale_session_ends_where_it_fell_silent(database: Database) -> 
 
 
 @pytest.mark.asyncio
+async def test_a_session_that_was_running_until_now_goes_on_however_long_nobody_spoke(database: Database) -> None:
+    """People may be silent together for an evening. Another session was not the one that ran."""
+    clock = FakeClock(T0)
+    sessions = Sessions(database, clock)
+    first = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
+    clock.advance(7200)
+    running = first.session.id
+    again = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, running=running)
+    assert (again.resumed, again.session.id) == (True, first.session.id)
+    clock.advance(7200)
+    other = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, running="another")
+    assert not other.resumed
+
+
+@pytest.mark.asyncio
 async def test_an_ended_session_is_not_resumed(database: Database) -> None:
     """An ended session is not resumed, whether the memory closed it or only its row was ended."""
     clock = FakeClock(T0)

@@ -63,6 +63,7 @@ async def test_a_room_that_ran_on_is_the_same_for_the_next_gateway_process() -> 
         house, distant = life.house, life.distant
         assert distant.guild is not None
         distant.guild.costs.add(Cost(1, 20, 3.5), now=house.clock.monotonic())
+        distant.guild.tell("words", frozenset({ADA, BO}))
         await take_back(life)
         assert len(house.rooms) == 1
         assert house.in_use == {SESSION}
@@ -71,6 +72,7 @@ async def test_a_room_that_ran_on_is_the_same_for_the_next_gateway_process() -> 
         assert silenceable is not None
         assert (silenceable.session_id, guild.agreed, guild.consented_in) == (SESSION, frozenset({BO}), SESSION)
         assert guild.costs.total == Cost(1, 20, 3.5)
+        assert guild.told_by("words") == {ADA, BO}
         assert house.shown[0][1].total_turns == 5
         await house.participation.set_opt_out(10, ADA, out=True)
         assert distant.guild.excludes(ADA)

@@ -6,15 +6,20 @@ import asyncio
 
 import pytest
 
+from bot.remote.link.hello import RoomRefusedError
 from bot.remote.room_side.handover_pause import PATIENCE_S, PAUSE_S, WITHIN_S
 from bot.remote.room_side.room_host import (
     GRACE_S,
     NOT_WANTED,
 )
-from bot.room.endings import HandedOverError
+from bot.room.endings import HANDED_OVER, HandedOverError
+from bot.texts.text import Text
 from tests.bot.remote.peers import linked, until
 from tests.bot.remote.remote_room_scene import (
+    ADA,
+    SESSION,
     House,
+    Life,
     living,
     pass_time,
 )
@@ -30,6 +35,38 @@ async def test_a_process_that_has_to_end_hands_its_room_over() -> None:
         with pytest.raises(HandedOverError, match="had to end"):
             await life.task
         assert life.house.stays == [True]
+
+
+@pytest.mark.asyncio
+async def test_the_next_process_goes_on_with_what_the_one_before_had_begun() -> None:
+    """It knows which session ran until now, however old its last turn is, and who has had the notice."""
+    async with living() as life:
+        clock = life.house.clock
+        assert life.distant.guild is not None
+        life.distant.guild.tell("words", frozenset({ADA}))
+        guild = await life.house.participation.of_guild(10)
+        await until(lambda: guild.told)
+        life.distant.close(HANDED_OVER)
+        with pytest.raises(HandedOverError):
+            await life.task
+        ended_at = clock.monotonic()
+    houses: list[House] = []
+    async with linked(room=lambda end: houses.append(House(end))) as ends:
+        (house,) = houses
+        house.clock, house.participation = clock, life.house.participation
+        clock.advance(3.0)
+        following = Life(house, ends, house.room(ends.gateway))
+        await until(lambda: following.room.opened.is_set() or following.task.done())
+        told = following.distant.told
+        assert told.ran_s_ago == clock.monotonic() - ended_at
+        there = await house.distant.of_guild(10)
+        assert there.told_by("words") == {ADA}
+        now = house.host._clock.monotonic()
+        assert there.running_session(now, within_s=told.ran_s_ago) == SESSION
+        assert there.running_session(now, within_s=told.ran_s_ago - 1) is None
+        following.room.close("left")
+        assert await following.task == "left"
+        await following.hosting
 
 
 @pytest.mark.asyncio
@@ -80,6 +117,19 @@ async def test_a_room_where_people_never_pause_is_handed_over_all_the_same() -> 
         await pass_time(life, 1.5)
         with pytest.raises(HandedOverError, match="had to end"):
             await life.task
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_was_given_up_does_not_wait_for_a_pause() -> None:
+    """It waits for one because its machine leaves; then another process has the room."""
+    async with living() as life:
+        life.distant.busy = True
+        life.stop.set()
+        await pass_time(life, GRACE_S + 1)
+        assert not life.distant.end.done()
+        life.ends.room._refused.set_result(RoomRefusedError(Text("This room is another process's.")))
+        await pass_time(life, 0.5)
+        assert await life.distant.end == HANDED_OVER
 
 
 @pytest.mark.asyncio
