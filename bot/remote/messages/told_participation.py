@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToldParticipation:
-    """How the bot takes part on the server now: the parts of a `GuildParticipation` that commands change."""
+    """How the bot takes part on the server now: the parts of a `GuildParticipation` that commands change.
+
+    `notice`, `told`: who has had which notice in the session.
+    """
 
     voice_mode: VoiceMode
     wake_names: tuple[str, ...]
