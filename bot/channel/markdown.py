@@ -1,14 +1,26 @@
-"""Makes what people said harmless where Discord would read it as formatting or as a mention."""
+"""Makes what people said or are called harmless in a message of the bot: Discord shows it, and does no more."""
 
 from __future__ import annotations
 
 import re
 
-# Discord takes a backslash before each of these as: show this sign itself.
-_SIGNS = re.compile(r"([\\*_~`|>#\[\]()<])")
+# What Discord reads as formatting or as part of a mention, a masked link or a timestamp; the colon of an address,
+# without which it is no link; and the first colon of an emoji by its name (`:fire:`).
+_ANYWHERE = r"[\\*_~`|<>\[\]#]|:(?=/|[\w+-]+:)"
+# At the beginning of a line: an item of a list, or small text (`-#`).
+_ITEM = r"^[-+]"
+_SIGN = re.compile(f"({_ANYWHERE}|{_ITEM})")
+_NUMBERED_ITEM = re.compile(r"^(\d+)\.(?= )")
+# Control characters, and those that turn the direction of what follows. Neither can be seen.
+_UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def escape_markdown(text: str) -> str:
-    """Return a text on one line that Discord shows as it is. It mentions nobody, whatever is in it."""
-    line = " ".join(text.split())
-    return _SIGNS.sub(r"\\\1", line).replace("@", "@\u200b")
+    """Return a text on one line that Discord shows as it is: nothing in it formats, links or mentions anybody.
+
+    A backslash makes Discord's apps show the sign behind it. Its servers look for mentions too, and know no backslash;
+    so a character without width follows each `@`.
+    """
+    line = " ".join(_UNSEEN.sub("", text).split())
+    escaped = _NUMBERED_ITEM.sub(r"\1\\.", _SIGN.sub(r"\\\1", line))
+    return escaped.replace("@", "@\u200b")

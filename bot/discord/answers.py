@@ -7,7 +7,6 @@ server's (`bot.discord.place`).
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import discord
@@ -17,7 +16,6 @@ from discord import app_commands
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.texts.catalogue import catalogue
 from bot.texts.text import Text, in_language, verbatim
-from compaction.language.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -39,15 +37,6 @@ _NAMES = frozenset(
         app_commands.TranslationContextLocation.choice_name,
     }
 )
-
-
-# What Discord gives a meaning anywhere in a line: Markdown, links, mentions, timestamps and emoji.
-_ACTIVE = re.compile(r"([\\*_~`|\[\]()<>#])")
-
-
-def escaped(text: str) -> str:
-    """Return what somebody said, or what they are called, on one line and without any effect in Discord."""
-    return _ACTIVE.sub(r"\\\1", plain(text)).replace("@", "@\u200b")
 
 
 def language_of(interaction: discord.Interaction) -> str:

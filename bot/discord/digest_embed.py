@@ -1,10 +1,11 @@
-"""Shows a digest of a session as an embed. What people said is escaped, so that it neither formats nor mentions."""
+"""Shows a digest of a session as an embed. What people said is shown as it is."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.discord.answers import Field, embed_in, escaped
+from bot.channel.markdown import escape_markdown
+from bot.discord.answers import Field, embed_in
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 
 if TYPE_CHECKING:
@@ -49,8 +50,8 @@ def _lines(lines: Sequence[DigestLine], language: str, *, most_chars: int) -> st
     """Return as many lines as fit, and how many more there are."""
     kept: list[str] = []
     for line in lines:
-        said = f"**{escaped(line.speaker)}:** {escaped(line.text)}" if line.speaker else escaped(line.text)
-        written = f"- <t:{line.at:.0f}:t> {said}"
+        speaker = f"**{escape_markdown(line.speaker)}:** " if line.speaker else ""
+        written = f"- <t:{line.at:.0f}:t> {speaker}{escape_markdown(line.text)}"
         left = most_chars - sum(len(each) + 1 for each in kept)
         if len(written) > left:
             more = counted(len(lines) - len(kept), "{count} more line.", "{count} more lines.")
@@ -62,7 +63,7 @@ def _lines(lines: Sequence[DigestLine], language: str, *, most_chars: int) -> st
 
 def _names(people: Sequence[str]) -> str:
     kept: list[str] = []
-    for name in map(escaped, people):
+    for name in map(escape_markdown, people):
         if sum(len(each) + 2 for each in kept) + len(name) > _NAMES_CHARS:
             return f"{', '.join(kept)} … (+{len(people) - len(kept)})"
         kept.append(name)

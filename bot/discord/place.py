@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import discord
 import structlog
 
+from bot.channel.markdown import escape_markdown
 from bot.channel.port import ChannelNotAllowedError, ChatError, Person
 from bot.channel.voice_connection import voice_connection
-from bot.discord.answers import MESSAGE_CHARS, Field, embed_in, escaped, message_parts
+from bot.discord.answers import MESSAGE_CHARS, Field, embed_in, message_parts
 from bot.discord.audience import may_enter
 from bot.discord.chat import DiscordChat
 from bot.discord.digest_embed import RECAP, digest_embed
@@ -246,7 +247,7 @@ class DiscordPlace:
         return True
 
     def _recap(self, digest: Digest) -> discord.Embed:
-        return digest_embed(digest, self.language, title=RECAP.fill(channel=escaped(self.name)))
+        return digest_embed(digest, self.language, title=RECAP.fill(channel=escape_markdown(self.name)))
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         if self._catch_up_button is None:
@@ -255,7 +256,7 @@ class DiscordPlace:
             minutes,
             "{name}, you were away for {count} minute.",
             "{name}, you were away for {count} minutes.",
-            name=escaped(person.name),
+            name=escape_markdown(person.name),
         )
         sentence, button = in_language(offer, self.language), self._catch_up_button(self.language)
         try:

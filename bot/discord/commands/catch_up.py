@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import discord
 from discord import app_commands
 
+from bot.channel.markdown import escape_markdown
 from bot.discord.access import RULES
-from bot.discord.answers import answer, escaped, language_of
+from bot.discord.answers import answer, language_of
 from bot.discord.audience import nearest_channels, readable_channels
 from bot.discord.cooldowns import Cooldowns
 from bot.discord.digest_embed import digest_embed
@@ -86,7 +87,7 @@ class CatchUp:
             return Text("I could not read it now. {error} Try again in a moment.", error=sentence_of(error)), None
         if digest.is_empty:
             return NOTHING_MISSED, None
-        title = (TITLE if minutes is None else LATELY).fill(channel=escaped(channels[session.channel_id or 0]))
+        title = (TITLE if minutes is None else LATELY).fill(channel=escape_markdown(channels[session.channel_id or 0]))
         return verbatim(""), digest_embed(digest, language_of(interaction), title=title, shows_last=True)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import discord
 from discord import app_commands
 
+from bot.channel.markdown import escape_markdown
 from bot.discord.answers import answer_when_known
 from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
@@ -88,7 +89,7 @@ async def delete_facts(people: PersonFacts, guild_id: int | None, person_id: str
 
 def _line(fact: PersonFact) -> Text:
     # Discord writes the date as the reader's own Discord does.
-    return verbatim(f"- {discord.utils.escape_markdown(fact.text)} (<t:{fact.at:.0f}:D>)")
+    return verbatim(f"- {escape_markdown(fact.text)} (<t:{fact.at:.0f}:D>)")
 
 
 def _within(lines: Sequence[Text]) -> Text:

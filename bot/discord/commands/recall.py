@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import discord
 from discord import app_commands
 
-from bot.discord.answers import answer, embed_in, escaped, language_of
+from bot.channel.markdown import escape_markdown
+from bot.discord.answers import answer, embed_in, language_of
 from bot.discord.audience import nearest_channels, readable_channels
 from bot.discord.failures import AnsweringView
 from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
@@ -152,7 +153,7 @@ class RecallSearch:
         head = Text("{found}, the best first; page {page} of {pages}.", found=found, page=page + 1, pages=pages)
         embed = embed_in(
             language,
-            title=Text("What was said about {words}", words=escaped(wanted.words)),
+            title=Text("What was said about {words}", words=escape_markdown(wanted.words)),
             text=joined((head, verbatim("\n\n".join(lines))), "\n\n"),
         )
         view = _Pages(self, replace(wanted, page=page), language)
@@ -184,7 +185,7 @@ class RecallSearch:
         view.add_moves(turns, around)
         embed = embed_in(
             language,
-            title=Text("What was said in {channel}", channel=escaped(channels[session.channel_id])),
+            title=Text("What was said in {channel}", channel=escape_markdown(channels[session.channel_id])),
             text=joined(
                 (
                     verbatim(f"<t:{near[min(lines)].started_at:.0f}:f>"),
@@ -283,21 +284,21 @@ def add_recall(tree: app_commands.CommandTree[Any], *, search: RecallSearch) -> 
 def _hit_text(found: _Found, number: int, language: str) -> str:
     """Return a hit as people read it: when and where it was said, and the words with those around them."""
     hit = found.hit
-    head = f"**{number}.** <t:{hit.at:.0f}:f> · {escaped(found.channel)}"
+    head = f"**{number}.** <t:{hit.at:.0f}:f> · {escape_markdown(found.channel)}"
     if hit.superseded_by is not None:
         head += f" · *{in_language(Text('corrected later'), language)}*"
     if hit.kind is PassageKind.NOTE:
-        seen = in_language(Text("on {name}'s screen", name=escaped(hit.speaker)), language)
-        return f"{head} · {seen}\n> {escaped(cut_at_word(hit.text, _TURN_CHARS))}"
+        seen = in_language(Text("on {name}'s screen", name=escape_markdown(hit.speaker)), language)
+        return f"{head} · {seen}\n> {escape_markdown(cut_at_word(hit.text, _TURN_CHARS))}"
     return "\n".join((head, *(f"> {_turn_text(turn, marks=turn.seq == hit.seq)}" for turn in hit.turns)))
 
 
 def _turn_text(turn: Turn, *, marks: bool) -> str:
     """Return what was said in a turn, on one line. `marks`: in bold."""
     said = " / ".join(
-        escaped(cut_at_word(part.text, _TURN_CHARS))
+        escape_markdown(cut_at_word(part.text, _TURN_CHARS))
         if turn.kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT} and part.text.startswith(part.speaker)
-        else f"{escaped(part.speaker)}: {escaped(cut_at_word(part.text, _TURN_CHARS))}"
+        else f"{escape_markdown(part.speaker)}: {escape_markdown(cut_at_word(part.text, _TURN_CHARS))}"
         for part in turn.parts
     )
     return f"**{said}**" if marks else said

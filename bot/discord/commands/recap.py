@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import discord
 from discord import app_commands
 
-from bot.discord.answers import answer, escaped, language_of
+from bot.channel.markdown import escape_markdown
+from bot.discord.answers import answer, language_of
 from bot.discord.audience import readable_channels
 from bot.discord.digest_embed import RECAP, digest_embed
 from bot.discord.session_choice import NO_SESSION, chosen_session, session_choices
@@ -54,4 +55,5 @@ async def recap_for(
     if digest.is_empty:
         return NOTHING_TO_TELL, None
     channel = readable_channels(interaction).get(found.channel_id or 0, "")
-    return verbatim(""), digest_embed(digest, language_of(interaction), title=RECAP.fill(channel=escaped(channel)))
+    title = RECAP.fill(channel=escape_markdown(channel))
+    return verbatim(""), digest_embed(digest, language_of(interaction), title=title)

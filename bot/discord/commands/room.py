@@ -9,8 +9,9 @@ import discord
 import structlog
 from discord import app_commands
 
+from bot.channel.markdown import escape_markdown
 from bot.channel.port import ListenRequest
-from bot.discord.answers import answer, escaped
+from bot.discord.answers import answer
 from bot.discord.audience import readable_channels
 from bot.discord.place import VOICE_CHANNELS
 from bot.errors import KNOWN_ERRORS
@@ -103,7 +104,7 @@ def add_room_commands(
 def unfinished_sentence(words: UnfinishedWords) -> Text:
     """Return what somebody is saying in a sentence: of long speech the end."""
     text = words.text if len(words.text) <= MOST_WORDS_CHARS else f"… {words.text[-MOST_WORDS_CHARS:]}"
-    return Text("{name} is saying: {words}", name=escaped(words.name), words=escaped(text))
+    return Text("{name} is saying: {words}", name=escape_markdown(words.name), words=escape_markdown(text))
 
 
 async def _answer_while(change: Coroutine[Any, Any, object], interaction: discord.Interaction, sentence: Text) -> None:

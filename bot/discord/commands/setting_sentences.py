@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import discord
 
+from bot.channel.markdown import escape_markdown
 from bot.discord.answers import Field
 from bot.discord.commands.participation import MODES
 from bot.texts.catalogue import languages
@@ -49,7 +50,7 @@ def setting_fields(
     voice: Text,
 ) -> list[Field]:
     """Return all settings of a server with their values, as people read them. `voice`: which one speaks."""
-    called = ", ".join(discord.utils.escape_markdown(name) for name in names)
+    called = ", ".join(escape_markdown(name) for name in names)
     asks = settings.asks or operator.asks(guild_id)
     return [
         Field(Text("language"), language_sentence(settings)),

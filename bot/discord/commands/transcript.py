@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import discord
 from discord import app_commands
 
+from bot.channel.markdown import escape_markdown
 from bot.discord.answers import answer
 from bot.discord.audience import readable_channels
 from bot.discord.session_choice import NO_SESSION, chosen_session, session_choices
@@ -89,7 +90,7 @@ async def transcript_for(
         file.lines,
         "The session in {channel} that began {when}: {count} line. Only you see this message.",
         "The session in {channel} that began {when}: {count} lines. Only you see this message.",
-        channel=discord.utils.escape_markdown(channel),
+        channel=escape_markdown(channel),
         when=verbatim(f"<t:{found.started_at:.0f}:f>"),
     )
     left_out = counted(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import discord
 from discord import app_commands
 
+from bot.channel.markdown import escape_markdown
 from bot.discord.answers import answer
 from bot.errors import BotError
 from bot.texts.text import Text, counted, joined, sentence_of, verbatim
@@ -107,9 +108,9 @@ def format_ended(count: int) -> Text:
 
 
 def escape_quote(seen: str) -> str:
-    """Return screen text without markup and mentions, cut to one message."""
-    text = discord.utils.escape_markdown(discord.utils.escape_mentions(seen))
-    return text if len(text) <= _MOST_CHARS else text[:_MOST_CHARS] + " …"
+    """Return what is on a screen, line by line as it is there, cut to one message."""
+    text = "\n".join(map(escape_markdown, seen.splitlines()))
+    return text if len(text) <= _MOST_CHARS else text[:_MOST_CHARS].rstrip("\\") + " …"
 
 
 async def _answer(interaction: discord.Interaction, tell: Callable[[int], Awaitable[Text]]) -> None:

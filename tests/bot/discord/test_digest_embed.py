@@ -34,7 +34,7 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(monkeypatch: pyt
         assert message.payload["flags"] & discord.MessageFlags.suppress_notifications.flag
         assert embed["fields"][0] == {
             "name": "Offene Fragen",
-            "value": f"- <t:{AT:.0f}:t> **Ben:** Who brings the map, @\u200beveryone?",
+            "value": f"- <t:{AT:.0f}:t> **Ben:** Who brings \\*\\*the\\*\\* map, @\u200beveryone?",
             "inline": False,
         }
 

@@ -145,7 +145,7 @@ async def test_the_offer_is_a_quiet_message_and_only_who_presses_reads_on(
         assert await place.offer_catch_up(Person(BEN, "*Ben* <@2001>", is_bot=False), minutes=12)
         (offer,) = here.local.messages
         assert (offer.channel_id, offer.author_id) == (LOUNGE, ROOMTONE_BOT_ID)
-        assert offer.content == "Ben @\u200b2001, you were away for 12 minutes."
+        assert offer.content == "\\*Ben\\* \\<@\u200b2001\\>, you were away for 12 minutes."
         ((button,),) = (row["components"] for row in offer.payload["components"])
         assert (button["label"], bool(offer.payload["flags"])) == ("What did I miss?", True)
         for _ in range(5):

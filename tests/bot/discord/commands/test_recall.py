@@ -60,7 +60,7 @@ async def test_what_was_said_is_found_with_time_speaker_and_the_words_around_it(
         assert told.startswith("What was said about gate code\n")
         assert "**1.** <t:" in told
         assert "· Evening" in told
-        assert "> **Ben: The gate code is 4411 , @\u200b2001 .**" in told
+        assert "> **Ben: The gate code is \\*\\*4411\\*\\*, \\<@\u200b2001\\>.**" in told
         assert "[Around 1]" in told
         of_ada = seen(await here.use(BEN, "recall", words="code", who="Ada"))
         assert "> **Ada: What is the code" in of_ada

@@ -1,0 +1,115 @@
+"""Whatever people say, write or are called, Discord shows it as it is, and nothing else happens."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from bot.channel.markdown import escape_markdown
+from tests.bot.channel.discord_rendering import Shown, shown
+
+# What somebody says, and what Discord would make of it if it were sent as it is.
+HOSTILE = {
+    "@everyone": "ping",
+    "<@2001>": "mention",
+    "<@&2001>": "mention",
+    "<#600>": "mention",
+    "</recap:12345>": "mention",
+    "<id:customize>": "mention",
+    "<t:0:R>": "timestamp",
+    "<:wave:12345>": "emoji",
+    ":fire:": "emoji",
+    "at 10:30:45 o'clock": "emoji",
+    "[click](https://example.org)": "masked link",
+    "[a] (b) [c](d)": "masked link",
+    "https://example.org/a_b_(c)?d=~e~": "link",
+    "see <https://example.org/a_b>, please": "link",
+    "steam://run/1": "link",
+    "```now a block": "code",
+    "`x`": "code",
+    "``x ` y``": "code",
+    "**bold** and *italic*": "bold",
+    "__all__": "underlined",
+    "_all_": "italic by _",
+    "~~gone~~": "struck",
+    "||secret||": "spoiler",
+    "# Heading": "heading",
+    "### Heading": "heading",
+    "-# small": "small text",
+    "- item": "item",
+    "* item": "item",
+    "1. item": "item",
+    "2019. What a year": "item",
+    "> quote": "quote",
+    ">>> quote": "quote",
+    "> # - [x](y)": "quote",
+}
+# What is around it in messages of the bot's, and the rules of that.
+AROUND = {
+    "{}": (),
+    "**{}:** Hello.": ("bold",),
+    "> {}": ("quote",),
+    "> **Ben: {}**": ("quote", "bold"),
+    "- {}": ("item",),
+}
+# The characters that Discord gives a meaning to, often beside each other.
+PIECES = (
+    "\\",
+    "*",
+    "**",
+    "_",
+    "__",
+    "~~",
+    "`",
+    "```",
+    "||",
+    "<",
+    ">",
+    "[",
+    "]",
+    "(",
+    ")",
+    "#",
+    "@",
+    "@everyone",
+    "<@1>",
+)
+MORE_PIECES = ("https://", ":", "/", "-", "-#", "1.", " ", "\n", "a", "b c", ".", "\u200b", "\u202e", "]( ", "<t:1:R>")
+
+
+@pytest.mark.parametrize(("said", "rule"), HOSTILE.items())
+def test_it_would_have_an_effect(said: str, rule: str) -> None:
+    """What the next test escapes needs it: Discord would read more than text in it."""
+    assert rule in shown(said).rules
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("said", HOSTILE)
+def test_it_is_shown_as_it_was_said(said: str, around: str) -> None:
+    """Escaped, it is read as it was said, wherever the bot writes it. Only what the bot writes has an effect."""
+    expected = shown(around.format("X"))
+    assert shown(around.format(escape_markdown(said))) == Shown(expected.text.replace("X", said), AROUND[around])
+
+
+@given(st.lists(st.sampled_from(PIECES + MORE_PIECES), min_size=1).map("".join), st.sampled_from(sorted(AROUND)))
+def test_nothing_that_is_said_is_more_than_text(said: str, around: str) -> None:
+    """Any row of Discord's signs is shown as it is, on one line."""
+    line = " ".join(said.replace("\u202e", "").split())
+    assume(line)
+    expected = shown(around.format("X"))
+    text = expected.text.replace("X", line.replace("\u200b", ""))
+    assert shown(around.format(escape_markdown(said))) == Shown(text, AROUND[around])
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("one\n# two\r\n\tthree", "one # two three"),
+        ("\u202eelbisivni\u2069 \x00words\x1b", "elbisivni words"),
+        ("C# is > C, and 5 < 6", "C# is > C, and 5 < 6"),
+        ("\\o/ ¯\\_(ツ)_/¯", "\\o/ ¯\\_(ツ)_/¯"),
+    ],
+)
+def test_it_is_one_line_of_what_can_be_seen(said: str, line: str) -> None:
+    assert shown(escape_markdown(said)) == Shown(line, ())
