@@ -147,7 +147,7 @@ _BY_NAME: dict[str, Retired] = {
     "compaction.rolling_min_keep_messages": _fixed("10"),
     "compaction.rolling_eviction_note": _fixed("true"),
     "compaction.trigger": _fixed("generation"),
-    "compaction.max_output_tokens": _fixed("700 tokens"),
+    "compaction.max_output_tokens": _fixed("1400 tokens"),
     "compaction.retry_base_s": _fixed("2 s"),
     "compaction.retry_max_s": _fixed("120 s"),
     "compaction.failures_before_degraded": _fixed("3"),

@@ -20,6 +20,8 @@ SOUND = Text("the sound of your voice")
 WORDS = Text("what is said, as text")
 ANSWERS = Text("what I say, as text")
 PICTURES = Text("pictures of shared screens")
+# A question about a screen goes with its picture.
+LOOKS = Text("pictures of shared screens, and what is asked about them")
 # The operator's own machines have no name that people would know.
 CLUSTER = "cluster"
 ROOMS = Text("other machines of whoever runs me, on which I may take part here")
@@ -62,7 +64,7 @@ def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:
         yield Recipient(ANSWERS, _host(settings.llm.base_url), Text("moderation"))
     if settings.screen.enabled and settings.screen.model:
         where = _host(settings.screen.base_url or settings.llm.base_url)
-        yield Recipient(PICTURES, where, Text("vision model {model}", model=settings.screen.model))
+        yield Recipient(LOOKS, where, Text("vision model {model}", model=settings.screen.model))
     for server in settings.mcp.servers:
         if server.url and server.tools:
             yield Recipient(TOOL_QUESTIONS, _host(server.url), Text("tools of {server}", server=server.name))

@@ -101,7 +101,10 @@ async def test_at_its_start_it_closes_its_folder_and_deletes_what_is_too_old(tmp
         await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
         (reply,) = result.replies
         assert reply.ephemeral
-        assert "pictures of shared screens to eyes.example.org (vision model eyes-1)" in reply.content
+        assert (
+            "pictures of shared screens, and what is asked about them to eyes.example.org (vision model eyes-1)"
+            in reply.content
+        )
         assert "deleted 30 days after it was said or seen" in reply.content
         commands = {command["name"] for _, command in local._state.all_commands()}
         assert commands >= {"privacy", "my-data", "forget-me", "opt-out", "opt-in", "memory", "leave", "quiet"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,21 @@ def test_settings_are_explained_without_their_neighbours() -> None:
         description = setting.field.description or ""
         assert description.endswith("."), setting.name
         assert "Takes effect" not in description, setting.name
+
+
+def test_a_default_that_a_description_names_is_the_default() -> None:
+    """A description that says `Default 300: …` says why, and so names the value a second time."""
+    named = {
+        setting.name: (told[1], setting.default)
+        for setting in SETTINGS.values()
+        if (told := re.search(r"\bDefault (\d[\d.]*\d|\d)", setting.field.description or ""))
+    }
+    assert len(named) > 10
+    assert {
+        name: (told, default)
+        for name, (told, default) in named.items()
+        if told != str(default) and not (isinstance(default, int | float) and float(told) == default)
+    } == {}
 
 
 def test_every_value_is_the_schemas() -> None:

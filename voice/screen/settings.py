@@ -42,7 +42,8 @@ class ScreenSettings(BaseModel):
         ge=0,
         le=3600,
         description="Least seconds between two remarks about a screen that nobody asked for. The bot makes them only "
-        "where it would also answer questions to the room (participation.voice_mode). 0 means none.",
+        "alone with one person, to somebody who is talking with it, or with participation.voice_mode = free. 0 means "
+        "none.",
     )
     # Maximum number of screens shared in one room at the same time.
     max_shares: int = Field(default=4, ge=1, le=50, json_schema_extra={"internal": True})

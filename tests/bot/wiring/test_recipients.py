@@ -52,7 +52,10 @@ LLM = {"llm.api_key": "k"}
         ),
         (
             {**LLM, "screen.model": "gpt-4.1", "screen.base_url": "https://eyes.example.org/v1"},
-            ["language model", "pictures of shared screens to eyes.example.org (vision model gpt-4.1)"],
+            [
+                "language model",
+                "pictures of shared screens, and what is asked about them to eyes.example.org (vision model gpt-4.1)",
+            ],
         ),
         ({"screen.model": "gpt-4.1", "screen.base_url": "https://x.org/v1", "screen.enabled": False}, []),
         ({"recall.base_url": "https://find.example.org/v1"}, ["what is said, as text to find.example.org (search"]),

@@ -178,7 +178,10 @@ async def test_the_notice_of_a_room_names_who_gets_a_part(tmp_path: Path) -> Non
     ):
         (notice,) = house.place.notices
         assert notice.startswith("Hear ye.\n")
-        assert "pictures of shared screens to eyes.example.org (vision model eyes-1)" in notice
+        assert (
+            "pictures of shared screens, and what is asked about them to eyes.example.org (vision model eyes-1)"
+            in notice
+        )
 
 
 @pytest.mark.asyncio

@@ -1,0 +1,171 @@
+"""Numbers on the pages are those of the code: defaults of settings that are named beside them, and times and limits."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bot.brain.tools import attachments, proposals
+from bot.brain.tools import schema as tool_schema
+from bot.cli import run, signals
+from bot.cluster import room_offer, scaling
+from bot.llm import fallback
+from bot.mcp import connection, tools
+from bot.memory import people, transcript_files
+from bot.models import installing
+from bot.monitoring import machine_figures, service_checks
+from bot.room import (
+    catch_up_offers,
+    forgetting_watch,
+    live_message,
+    recap_renewal,
+    restarts,
+    room_faults,
+    speaking,
+)
+from bot.screen import commentary, readers, screens, sharer
+from bot.settings import RESUME_WITHIN_S
+from bot.web import login_tries, open_pages, viewer
+from bot.wiring.tools import ATTACHMENT_BYTES
+from compaction.budget import files, prompt, tool_outputs, trim
+from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
+from compaction.memory import quotes, tiers
+from compaction.memory.people import MAX_FACTS_PER_BATCH
+from compaction.notes import LIVE_NOTES
+from compaction.summary.port import CHAPTER_PARTS, MAX_SUMMARY_CHARS
+from config.schema import SETTINGS
+from voice.asr import reloading_model
+from voice.screen import frame, notes
+from voice.speaking import kokoro
+from voice.transport import paced_sender
+
+REPOSITORY = Path(__file__).parents[2]
+WORDS = (
+    *("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen"),
+)
+HALF_AN_HOUR = RESUME_WITHIN_S / 1800
+
+# Page, a piece of a sentence with `#` for the number, and the number in the code.
+QUOTED = [
+    ("guide", "A model that fails twice in a row is left alone for # seconds", fallback.FIRST_OPEN_S),
+    ("guide", "given up after # minutes", installing.INSTALL_TIMEOUT_S / 60),
+    ("guide", "after at least # minutes", catch_up_offers.LEAST_AWAY_S / 60),
+    ("guide", "in which at least # turns were spoken", catch_up_offers.LEAST_TURNS),
+    ("guide", "is edited at most every # seconds", live_message.EDIT_EVERY_S),
+    ("guide", "has at most # MB", transcript_files.MOST_BYTES / 1e6),
+    ("operations", "lets a sentence that it is speaking end (# seconds at most)", speaking.LAST_SENTENCE_S),
+    ("operations", "more than # seconds after the first, ends it at once", signals.SAME_SIGNAL_S),
+    ("operations", "a stop that takes longer than # seconds", run.STOP_WITHIN_S),
+    ("operations", "the voice connection is down for more than # seconds", room_faults.LINK_GRACE_S),
+    ("operations", "the recogniser has failed twice in a row", room_faults.FAILURES_OF_RECOGNISER / 2),
+    ("operations", "less than # MB are free", service_checks.LEAST_FREE_BYTES / 1e6),
+    ("operations", "the gateway has been away for more than a minute", service_checks.DISCORD_AWAY_S / 60),
+    ("operations", "are looked at every # seconds", service_checks.CHECK_EVERY_S),
+    ("operations", "They are gone # s after its last figures", machine_figures.GONE_AFTER_S),
+    ("operations", "the lowest free number, up to #.", machine_figures.MOST_PROCESSES),
+    ("operations", "after # (`left_behind`) no model is loaded", reloading_model.MOST_LEFT_BEHIND),
+    ("operations", "from # s to 5 minutes", reloading_model.FIRST_PAUSE_S),
+    ("operations", "from 10 s to # minutes", reloading_model.LONGEST_PAUSE_S / 60),
+    ("operations", "After # ends in a row", paced_sender.MOST_ENDS_IN_A_ROW),
+    ("operations", "within half an hour it goes back to its room", HALF_AN_HOUR),
+    ("operations", "it is killed again within half a minute", restarts.LOST_AFTER_S / 30),
+    ("operations", "After # losses with less than", restarts.MOST_CRASHES + 1),
+    ("operations", "losses with less than # minutes between them", restarts.STABLE_S / 60),
+    ("operations", "the room tries again every # seconds", restarts.DATABASE_PAUSE_S),
+    ("cluster", "ten seconds later, # at most (`--rooms`)", room_offer.PROCESSES),
+    ("cluster", "and # GB for each process", room_offer.PROCESS_BYTES / 1e9),
+    ("cluster", "and # GB for each further room of one", room_offer.ROOM_BYTES / 1e9),
+    ("cluster", "while finished speech waits longer than # s", scaling.SLOW_WAIT_S),
+    ("cluster", "work less than # % of the time", scaling.IDLE_SHARE * 100),
+    ("dashboard", "# logged-in browsers", viewer.MAX_LOGINS),
+    ("dashboard", "at most # logins a minute", login_tries.MAX_TRIES),
+    ("reverse-proxy", "may have # pages open", open_pages.MAX_SOCKETS_PER_CLIENT),
+    ("reverse-proxy", "limits each link to # sockets", open_pages.MAX_SOCKETS_PER_LINK),
+    ("threat-model", "# of one address behind a trusted proxy", login_tries.MAX_TRIES_OF_ONE_CLIENT),
+    ("privacy", "within # minutes after `roomtone memory forget`", recap_renewal.LOOK_EVERY_S / 60),
+    ("tending", "Within # seconds it reads its memory again", forgetting_watch.CHECK_FORGETTINGS_S),
+    ("tending", "checks the session's Segments every # turns", tiers.CHECK_EVERY_TURNS),
+    ("tending", "it was not mentioned for # turns or more", tiers.COLD_AFTER_TURNS),
+    ("tending", "left for # turns", tiers.DROPPED_AFTER_TURNS),
+    ("tending", "at least # of its turns are speech", tiers.LEAST_MESSAGES),
+    ("tending", "more than # % of the context", tiers.QUEUE_ABOVE * 100),
+    ("tending", "more than # % |", tiers.ARCHIVE_ABOVE * 100),
+    ("tending", "are more than # turns old and still cold", tiers.ARCHIVE_AFTER_TURNS),
+    ("tending", "person, at most #:", MAX_FACTS_PER_BATCH),
+    ("tending", "at most # for each person", people.FACTS_EACH),
+    ("tending", "and # tokens in all", people.SECTION_TOKENS),
+    ("memory", "at least # turns |", RECENT_WINDOW),
+    ("memory", "at most # characters, rendered from Segments", MAX_SUMMARY_CHARS),
+    ("memory", "the oldest # beyond them are folded together", BATCH_SIZE),
+    ("memory", "stand over # closed Segments", CHAPTER_PARTS),
+    ("recall", "Of more than # characters the sentences about the question", quotes.MAX_QUOTE_CHARS),
+    ("budget", "# tokens are kept free for the answer", prompt.RESERVED_OUTPUT_TOKENS),
+    ("budget", "the newest # turns; what is known", trim.PRESERVE_RECENT_TURNS),
+    ("budget", "An output over # tokens", tool_outputs.MAX_TOOL_OUTPUT_TOKENS),
+    ("budget", "older than # steps", tool_outputs.MAX_TOOL_OUTPUT_AGE),
+    ("budget", "older than # steps", files.ACTIVE_STEPS),
+    ("tools", "the newest #, UTF-8", attachments.NEWEST),
+    ("tools", "up to # kB", ATTACHMENT_BYTES / 1024),
+    ("tools", "within # seconds, in the next thing", proposals.ANSWER_WITHIN_S),
+    ("tools", "ends again within a minute", connection.STEADY_S / 60),
+    ("tools", "after 1, 2, 4 … # seconds", connection.LONGEST_RETRY_S),
+    ("tools", "longer than # characters disables its tool", tool_schema.MOST_SCHEMA_CHARS),
+    ("tools", "more than # characters together", tools.MOST_SCHEMAS_CHARS),
+    ("tools", "Names are cut to # characters", tools.MOST_NAME_CHARS),
+    ("screen", "pictures of at most # pixels", frame.MAX_SIDE_PX),
+    ("screen", "and # KB, at most two a second", frame.MAX_FRAME_BYTES / 1000),
+    ("screen", "notes of at most # characters", notes.MAX_NOTE_CHARS),
+    ("screen", "The last # are in the prompt", LIVE_NOTES),
+    ("screen", "has waited # s for the model", readers.URGENT_TIMEOUT_S),
+    ("screen", "when nobody has spoken for # s", commentary.QUIET_S),
+    ("screen", "remarks are at least # s apart", commentary.INTERVAL_REMARK_EVERY_S),
+    ("screen", "a number and its end (# minutes)", screens.LINK_VALID_S / 60),
+    ("screen", "within # s. The socket", sharer.RESUME_WITHIN_S),
+    ("screen", "more than # header segments", frame.MAX_SEGMENTS),
+    ("models", "not made within # s is said by the usual voice", kokoro.SENTENCE_TIMEOUT_S),
+]
+
+
+def text_of(page: str) -> str:
+    """Return a page with its lines joined, as one reads it."""
+    return re.sub(r"\s+", " ", (REPOSITORY / "docs" / f"{page}.md").read_text("utf-8"))
+
+
+def written(number: float) -> set[str]:
+    """Return the ways in which a page may write a number."""
+    if number != int(number):
+        return {f"{number:g}"}
+    return {f"{number:,.0f}", f"{number:.0f}", *WORDS[int(number) : int(number) + 1]}
+
+
+@pytest.mark.parametrize(("page", "words", "number"), QUOTED, ids=lambda each: str(each)[:60])
+def test_a_number_on_a_page_is_that_of_the_code(page: str, words: str, number: float) -> None:
+    """The sentence stands there with the number. One without `#` says it in words, and the number is then 1."""
+    ways = {words.replace("#", way) for way in written(number)} if "#" in words else {words}
+    assert "#" in words or number == 1
+    assert any(way in text_of(page) for way in ways), f"docs/{page}.md has none of {sorted(ways)}"
+
+
+def test_a_value_beside_a_setting_is_its_default() -> None:
+    """A number before the name of a setting in brackets is its default. Of several settings in brackets, the last
+    numbers before them are meant, in their order. A field in seconds may be told in minutes.
+    """
+    found: dict[str, tuple[float, object]] = {}
+    for page in sorted((REPOSITORY / "docs").glob("*.md")):
+        for before, names in re.findall(
+            r"([^.|]{0,160})\((`[a-z]+\.[a-z_]+`(?:, `[a-z_]+`)*)[;,)]", text_of(page.stem)
+        ):
+            section, *fields = re.findall(r"[a-z_]+", names)
+            near = before if len(fields) > 1 else before[-40:]
+            numbers = re.findall(r"(\d[\d,]*(?:\.\d+)?) (\w+)", near)[-len(fields) :]
+            for field, (number, unit) in zip(fields, numbers, strict=False):
+                factor = 60 if unit == "minutes" and "_s" in field else 1
+                told = float(number.replace(",", "")) * factor
+                default = SETTINGS[section, field].default
+                if isinstance(default, int | float):
+                    found[f"{page.name}: {section}.{field}"] = (told, default)
+    assert len(found) > 5
+    assert {name: both for name, both in found.items() if both[0] != both[1]} == {}
