@@ -72,7 +72,7 @@ class LlmSettings(BaseModel):
             max_length=4,
             description="Models that are asked in turn when the one before is down, slow or answers nonsense. Each is "
             "a table [[llm.fallback_models]] with a model and, if it is elsewhere, a base_url and an api_key. All "
-            "share 20 s; a model that failed twice is left out for a while.",
+            "share the 20 s until a reply is first heard; a model that failed twice is left out for a while.",
             examples=[[{"model": "llama3.2", "base_url": "http://127.0.0.1:11434/v1"}]],
         ),
     ] = ()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.brain import realtime_instructions
 from bot.brain.tools import attachments, proposals
 from bot.brain.tools import schema as tool_schema
 from bot.cli import run, signals
@@ -16,6 +17,9 @@ from bot.mcp import connection, tools
 from bot.memory import people, transcript_files
 from bot.models import installing
 from bot.monitoring import machine_figures, service_checks
+from bot.remote.link import encrypted_port
+from bot.remote.messages import log_messages
+from bot.remote.room_side import handover_pause, room_log
 from bot.room import (
     catch_up_offers,
     forgetting_watch,
@@ -37,6 +41,8 @@ from compaction.notes import LIVE_NOTES
 from compaction.summary.port import CHAPTER_PARTS, MAX_SUMMARY_CHARS
 from config.schema import SETTINGS
 from voice.asr import reloading_model
+from voice.realtime.limits import REALTIME_LIMITS
+from voice.realtime.settings import RealtimeSettings
 from voice.screen import frame, notes
 from voice.speaking import kokoro
 from voice.transport import paced_sender
@@ -80,11 +86,16 @@ QUOTED = [
     ("cluster", "and # GB for each further room of one", room_offer.ROOM_BYTES / 1e9),
     ("cluster", "while finished speech waits longer than # s", scaling.SLOW_WAIT_S),
     ("cluster", "work less than # % of the time", scaling.IDLE_SHARE * 100),
+    ("cluster", "waits for a pause in speech (# s at most)", handover_pause.WITHIN_S),
+    ("cluster", "keeps # lines while the bot is away", room_log.MOST_WAITING),
+    ("cluster", "tells # a second at most", log_messages.LINES_PER_S),
     ("dashboard", "# logged-in browsers", viewer.MAX_LOGINS),
     ("dashboard", "at most # logins a minute", login_tries.MAX_TRIES),
     ("reverse-proxy", "may have # pages open", open_pages.MAX_SOCKETS_PER_CLIENT),
     ("reverse-proxy", "limits each link to # sockets", open_pages.MAX_SOCKETS_PER_LINK),
     ("threat-model", "# of one address behind a trusted proxy", login_tries.MAX_TRIES_OF_ONE_CLIENT),
+    ("threat-model", "those that prove nothing are # at once", encrypted_port.MOST_OPENING),
+    ("threat-model", "for # s at most, and the newest", 2 * encrypted_port.OPEN_WITHIN_S),
     ("privacy", "within # minutes after `roomtone memory forget`", recap_renewal.LOOK_EVERY_S / 60),
     ("tending", "Within # seconds it reads its memory again", forgetting_watch.CHECK_FORGETTINGS_S),
     ("tending", "checks the session's Segments every # turns", tiers.CHECK_EVERY_TURNS),
@@ -125,6 +136,9 @@ QUOTED = [
     ("screen", "a number and its end (# minutes)", screens.LINK_VALID_S / 60),
     ("screen", "within # s. The socket", sharer.RESUME_WITHIN_S),
     ("screen", "more than # header segments", frame.MAX_SEGMENTS),
+    ("realtime", "have at most # characters", realtime_instructions.MAX_CHARS),
+    ("realtime", "(after # minutes)", RealtimeSettings().session_s / 60),
+    ("realtime", "in writing within # s)", REALTIME_LIMITS.hear_timeout_s),
     ("models", "not made within # s is said by the usual voice", kokoro.SENTENCE_TIMEOUT_S),
 ]
 
@@ -155,10 +169,10 @@ def test_a_value_beside_a_setting_is_its_default() -> None:
     """
     found: dict[str, tuple[float, object]] = {}
     for page in sorted((REPOSITORY / "docs").glob("*.md")):
-        for before, names in re.findall(
-            r"([^.|]{0,160})\((`[a-z]+\.[a-z_]+`(?:, `[a-z_]+`)*)[;,)]", text_of(page.stem)
-        ):
-            section, *fields = re.findall(r"[a-z_]+", names)
+        text = text_of(page.stem)
+        for beside in re.finditer(r"\((`[a-z]+\.[a-z_]+`(?:, `[a-z_]+`)*)[;,)]", text):
+            before = re.split(r"[.|](?!\d)", text[max(0, beside.start() - 160) : beside.start()])[-1]
+            section, *fields = re.findall(r"[a-z_]+", beside[1])
             near = before if len(fields) > 1 else before[-40:]
             numbers = re.findall(r"(\d[\d,]*(?:\.\d+)?) (\w+)", near)[-len(fields) :]
             for field, (number, unit) in zip(fields, numbers, strict=False):
