@@ -22,18 +22,12 @@ from bot.room.tasks import run_for_room
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from bot.brain.decider import Decision
-    from bot.brain.recall_quotes import QuoteFinder
-    from bot.brain.tools.toolbox import Toolbox
-    from bot.channel.port import Place
-    from bot.memory.upkeep import MemoryUpkeep
-    from bot.participation.guild_participation import GuildParticipation
-    from bot.room.services import RoomServices
+    from bot.room.conversation_parts import ConversationInputs
     from bot.screen.room import RoomScreens
-    from compaction.model import Note, SessionId, Turn
-    from compaction.session import SessionMemory
+    from compaction.model import Note, Turn
     from voice.speaking.port import Synthesizer
     from voice.transport.audio_events import AudioEvent
 
@@ -44,52 +38,29 @@ LAST_WORDS_OF_PROCESS_S = 15.0
 
 
 class Conversation:
-    """The conversation of one session in `place`, recorded in `memory`.
+    """The conversation of one session.
 
-    `guild`: the bot's participation on this server. `report`: called with each problem: its place in the code and its
-    error. *Ownership*: `run` is the room's task; call everything on its loop, except `excludes`.
+    *Ownership*: `run` is the room's task; call everything on its loop, except `excludes`.
     *Cancellation* of `run`: await `finish` first, or the last words are lost.
     """
 
-    def __init__(
-        self,
-        place: Place,
-        services: RoomServices,
-        *,
-        session_id: SessionId,
-        guild: GuildParticipation,
-        memory: SessionMemory,
-        upkeep: MemoryUpkeep | None,
-        quoting: QuoteFinder | None,
-        toolbox: Toolbox,
-        report: Callable[[str, Exception], None],
-    ) -> None:
-        self._place = place
-        self._services = services
-        self._clock = services.clock
-        self._observe = services.observe
-        self._memory = memory
-        self._upkeep = upkeep
-        self._quoting = quoting
-        self._toolbox = toolbox
+    def __init__(self, inputs: ConversationInputs) -> None:
+        self._place = inputs.place
+        self._services = inputs.services
+        self._clock = inputs.services.clock
+        self._observe = inputs.services.observe
+        self._memory = inputs.memory
+        self._upkeep = inputs.upkeep
+        self._quoting = inputs.quoting
+        self._toolbox = inputs.toolbox
         self._finishing = False
         self._sound_delay = SoundDelay()
         # Each part is made after those that it needs.
-        make = ConversationParts(
-            place,
-            services,
-            session_id=session_id,
-            guild=guild,
-            memory=memory,
-            upkeep=upkeep,
-            quoting=quoting,
-            toolbox=toolbox,
-            replies=self,
-        )
+        make = ConversationParts(inputs, replies=self)
         self._participation = make.participation
         self._listener = make.listener()
         turn_recorder = make.turn_recorder(observe=self._on_recorded)
-        prompt_builder = make.prompt_builder(report)
+        prompt_builder = make.prompt_builder()
         self._bridge = make.bridge(prompt_builder)
         self._speaking = make.speaking(prompt_builder, make.reply_recorder(turn_recorder), self._bridge)
         self._replier, self._preemptive_reply = self._speaking.replier, self._speaking.preemptive_reply

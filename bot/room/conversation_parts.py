@@ -1,10 +1,11 @@
-"""Makes the parts of one conversation out of the services, its place and its memory.
+"""Makes the parts of one conversation out of what the room has for it.
 
 `bot.room.conversation` decides which part gets what from which other; here stands what each is made with besides.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.channel.participants import Participants
@@ -40,41 +41,49 @@ if TYPE_CHECKING:
     from compaction.session import SessionMemory
 
 
+@dataclass(frozen=True, slots=True)
+class ConversationInputs:
+    """What the conversation of one session in `place` is made from; it is recorded in `memory`.
+
+    `guild`: the bot's participation on this server. `report`: called with each problem: its place in the code and its
+    error.
+    """
+
+    place: Place
+    services: RoomServices
+    session_id: SessionId
+    guild: GuildParticipation
+    memory: SessionMemory
+    upkeep: MemoryUpkeep | None
+    quoting: QuoteFinder | None
+    toolbox: Toolbox
+    report: Callable[[str, Exception], None]
+
+
 class ConversationParts:
-    """Makes the parts of the conversation of one session in `place`. Each method makes a new part.
+    """Makes the parts of one conversation. Each method makes a new part.
 
     `participants` and `participation` are made at once, because nearly all others need them. `replies`: what
     participation lets speak.
     """
 
-    def __init__(
-        self,
-        place: Place,
-        services: RoomServices,
-        *,
-        session_id: SessionId,
-        guild: GuildParticipation,
-        memory: SessionMemory,
-        upkeep: MemoryUpkeep | None,
-        quoting: QuoteFinder | None,
-        toolbox: Toolbox,
-        replies: ReplyControl,
-    ) -> None:
-        self._place = place
-        self._services = services
-        self._memory = memory
-        self._upkeep = upkeep
-        self._quoting = quoting
-        self._toolbox = toolbox
-        self._listens_only = guild.listens_only
-        self.participants = Participants(place, memory.name_of)
+    def __init__(self, inputs: ConversationInputs, *, replies: ReplyControl) -> None:
+        self._place = inputs.place
+        self._services = inputs.services
+        self._memory = inputs.memory
+        self._upkeep = inputs.upkeep
+        self._quoting = inputs.quoting
+        self._toolbox = inputs.toolbox
+        self._report = inputs.report
+        self._listens_only = inputs.guild.listens_only
+        self.participants = Participants(self._place, self._memory.name_of)
         self.participation = Participation(
-            services.participation,
-            guild,
-            session_id=session_id,
-            place=place,
+            self._services.participation,
+            inputs.guild,
+            session_id=inputs.session_id,
+            place=self._place,
             participants=self.participants,
-            clock=services.clock,
+            clock=self._services.clock,
             replies=replies,
         )
 
@@ -98,7 +107,7 @@ class ConversationParts:
             observe=services.observe,
         )
 
-    def prompt_builder(self, report: Callable[[str, Exception], None]) -> PromptBuilder:
+    def prompt_builder(self) -> PromptBuilder:
         return PromptBuilder(
             self._services,
             place=self._place,
@@ -108,7 +117,7 @@ class ConversationParts:
             upkeep=self._upkeep,
             quoting=self._quoting,
             toolbox=self._toolbox,
-            report=report,
+            report=self._report,
         )
 
     def bridge(self, prompt_builder: PromptBuilder) -> RealtimeBridge | None:

@@ -15,6 +15,7 @@ import structlog
 from bot import events
 from bot.memory.recall import RecallScope
 from bot.room.conversation import Conversation
+from bot.room.conversation_parts import ConversationInputs
 from bot.room.endings import HANDED_OVER, RoomEnding
 from bot.room.joined_channel import JoinedChannel, RoomSession
 from bot.room.listen_only import remembered_request
@@ -203,15 +204,17 @@ class Room:
     ) -> Conversation:
         here = RecallScope(session_id, self._place.guild_id, self._place.channel_id)
         return Conversation(
-            self._place,
-            self._services,
-            session_id=session_id,
-            guild=guild,
-            memory=memory,
-            upkeep=self._upkeep,
-            quoting=self._services.open_quoting(here, self._place),
-            toolbox=self._services.open_toolbox(here, self._place),
-            report=self._report,
+            ConversationInputs(
+                place=self._place,
+                services=self._services,
+                session_id=session_id,
+                guild=guild,
+                memory=memory,
+                upkeep=self._upkeep,
+                quoting=self._services.open_quoting(here, self._place),
+                toolbox=self._services.open_toolbox(here, self._place),
+                report=self._report,
+            )
         )
 
     def _on_opened(self, opened: OpenedSession) -> None:
