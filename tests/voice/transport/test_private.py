@@ -31,7 +31,8 @@ from tests.rehearsal.discord.stock import until
 from voice.errors import LinkError
 from voice.transport import receive_buffer
 from voice.transport.private import websocket as websocket_module
-from voice.transport.private.connection_state import PendingTransitions, ReceivingState
+from voice.transport.private.connection_state import ReceivingState
+from voice.transport.private.pending_transitions import PendingTransitions
 from voice.transport.private.socket_reader import PollingReader
 from voice.transport.private.websocket import TolerantWebSocket
 from voice.transport.receiver import Receiver

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import discord
 import structlog
-from discord.gateway import DiscordVoiceWebSocket
 from discord.utils import MISSING
 from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 
@@ -17,11 +16,15 @@ from voice.errors import LinkError
 from voice.transport import receive_buffer
 from voice.transport.close_codes import RESUMABLE, SENT_AWAY, fatal_reason
 from voice.transport.keepalive import KEEPALIVE_BYTES, Keepalive
+from voice.transport.private.pending_transitions import PendingTransitions
+from voice.transport.private.people_messages import tell_of_people
 from voice.transport.private.socket_reader import PollingReader, end_thread
 from voice.transport.private.websocket import TolerantWebSocket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from discord.gateway import DiscordVoiceWebSocket
 
     from voice.transport.packet_receiver import PacketReceiver
 
@@ -32,50 +35,12 @@ _log = structlog.get_logger()
 _REJOIN_S = 3.0
 _REJOIN_GROUP_TIMEOUT_S = 5.0
 
-# A key change is executed when the slowest member is ready, within two seconds. One still pending after this time was
-# cancelled.
-_TRANSITION_S = 10.0
-
 # A resumption takes one round trip; after this time a new connection is quicker.
 _RESUME_S = 3.0
 # The main gateway's word about a voice connection that was closed comes within one round trip of the closing.
 _WORD_S = 1.5
 # Seconds that the handshake with another voice server may take.
 _HANDSHAKE_S = 8.0
-
-
-def _snowflake(value: Any) -> int:
-    """Return an id of Discord. Raises `ValueError` or `TypeError` for a value that is none.
-
-    davey takes 64 bits, and one member with another id would make every frame of an unknown sender fail.
-    """
-    number = int(value)
-    if not 0 <= number < 2**64:
-        raise ValueError("not an id")
-    return number
-
-
-class PendingTransitions(dict[int, int]):
-    """Announced key changes (DAVE transitions) that are not executed yet: id to protocol version.
-
-    The voice server may cancel one silently, and discord.py removes only executed ones.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
-        self._clock = clock
-        self._announced: dict[int, float] = {}
-
-    def __setitem__(self, transition_id: int, version: int) -> None:
-        super().__setitem__(transition_id, version)
-        announced = {known: at for known, at in self._announced.items() if known in self}
-        self._announced = {**announced, transition_id: self._clock()}
-
-    @property
-    def under_way(self) -> bool:
-        """Whether a transition is recent enough to be executed still."""
-        now = self._clock()
-        return any(now < self._announced[transition_id] + _TRANSITION_S for transition_id in self)
 
 
 class ReceivingState(VoiceConnectionState):
@@ -145,20 +110,7 @@ class ReceivingState(VoiceConnectionState):
         """Pass the voice gateway's messages about people to the receiver, and all of them to `on_message`."""
         if self.on_message is not None:
             self.on_message(msg)
-        data = msg.get("d") or {}
-        match msg.get("op"):
-            case DiscordVoiceWebSocket.CLIENTS_CONNECT:
-                self.receiver.joined({_snowflake(user_id) for user_id in data["user_ids"]} - {self.user.id})
-            case DiscordVoiceWebSocket.SPEAKING if data.get("user_id") is not None:
-                announced = bool(data.get("speaking"))
-                self.receiver.speaks(int(data["ssrc"]), _snowflake(data["user_id"]), announced=announced)
-            case DiscordVoiceWebSocket.CLIENT_CONNECT if data.get("user_id") is not None and data.get("audio_ssrc"):
-                # Op 12 announces video, and names the SSRC of the audio too.
-                self.receiver.speaks(int(data["audio_ssrc"]), _snowflake(data["user_id"]), announced=False)
-            case DiscordVoiceWebSocket.CLIENT_DISCONNECT:
-                self.receiver.left(_snowflake(data["user_id"]))
-            case DiscordVoiceWebSocket.DAVE_EXECUTE_TRANSITION:
-                self.receiver.rekeyed()
+        tell_of_people(msg, self.receiver, own_id=self.user.id)
 
     # Behaviour that differs from discord.py's.
 
