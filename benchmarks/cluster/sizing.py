@@ -63,7 +63,9 @@ def sizing_table(report: Mapping[str, Json]) -> list[str]:
     pool = _pool_costs(report)
     if pool is None:
         return [NOT_KEPT, ""]
-    return [*_pool_table(*pool), *(line for costs in _room_costs(report) for line in _room_table(costs))]
+    rooms = _room_costs(report)
+    told = [_about_rooms(), ""] if rooms else []
+    return [*_pool_table(*pool), *told, *(line for costs in rooms for line in _room_table(costs))]
 
 
 def recognisers_for(rooms: int, cpu_s: float) -> int:
@@ -114,19 +116,26 @@ def _pool_table(cpu_s: float, recogniser_mb: float, head_mb: float) -> list[str]
     return [*lines, ""]
 
 
+def _about_rooms() -> str:
+    """Return what holds for rooms however many share a process."""
+    return (
+        "The rooms themselves come on top, calculated in the same way, without recognition. Machines work "
+        f"{ROOMS_BUSY_SHARE:.0%} of the time, and there is one more than needed, for the rooms of one that fails. A "
+        f"gateway process takes {MOST_LINKS:,} links from other machines, of which each process opens one for each of "
+        "its rooms and one more; a bot with more rooms has [several gateway processes](sharding.md). Each process "
+        f"keeps up to {CONNECTIONS_A_PROCESS} connections to PostgreSQL, also one that waits, which is not in the "
+        "tables. PostgreSQL allows 100 by default and has a process of its own for each, and one transaction writes "
+        "at a time for all of them (a lock). What one PostgreSQL carries was not measured: where it would need "
+        "thousands of connections, it is the limit, and not the machines."
+    )
+
+
 def _room_table(costs: RoomCosts) -> list[str]:
     told = (
-        f"The rooms themselves with {costs.each} in a process (`--rooms-each`), calculated in the same way from a run "
-        f"of {costs.measured} rooms: {costs.own_mb:,.0f} MB a room, {costs.silent_cpu_s:.3g} s of processor time a "
-        f"second, and {costs.speech_cpu_s:.3g} s more for each second of speech, without its recognition. Machines "
-        f"work {ROOMS_BUSY_SHARE:.0%} of the time, and there is one more than needed, for the rooms of one that fails. "
-        f"A gateway process takes {MOST_LINKS:,} links from other machines, and each process opens {costs.each + 1} of "
-        f"them, so it has {rooms_of_a_gateway(costs.each):,} rooms there at most, fewer by the processes that wait; a "
-        "bot with more has [several gateway processes](sharding.md). Each process keeps up to "
-        f"{CONNECTIONS_A_PROCESS} connections to PostgreSQL, also one that waits, which is not in the table. "
-        "PostgreSQL allows 100 by default and has a process of its own for each, and one transaction writes at a time "
-        "for all of them (a lock). What one PostgreSQL carries was not measured: where it would need thousands of "
-        "connections, it is the limit, and not the machines."
+        f"With {costs.each} in a process (`--rooms-each`), from a run of {costs.measured} rooms: {costs.own_mb:,.0f} "
+        f"MB a room, {costs.silent_cpu_s:.3g} s of processor time a second, and {costs.speech_cpu_s:.3g} s more for "
+        f"each second of speech. A gateway process has {rooms_of_a_gateway(costs.each):,} rooms on other machines at "
+        "most, fewer by the processes that wait."
     )
     size = f"{CORES_A_MACHINE} cores and {MEMORY_GB_A_MACHINE} GB"
     head = f"| rooms | CPU cores | memory | machines of {size} | gateway processes | connections to PostgreSQL |"
