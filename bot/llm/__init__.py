@@ -1,7 +1,8 @@
 """Language models behind one port (`port`). `factory.open_model` is the entry point.
 
 `fallback` tries several models in turn, `budgeted` keeps each within its token `budget`, `openai_chat` talks to an
-endpoint: `chat_wire` is the JSON of its API, `tool_calls` reads the calls in an answer, `endpoint_features` learns what
-an endpoint takes, `endpoint_errors` says what went wrong. `tokenizers` and `tokenizer_files` count tokens.
+endpoint: `chat_wire` is the JSON of its API, `streamed_answer` what has come of an answer, with the calls that
+`tool_calls` reads in it, `endpoint_features` learns what an endpoint takes, `endpoint_errors` says what went wrong.
+`tokenizers` and `tokenizer_files` count tokens.
 `openai_embeddings`, `openai_moderation` and `openai_vision` serve other ports with the same library.
 """

@@ -14,27 +14,26 @@ import httpx
 import openai
 import structlog
 
-from bot.llm.answer_text import AnswerText
 from bot.llm.chat_wire import read_chunk, response_formats, to_api_message, to_api_tools
 from bot.llm.endpoint_errors import translate_error
 from bot.llm.endpoint_features import REFUSED_IN_STREAM, REFUSED_STATUSES, EndpointFeatures
 from bot.llm.message_order import MessageOrder, in_order
 from bot.llm.port import NO_TOOLS, NO_WORDS, ChatModelError, ChatRole, FinishReason, StreamEnd, Usage
-from bot.llm.tool_calls import StreamedCalls
+from bot.llm.streamed_answer import StreamDeadlines, StreamedAnswer
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
 from voice.endpoint import CONNECT_TIMEOUT_S, address, open_client
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
     from types import TracebackType
 
     from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
 
+    from bot.llm.chat_wire import ChunkContent
     from bot.llm.port import ChatMessage, OfferedTools, StreamItem
     from bot.llm.settings import LlmSettings
-    from compaction.budget.messages import MessageToolCall
     from compaction.ports import CompletionRequest
 
 log = structlog.get_logger()
@@ -133,70 +132,94 @@ class OpenAIChat:
         tools: OfferedTools,
         on_usage: Callable[[Usage], None] | None,
     ) -> AsyncGenerator[StreamItem, None]:
-        loop = asyncio.get_running_loop()
-        started = loop.time()
-        first_deadline = started + self._settings.first_token_timeout_s
-        last_deadline = started + self._settings.total_timeout_s
-        order = self._features.order
-        try:
-            async with asyncio.timeout_at(first_deadline):
-                response = await self._open_stream(body, order, max_output_tokens, tools)
-        except _WrongOrderError:
-            raise
-        except Exception as error:
-            raise self._translated(error) from error
-        event_received = answer_begun = called = False
-        # The same limit holds for pauses within the stream.
-        deadline, pause_limit_s = first_deadline, self._settings.first_token_timeout_s
-        calls, reason = StreamedCalls(), ""
-        words = AnswerText(has_tools=bool(tools.offers), unopened=self._features.thinks_unopened)
-        signatures: list[object] = []
+        now = asyncio.get_running_loop().time
+        settings, order = self._settings, self._features.order
+        deadlines = StreamDeadlines(
+            now(), first_token_s=settings.first_token_timeout_s, total_s=settings.total_timeout_s
+        )
+        response = await self._open_in_time(body, order, max_output_tokens, tools, by=deadlines.next_at)
+        answer = StreamedAnswer(has_tools=bool(tools.offers), unopened=self._features.thinks_unopened)
+        event_received = False
         try:
             chunks = response.__aiter__()
-            while True:
-                try:
-                    async with asyncio.timeout_at(deadline):
-                        chunk = await anext(chunks, None)
-                    if chunk is None:
-                        break
-                    event_received = True
-                    if on_usage is not None and (usage := getattr(chunk, "usage", None)) is not None:
-                        on_usage(Usage(usage.prompt_tokens, usage.completion_tokens))
-                    piece = read_chunk(chunk)
-                    for call, signature in piece.calls:
-                        called = True
-                        calls.feed(call)
-                        signatures.append(signature)
-                except Exception as error:
-                    translated = self._translated(error)
-                    if not answer_begun and self._features.refuses_order(REFUSED_IN_STREAM, str(error), sent=order):
-                        raise _WrongOrderError(sentence_of(translated), retryable=True) from error
-                    raise translated from error
-                reason = piece.finish_reason or reason
-                answer_begun = answer_begun or bool(piece.text or piece.calls)
-                if answer_begun:
-                    deadline = min(last_deadline, loop.time() + pause_limit_s)
-                text = words.feed(piece.text)
+            while (
+                content := await self._next_content(chunks, answer, order, on_usage, by=deadlines.next_at)
+            ) is not None:
+                event_received = True
+                text = answer.take_words(content)
+                if answer.began:
+                    deadlines.on_piece(now())
                 # At once: whoever hears thoughts interrupts them.
-                self._features.learn_thoughts(words.thoughts)
+                self._features.learn_thoughts(answer.thoughts)
                 if text:
-                    handed_on_at = loop.time()
+                    handed_on_at = now()
                     yield text
-                    # The deadlines count only time spent waiting for the server, not for the voice to take a piece.
-                    taken_s = loop.time() - handed_on_at
-                    deadline, last_deadline = deadline + taken_s, last_deadline + taken_s
+                    deadlines.postpone(now() - handed_on_at)
         finally:
             await response.close()
         if not event_received:
             # For example a web page, in which the client finds no event.
             raise _NoAnswerError(sentence_of(self._translated(ValueError("no event in the stream"))), retryable=True)
-        rest, asked = words.end(cut_off=reason == FinishReason.LENGTH)
-        self._features.learn_thoughts(words.thoughts)
-        wordless = not (called or asked or words.spoke)
-        if wordless and reason in _WORDLESS:
-            raise ChatModelError(_WORDLESS[reason], retryable=True)
+        rest = answer.end()
+        self._features.learn_thoughts(answer.thoughts)
+        self._require_answer(answer, tools)
+        if rest:
+            yield rest
+        end = self._ended(answer)
+        self._keep_signatures(end, answer.signatures)
+        if end.calls:
+            self._features.used_tools()
+        yield end
+
+    async def _open_in_time(
+        self,
+        body: list[dict[str, object]],
+        order: MessageOrder,
+        max_output_tokens: int,
+        tools: OfferedTools,
+        *,
+        by: float,
+    ) -> openai.AsyncStream[ChatCompletionChunk]:
+        try:
+            async with asyncio.timeout_at(by):
+                return await self._open_stream(body, order, max_output_tokens, tools)
+        except _WrongOrderError:
+            raise
+        except Exception as error:
+            raise self._translated(error) from error
+
+    async def _next_content(
+        self,
+        chunks: AsyncIterator[ChatCompletionChunk],
+        answer: StreamedAnswer,
+        order: MessageOrder,
+        on_usage: Callable[[Usage], None] | None,
+        *,
+        by: float,
+    ) -> ChunkContent | None:
+        """Return what comes next, its calls already taken up by `answer`; None at the end of the stream."""
+        try:
+            async with asyncio.timeout_at(by):
+                chunk = await anext(chunks, None)
+            if chunk is None:
+                return None
+            if on_usage is not None and (usage := getattr(chunk, "usage", None)) is not None:
+                on_usage(Usage(usage.prompt_tokens, usage.completion_tokens))
+            content = read_chunk(chunk)
+            answer.take_calls(content)
+        except Exception as error:
+            translated = self._translated(error)
+            if not answer.began and self._features.refuses_order(REFUSED_IN_STREAM, str(error), sent=order):
+                raise _WrongOrderError(sentence_of(translated), retryable=True) from error
+            raise translated from error
+        return content
+
+    def _require_answer(self, answer: StreamedAnswer, tools: OfferedTools) -> None:
+        """Raise `ChatModelError` if an answer that has ended is none."""
+        if answer.wordless and answer.reason in _WORDLESS:
+            raise ChatModelError(_WORDLESS[answer.reason], retryable=True)
         # Some models write the tags of a tool call with nothing between them. Such a response is not an answer either.
-        if not answer_begun or (wordless and tools.offers):
+        if not answer.began or (answer.wordless and tools.offers):
             raise _NoAnswerError(
                 Text(
                     "The language model {model} gave an empty answer. Try again, or choose another llm.model.",
@@ -204,24 +227,17 @@ class OpenAIChat:
                 ),
                 retryable=True,
             )
-        if rest:
-            yield rest
-        end = self._ended(calls, asked, reason)
-        self._keep_signatures(end, signatures)
-        if end.calls:
-            self._features.used_tools()
-        yield end
 
-    def _ended(self, calls: StreamedCalls, written: tuple[MessageToolCall, ...], reason: str) -> StreamEnd:
+    def _ended(self, answer: StreamedAnswer) -> StreamEnd:
         """Build the end of a stream. Raises `ChatModelError` if its tool calls are malformed."""
         try:
-            asked = calls.calls or written
+            asked = answer.calls
         except ValueError as error:
             raise self._translated(error) from error
-        if asked and reason != FinishReason.LENGTH:
+        if asked and answer.reason != FinishReason.LENGTH:
             return StreamEnd(FinishReason.TOOL_CALLS, asked)
         # A call that was cut off is incomplete and dropped.
-        return StreamEnd(FinishReason(reason) if reason in _REPORTED_REASONS else FinishReason.STOP)
+        return StreamEnd(FinishReason(answer.reason) if answer.reason in _REPORTED_REASONS else FinishReason.STOP)
 
     def _keep_signatures(self, end: StreamEnd, signatures: Sequence[object]) -> None:
         """Remember what came with each call. Only calls that came whole have a signature."""

@@ -1,0 +1,82 @@
+"""One answer as a model streams it: what has come of it so far, and until when the next of it must come. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.llm.answer_text import AnswerText
+from bot.llm.port import FinishReason
+from bot.llm.tool_calls import StreamedCalls
+
+if TYPE_CHECKING:
+    from bot.llm.chat_wire import ChunkContent
+    from bot.llm.thoughts import Thoughts
+    from compaction.budget.messages import MessageToolCall
+
+
+class StreamedAnswer:
+    """What has come of one answer. `has_tools`: it may contain tool calls. `unopened`: see `Thoughts`.
+
+    `began`: text or a call has come. `signatures`: what the endpoint sent beside each call.
+    """
+
+    def __init__(self, *, has_tools: bool, unopened: bool) -> None:
+        self.began = False
+        self.reason = ""
+        self.signatures: list[object] = []
+        self._calls = StreamedCalls()
+        self._words = AnswerText(has_tools=has_tools, unopened=unopened)
+        self._written: tuple[MessageToolCall, ...] = ()
+
+    def take_calls(self, content: ChunkContent) -> None:
+        """Add the pieces of calls in a chunk. Raises `MalformedCallsError`."""
+        for call, signature in content.calls:
+            self._calls.feed(call)
+            self.signatures.append(signature)
+
+    def take_words(self, content: ChunkContent) -> str:
+        """Add the text of a chunk; return the words that can be passed on now."""
+        self.reason = content.finish_reason or self.reason
+        self.began = self.began or bool(content.text or content.calls)
+        return self._words.feed(content.text)
+
+    def end(self) -> str:
+        """Return the rest of the words."""
+        rest, self._written = self._words.end(cut_off=self.reason == FinishReason.LENGTH)
+        return rest
+
+    @property
+    def thoughts(self) -> Thoughts:
+        return self._words.thoughts
+
+    @property
+    def wordless(self) -> bool:
+        """Whether an answer that has ended contains neither words nor calls."""
+        return not (self.signatures or self._written or self._words.spoke)
+
+    @property
+    def calls(self) -> tuple[MessageToolCall, ...]:
+        """The calls of an answer that has ended, streamed or written. Raises `MalformedCallsError`."""
+        return self._calls.calls or self._written
+
+
+class StreamDeadlines:
+    """Until when the next piece of an answer must come (`next_at`), in the event loop's seconds.
+
+    Only the time spent waiting for the server counts, not what the voice takes for a piece.
+    """
+
+    def __init__(self, started: float, *, first_token_s: float, total_s: float) -> None:
+        # The same limit holds for pauses within the answer.
+        self._pause_s = first_token_s
+        self._last_at = started + total_s
+        self.next_at = started + first_token_s
+
+    def on_piece(self, now: float) -> None:
+        """Note that a piece has come of an answer that has begun."""
+        self.next_at = min(self._last_at, now + self._pause_s)
+
+    def postpone(self, taken_s: float) -> None:
+        """Add time in which nobody waited for the server."""
+        self.next_at += taken_s
+        self._last_at += taken_s
