@@ -21,32 +21,36 @@ def reply_targets(ours: Mapping[str, Json], peers: Mapping[str, Json] | None = N
     """Return every target with its measured value. A target that this run could not measure says so. The comparison
     with a peer is a target of runs with that peer only.
     """
-    total = ("answers", "besides_the_model_server_ms")
-    deciding = ("deciding", HELD_OUT)
+    return (
+        *_answering(ours),
+        *_pauses(ours),
+        *_four_speakers(ours),
+        _interruptions(ours),
+        *_deciding(ours),
+        _pacing(ours),
+        *(target for name in peers or {} for target in _beside(name, ours, peers or {})),
+    )
+
+
+def _answering(ours: Mapping[str, Json]) -> tuple[Target, ...]:
     silent = number_at(ours, "answers", "unanswered")
     said = counted_of(ours, "recordings", ("answers", "recordings"), silent)
-    lost = number_at(ours, "four speakers", "without_text")
-    spoke_on = number_at(ours, "interruptions", "not_measured")
+
+    def begun(percentile: str, goal: str, most_ms: float) -> Target:
+        words = f"end of speech to first voiced sound, {percentile} ms"
+        measured = number_at(ours, "answers", "besides_the_model_server_ms", percentile.lower())
+        return at_most(words, goal, measured, most_ms, said, failed=silent)
+
+    ahead = number_at(ours, "answers", "recognised_ahead")
     return (
-        at_most(
-            "end of speech to first voiced sound, P50 ms",
-            "<= 500 ms",
-            number_at(ours, *total, "p50"),
-            500,
-            said,
-            failed=silent,
-        ),
-        at_most(
-            "end of speech to first voiced sound, P95 ms",
-            "<= 1 s",
-            number_at(ours, *total, "p95"),
-            1000,
-            said,
-            failed=silent,
-        ),
-        at_least(
-            "answers whose text was recognised ahead", ">= 95 %", number_at(ours, "answers", "recognised_ahead"), 0.95
-        ),
+        begun("P50", "<= 500 ms", 500),
+        begun("P95", "<= 1 s", 1000),
+        at_least("answers whose text was recognised ahead", ">= 95 %", ahead, 0.95),
+    )
+
+
+def _pauses(ours: Mapping[str, Json]) -> tuple[Target, ...]:
+    return (
         at_most(
             "pauses inside speech that are cut",
             "<= 6 %",
@@ -61,6 +65,12 @@ def reply_targets(ours: Mapping[str, Json], peers: Mapping[str, Json] | None = N
             600,
             sample_at(ours, "ends", "pauses", "end_known_after_ms", "count"),
         ),
+    )
+
+
+def _four_speakers(ours: Mapping[str, Json]) -> tuple[Target, ...]:
+    lost = number_at(ours, "four speakers", "without_text")
+    return (
         at_most(
             "final text after the end was sure, four speakers, P95 ms",
             "<= 600 ms",
@@ -76,19 +86,29 @@ def reply_targets(ours: Mapping[str, Json], peers: Mapping[str, Json] | None = N
             sample_at(ours, "utterances", "four speakers", "utterances"),
             failed=lost,
         ),
-        at_most(
-            "silent after the overlap qualified, P95 ms",
-            "<= 250 ms",
-            number_at(ours, "interruptions", "silent_after_ms", "p95"),
-            250,
-            counted_of(ours, "interruptions", ("interruptions", "interruptions"), spoke_on),
-            failed=spoke_on,
-        ),
-        at_least("answered of what was for it, held-out talks", ">= 95 %", number_at(ours, *deciding, "recall"), 0.95),
+    )
+
+
+def _interruptions(ours: Mapping[str, Json]) -> Target:
+    spoke_on = number_at(ours, "interruptions", "not_measured")
+    return at_most(
+        "silent after the overlap qualified, P95 ms",
+        "<= 250 ms",
+        number_at(ours, "interruptions", "silent_after_ms", "p95"),
+        250,
+        counted_of(ours, "interruptions", ("interruptions", "interruptions"), spoke_on),
+        failed=spoke_on,
+    )
+
+
+def _deciding(ours: Mapping[str, Json]) -> tuple[Target, ...]:
+    recall = number_at(ours, "deciding", HELD_OUT, "recall")
+    return (
+        at_least("answered of what was for it, held-out talks", ">= 95 %", recall, 0.95),
         at_most(
             "unwanted answers in 10 minutes of company, held-out talks",
             "< 1",
-            number_at(ours, *deciding, "unwanted_in_10_min"),
+            number_at(ours, "deciding", HELD_OUT, "unwanted_in_10_min"),
             0.999,
         ),
         at_most(
@@ -97,8 +117,6 @@ def reply_targets(ours: Mapping[str, Json], peers: Mapping[str, Json] | None = N
             number_at(ours, "deciding", "crowd", "worst_p95_ms"),
             2,
         ),
-        _pacing(ours),
-        *(target for name in peers or {} for target in _beside(name, ours, peers or {})),
     )
 
 

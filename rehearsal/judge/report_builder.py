@@ -71,29 +71,64 @@ async def build_report(
 
     Never raises when the run lacks something: the report says what is missing.
     """
-    lines, accepted, duration_s = record.lines, record.accepted, record.duration_s
+    evidence = await _evidence(scenario, record, environment, recogniser, servers=servers)
+    expectations = (
+        ExpectationResult("reached_the_end", not record.ended_by, record.ended_by or f"in {record.duration_s:.0f} s"),
+        *(ExpectationResult("wait", passed=False, detail=text) for text in record.failed_waits),
+        *judge_answers(evidence),
+        *(judge_expectation(expected, evidence) for expected in scenario.expect),
+    )
+    return RehearsalReport(
+        passed=all(result.passed for result in expectations),
+        scenario=scenario.title,
+        started=(datetime.now(UTC) - timedelta(seconds=record.duration_s)).isoformat(timespec="seconds"),
+        duration_s=round(record.duration_s, 1),
+        expectations=expectations,
+        wer=evidence.wer,
+        utterances=evidence.utterances,
+        packets=record.packets,
+        compactions=evidence.compactions,
+        summary=record.compactions[-1].summary if record.compactions else "",
+        bot_turns=evidence.bot_turns,
+        latency=evidence.latency,
+        ended_by=record.ended_by,
+        strays=evidence.strays,
+        dropped=dict(Counter(one.dropped_reason for one in record.utterances if one.dropped_reason)),
+        messages=evidence.messages,
+        problems=tuple(f"{one.level}: {one.event}: {one.detail}" for one in record.problems),
+        machine=machine_facts(),
+        servers=servers,
+    )
+
+
+async def _evidence(
+    scenario: Scenario,
+    record: RunRecord,
+    environment: RehearsalEnvironment,
+    recogniser: Recogniser,
+    *,
+    servers: ServerObservations,
+) -> RunEvidence:
+    """Return what the expectations are judged by."""
+    lines, accepted = record.lines, record.accepted
     matching = match_utterances([one.span for one in lines], [utterance_span(one) for one in accepted])
     qualified = {one.number: await _qualified_s(scenario, record, one) for one in lines}
     utterances = tuple(_utterance(record, matching, index, qualified) for index in range(len(lines)))
-    strays = tuple(_stray(scenario, record, accepted[index]) for index in matching.strays)
     bot_turns = tuple(
         [await _bot_turn(scenario, record, environment, recogniser, matching, one) for one in record.replies]
     )
-    compactions = _compactions(record)
-    latency = LatencyReport(
-        end_to_text_ms=latency_percentiles(one.end_to_text_ms for one in utterances),
-        end_to_first_audio_ms=latency_percentiles(one.end_to_first_audio_ms for one in bot_turns),
-        model_first_token_ms=latency_percentiles(one.model_first_token_ms for one in bot_turns),
-    )
     errors = overall_word_errors(lines, accepted)
-    wer = round(errors.rate, 4) if errors.words else None
-    evidence = RunEvidence(
+    return RunEvidence(
         utterances=utterances,
-        strays=strays,
+        strays=tuple(_stray(scenario, record, accepted[index]) for index in matching.strays),
         bot_turns=bot_turns,
-        compactions=compactions,
-        latency=latency,
-        wer=wer,
+        compactions=_compactions(record),
+        latency=LatencyReport(
+            end_to_text_ms=latency_percentiles(one.end_to_text_ms for one in utterances),
+            end_to_first_audio_ms=latency_percentiles(one.end_to_first_audio_ms for one in bot_turns),
+            model_first_token_ms=latency_percentiles(one.model_first_token_ms for one in bot_turns),
+        ),
+        wer=round(errors.rate, 4) if errors.words else None,
         packets=record.packets,
         messages=environment.messages,
         problems=tuple(record.problems),
@@ -106,33 +141,6 @@ async def build_report(
         speaker_ids={**{one.key: str(one.id) for one in scenario.people}, scenario.bot.name: BOT_ID},
         servers=servers,
         silences=_silences(scenario, record, environment),
-    )
-    expectations = (
-        ExpectationResult("reached_the_end", not record.ended_by, record.ended_by or f"in {duration_s:.0f} s"),
-        *(ExpectationResult("wait", passed=False, detail=text) for text in record.failed_waits),
-        *judge_answers(evidence),
-        *(judge_expectation(expected, evidence) for expected in scenario.expect),
-    )
-    return RehearsalReport(
-        passed=all(result.passed for result in expectations),
-        scenario=scenario.title,
-        started=(datetime.now(UTC) - timedelta(seconds=duration_s)).isoformat(timespec="seconds"),
-        duration_s=round(duration_s, 1),
-        expectations=expectations,
-        wer=wer,
-        utterances=utterances,
-        packets=record.packets,
-        compactions=compactions,
-        summary=record.compactions[-1].summary if record.compactions else "",
-        bot_turns=bot_turns,
-        latency=latency,
-        ended_by=record.ended_by,
-        strays=strays,
-        dropped=dict(Counter(one.dropped_reason for one in record.utterances if one.dropped_reason)),
-        messages=environment.messages,
-        problems=tuple(f"{one.level}: {one.event}: {one.detail}" for one in record.problems),
-        machine=machine_facts(),
-        servers=servers,
     )
 
 
