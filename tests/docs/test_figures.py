@@ -1,0 +1,103 @@
+"""Figures that the pages quote from a benchmark in their sentences are those of its kept file.
+
+The tables between the marks of `benchmarks.document` are compared by tests/benchmarks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+WRITTEN = "decisions/0018-model-written-summary.md"
+BENCHMARKS = "benchmarks.md"
+
+
+@cache
+def kept(name: str) -> Any:
+    """Return what a benchmark measured itself."""
+    return json.loads((DOCS / "benchmarks" / f"{name}.json").read_text("utf-8"))["ours"]
+
+
+@cache
+def text_of(page: str) -> str:
+    """Return a page with its lines joined, as one reads it."""
+    return re.sub(r"\s+", " ", (DOCS / page).read_text("utf-8"))
+
+
+def percent(share: float) -> str:
+    """Return a share as the pages write it."""
+    return f"{share * 100:.0f} %"
+
+
+def summaries(system: str) -> str:
+    """Return the row of 0018 about the texts of a system, as it should be."""
+    found = kept("memory-recorded")[system]["written"]
+    all_facts, lasting = found["after_folds"], found["lasting"]
+    shares = (all_facts["20"]["kept"], lasting["20"]["told"], all_facts["26"]["kept"])
+    return f"| {' | '.join(map(percent, shares))} |"
+
+
+def after_100_folds(system: str) -> str:
+    """Return the row of 0018 about a hundred folds."""
+    found = kept("memory-recorded")[system]["written, long"]["lasting"]["100"]
+    facts, told, rest, of_rest = found["facts"], found["told"], found["rest"], found["found_of_rest"]
+    either = (facts - rest + of_rest * rest) / facts
+    return f"| {percent(told)} of {facts} | {percent(of_rest)} of {rest} | {percent(either)} |"
+
+
+def thirds(of: str) -> str:
+    """Return how much the text has of people's summaries, by thirds of the evenings."""
+    people = kept("memory-people")["extractive"][of]["people"]
+    first, second, last = (f"{people[f'{each}_third'] * 100:.0f}" for each in ("first", "second", "last"))
+    return f"{first}, {second} and {last} % in {of}"
+
+
+def quarters(room: str, series: str) -> list[list[float]]:
+    """Return the samples of the kept hour after its warm-up, in four parts."""
+    found = kept("endurance")[room]
+    pairs = zip(found["samples"]["at_s"], found["samples"][series], strict=True)
+    values = [value for at_s, value in pairs if at_s > found["flat"]["warm_up_s"]]
+    assert len(values) == found["flat"]["samples"]
+    size = len(values) / 4
+    return [values[round(size * part) : round(size * (part + 1))] for part in range(4)]
+
+
+def listed(values: list[float]) -> str:
+    """Return megabytes as a sentence lists them, halves rounded up."""
+    told = [f"{int(value + 0.5):,}" for value in values]
+    return f"{', '.join(told[:-1])} and {told[-1]} MB"
+
+
+def sentences() -> list[tuple[str, str]]:
+    """Return pages with what should stand on them."""
+    people = kept("memory-people")["extractive"]
+    unasked, growth = kept("unasked")["Roomtone"]["whole turns"], kept("endurance")["live room"]["flat"]
+    lowest, highest = growth["memory_mb_an_hour_between"]
+    systems = ("roomtone, recorded answers", "recursive, recorded answers", "extractive")
+    return [
+        *((WRITTEN, summaries(system)) for system in systems),
+        *((WRITTEN, after_100_folds(system)) for system in systems),
+        (WRITTEN, f"made by code has {percent(people['CRD3']['people']['entities_of_summaries'])} after 100 folds"),
+        (WRITTEN, f"and {percent(people['QMSum']['people']['entities_of_summaries'])} of 35 meetings"),
+        (WRITTEN, thirds("CRD3")),
+        (WRITTEN, thirds("QMSum")),
+        (BENCHMARKS, listed([median(each) for each in quarters("live room", "memory_mb")])),
+        (BENCHMARKS, listed([min(each) for each in quarters("live room", "allocated_mb")])),
+        (BENCHMARKS, f"{growth['samples']} samples that swing"),
+        (BENCHMARKS, f"more ({lowest:.0f} to {highest:.0f})"),
+        # Eight evenings and 35 meetings.
+        (BENCHMARKS, f"of eight evenings (C2E031 to C2E038) and {unasked['conversations'] - 8} meetings"),
+    ]
+
+
+@pytest.mark.parametrize(("page", "told"), sentences(), ids=lambda each: str(each)[:60])
+def test_a_figure_in_a_sentence_is_that_of_the_kept_file(page: str, told: str) -> None:
+    """After a benchmark was run anew, the sentences that tell its figures are written anew, too."""
+    assert told in text_of(page), f"docs/{page} does not say {told!r}"
