@@ -10,11 +10,19 @@ import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import select, union
 
 from bot.store.salvage import salvage_turn
 from bot.store.servers import servers_that_name
-from bot.store.tables import hearing_opt_outs, notes, person_facts, sessions, turns
+from bot.store.tables import (
+    guild_settings,
+    hearing_opt_outs,
+    notes,
+    person_facts,
+    server_settings,
+    sessions,
+    turns,
+)
 from compaction.language.text import plain
 from compaction.model import TurnKind
 
@@ -57,6 +65,7 @@ class PersonalDataStore:
                 "facts_about_you": facts,
                 "servers_that_do_not_hear_you": await _opt_outs(connection, person_id),
                 "servers_where_i_join_you": await _joins(connection, person_id),
+                "servers_where_you_chose_last": await _chosen(connection, person_id),
             }
 
 
@@ -105,6 +114,19 @@ async def _joins(connection: AsyncConnection, person_id: str) -> list[str]:
     if not person_id.isdecimal():
         return []
     return [str(guild_id) for guild_id in await servers_that_name(connection, int(person_id))]
+
+
+async def _chosen(connection: AsyncConnection, person_id: str) -> list[str]:
+    """Return the servers about which this person was the last to choose something, by any command."""
+    if not person_id.isdecimal():
+        return []
+    wanted = union(
+        *(
+            select(each.c.guild_id).where(each.c.changed_by == int(person_id))
+            for each in (guild_settings, server_settings)
+        )
+    )
+    return [str(guild_id) for guild_id in (await connection.execute(wanted)).scalars()]
 
 
 def _iso(at: float) -> str:

@@ -27,8 +27,11 @@ from bot.logs import log_path
 from bot.memory import personal_data
 from bot.memory.erasing import ErasureReport, PersonEraser
 from bot.memory.personal_data import FILE_NAME, PersonalData
+from bot.server_settings import ServerSettings
 from bot.store import forgetting, rows
 from bot.store.forget_report import ForgetReport
+from bot.store.guilds import GuildStore
+from bot.store.servers import SqlServerSettings
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, TurnKind, TurnPart
 from rehearsal.discord.server import LocalDiscord
@@ -150,6 +153,24 @@ async def test_a_person_gets_their_data_and_forgets_it(tmp_path: Path) -> None:
         assert b"zanzibarq" not in left.lower()
         assert str(ADA).encode() not in left
         assert b"4411" in left
+
+
+@pytest.mark.asyncio
+async def test_who_chose_for_a_server_is_told_and_forgotten(tmp_path: Path) -> None:
+    """The database knows who has changed a server's choices last. /my-data says so, and /forget-me takes the id out."""
+    async with Evening(tmp_path / "roomtone.db") as evening:
+        database, clock = evening.database, evening.clock
+        await SqlServerSettings(database, clock).put(GUILD, ServerSettings(posts_recap=True), by=ADA)
+        await GuildStore(database, clock).choose(GUILD + 1, lambda now: replace(now, persona="Be brief."), by=ADA)
+        eraser = PersonEraser(database, clock, log_folder=log_path(tmp_path).parent)
+        records = PersonalData(database, eraser, evening.people, rooms=RecordedRooms([]))
+        told = json.loads((await records.file_of(str(ADA))).content)
+        assert sorted(told["servers_where_you_chose_last"]) == [str(GUILD), str(GUILD + 1)]
+        await records.forget(str(ADA))
+        assert (await records.file_of(str(ADA))).is_empty
+        assert str(ADA).encode() not in bytes_in(tmp_path)
+        [kept] = (await SqlServerSettings(database, clock).all()).values()
+        assert kept.posts_recap
 
 
 @pytest.mark.asyncio
