@@ -26,7 +26,7 @@ from bot.participation.guild_participation import GuildParticipations
 from bot.participation.participation import Participation
 from bot.participation.reply_control import ReplyState
 from bot.participation.settings import ParticipationSettings
-from bot.room.hearing import GROUP_WAIT_S
+from bot.room.conversation.hearing import GROUP_WAIT_S
 from voice.asr.port import Recognition
 from voice.listening.coalesce import UtteranceCoalescer
 from voice.listening.utterance import Utterance

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from compaction.model import Turn
 
-# The last of these words in a turn tells where it left the person (`bot.room.membership`).
+# The last of these words in a turn tells where it left the person (`bot.room.conversation.membership`).
 _MOVES = re.compile(r"\b(left|joined|came back)\b")
 _AWAY = "left"
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 QUEUES: Final[Mapping[str, str]] = {
     # Of each room, from a packet to a sound.
     "sound": "voice.transport.handover.Handover._waiting",
-    "recognise": "bot.room.hearing.Hearing._waiting",
-    "record": "bot.room.hearing.Hearing._groups",
+    "recognise": "bot.room.conversation.hearing.Hearing._waiting",
+    "record": "bot.room.conversation.hearing.Hearing._groups",
     "answer": "bot.brain.reply.Replier._waiting",
     "sentences": "bot.brain.reply.Replier._sentences",
     "play": "voice.speaking.playback.Playback._pieces",

@@ -18,7 +18,7 @@ class ReplyState:
 
 
 class ReplyControl(Protocol):
-    """Controls the room's replies; `bot.room.conversation.Conversation` implements it.
+    """Controls the room's replies; `bot.room.conversation.conversation.Conversation` implements it.
 
     Participation and conversation need each other: decisions depend on the reply in progress, and a request for silence
     stops it. So the conversation, which owns the participation, passes itself in.

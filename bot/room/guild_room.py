@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Time for a sentence to end (`bot.room.speaking`) and the last words to become turns (`bot.room.conversation`; 30 s at
+# Time for a sentence to end (`conversation.speaking`) and the last words to become turns (`conversation`; 30 s at
 # most together), and for what is quick unless Discord or the database stalls. If that is cut off, the next start goes
 # on with the session. With the other parts' ends it is less than `bot.cli.run` allows.
 CLOSE_TIMEOUT_S = 35.0

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bot.health import HealthFault
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.guild_participation import GuildParticipation
-    from bot.room.conversation import Conversation
+    from bot.room.conversation.conversation import Conversation
     from bot.room.endings import RoomEnding
     from bot.room.services import RoomServices
     from bot.screen.room import RoomScreens

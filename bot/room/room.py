@@ -14,8 +14,8 @@ import structlog
 
 from bot import events
 from bot.memory.recall import RecallScope
-from bot.room.conversation import Conversation
-from bot.room.conversation_parts import ConversationInputs
+from bot.room.conversation.conversation import Conversation
+from bot.room.conversation.conversation_parts import ConversationInputs
 from bot.room.endings import HANDED_OVER, RoomEnding
 from bot.room.joined_channel import JoinedChannel, RoomSession
 from bot.room.listen_only import remembered_request

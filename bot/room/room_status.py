@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from bot.channel.port import Link, Place
-    from bot.room.conversation_status import ConversationStatus
+    from bot.room.conversation.conversation_status import ConversationStatus
     from compaction.session import SessionMemory
 
 

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 from bot.cli.rehearsal.companion import InProcessCompanion
 from bot.cli.rehearsal.speech_engines import RehearsalRecognizer
-from bot.room import membership
+from bot.room.conversation import membership
 from config.load import load
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, SPARE_BOT_ID
 from rehearsal.discord.server import LocalDiscord

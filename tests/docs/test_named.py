@@ -202,7 +202,7 @@ def test_every_file_that_a_page_quotes_is_there() -> None:
 
 
 def is_module(name: str) -> bool:
-    """Return whether `room.hearing` or `bot.room.hearing` is a module or a folder of ours."""
+    """Return whether `room.conversation.hearing` or `bot.room.conversation.hearing` is a module or a folder of ours."""
     paths = [folder / name.replace(".", "/") for folder in (REPOSITORY, *(REPOSITORY / each for each in PACKAGES))]
     return any(path.is_dir() or path.with_suffix(".py").is_file() for path in paths)
 

@@ -41,7 +41,7 @@ class RehearsalRecognizer:
     """`rehearsal.runner.ports.Recogniser`. Loads the model when it is first needed, usually after the run.
 
     `names`: expected names, as glossary. `retry`: recognise a sound again if its text is too short, as
-    `bot.room.hearing` does. *Ownership*: an async context manager that owns the recogniser.
+    `bot.room.conversation.hearing` does. *Ownership*: an async context manager that owns the recogniser.
     """
 
     def __init__(self, settings: AsrSettings, *, names: tuple[str, ...] = (), retry: bool = False) -> None:

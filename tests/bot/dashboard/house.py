@@ -28,7 +28,7 @@ from bot.memory.recall import Recall
 from bot.participation.costs import Cost
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.room.prompt import record_call
+from bot.room.conversation.prompt import record_call
 from bot.settings import LogsSettings, WebSettings
 from bot.store.search import SqlRecallIndex
 from bot.store.sessions import Sessions

@@ -6,7 +6,7 @@ import pytest
 
 from bot.channel.port import MembershipChange, Person
 from bot.memory.absence import Absence, last_absence
-from bot.room.membership import MembershipGatherer
+from bot.room.conversation.membership import MembershipGatherer
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 
 ADA = Person(2001, "Ada who left", is_bot=False)

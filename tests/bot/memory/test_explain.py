@@ -30,7 +30,7 @@ from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.memory.replay import SESSION, replay
 from bot.memory.transcript import NoteLine, SaidLine
 from bot.realtime.items import Items
-from bot.room.prompt import record_call
+from bot.room.conversation.prompt import record_call
 from bot.settings import RecallSettings
 from bot.store.database import open_database
 from bot.store.forgetting import SpeechForgetter

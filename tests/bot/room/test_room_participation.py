@@ -17,8 +17,8 @@ from bot.llm.port import ChatModelError
 from bot.participation.guild_participation import MAY_SPEAK
 from bot.participation.participation import CHECK_QUIET_S, SILENCED
 from bot.participation.settings import ParticipationSettings
+from bot.room.conversation.membership import TURN_EVERY_S
 from bot.room.joined_channel import CHECK_ROOM_S
-from bot.room.membership import TURN_EVERY_S
 from bot.server_settings import ServerSettings
 from compaction.budget.messages import MessageToolCall
 from compaction.model import TurnKind

@@ -19,8 +19,8 @@ from bot.cli.rehearsal.written.channel import WrittenChannel
 from bot.cli.rehearsal.written.clock import ManualClock
 from bot.cli.rehearsal.written.services import BOT_NAME, open_written_services
 from bot.errors import first_cause
+from bot.room.conversation.membership import TURN_EVERY_S
 from bot.room.joined_channel import CHECK_ROOM_S
-from bot.room.membership import TURN_EVERY_S
 from bot.room.room import Room
 from rehearsal.judge.written_evening import build_written_report
 from rehearsal.runner.evening_record import EveningRecord, PlayedSpeech

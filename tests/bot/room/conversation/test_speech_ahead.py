@@ -7,7 +7,7 @@ import asyncio
 import numpy as np
 import pytest
 
-from bot.room.speech_ahead import SpeechAhead
+from bot.room.conversation.speech_ahead import SpeechAhead
 from tests.fakes.brain import FakeVoice, until
 from voice.errors import SynthesisError
 from voice.speaking.port import synthesize_all

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.room.membership import MembershipNews
-from bot.room.turn_recorder import TurnRecorder
+from bot.room.conversation.membership import MembershipNews
+from bot.room.conversation.turn_recorder import TurnRecorder
 from compaction.errors import StoreError
 from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock

@@ -1,6 +1,6 @@
 """Turns one utterance into text: what the recogniser is told, a second recognition of doubtful text, and the guards.
 
-It remembers each speaker's language and last words. `bot.room.hearing` decides which utterance is transcribed when.
+It remembers each speaker's language and last words. `hearing` decides which utterance is transcribed when.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bot.room.fixed_sentences import MOST_TRIES, POLL_S, FixedSentences
+from bot.room.conversation.fixed_sentences import MOST_TRIES, POLL_S, FixedSentences
 from tests.fakes.brain import FakeVoice, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakeLink, FakePlace
@@ -98,7 +98,7 @@ async def test_what_takes_too_long_stops_its_own_sound_alone(monkeypatch: pytest
     """A reply that waits behind the sentence is played."""
     bench = Bench()
     limit = asyncio.timeout(None)
-    monkeypatch.setattr("bot.room.fixed_sentences.asyncio", SimpleNamespace(timeout=lambda _: limit))
+    monkeypatch.setattr("bot.room.conversation.fixed_sentences.asyncio", SimpleNamespace(timeout=lambda _: limit))
     saying = asyncio.create_task(bench.sentences.say(("I listen.",), bench.voice), name="notice")
     await until(lambda: bench.playback.speaking)
     reply = await bench.playback.queue(await synthesize_all(bench.voice, "Yes."))

@@ -13,9 +13,9 @@ from structlog.testing import capture_logs
 
 from bot import events
 from bot.cli.rehearsal.written.audio import LoudnessDetector
-from bot.room import hearing
-from bot.room.hearing import TICK_S, Hearing
-from bot.room.transcriber import Transcriber
+from bot.room.conversation import hearing
+from bot.room.conversation.hearing import TICK_S, Hearing
+from bot.room.conversation.transcriber import Transcriber
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech

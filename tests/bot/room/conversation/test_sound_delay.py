@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bot.room.sound_delay import MEASURE_EVERY_S, SoundDelay
+from bot.room.conversation.sound_delay import MEASURE_EVERY_S, SoundDelay
 from voice.audio import LISTEN_RATE_HZ
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames
 

@@ -1,6 +1,6 @@
 """Makes the parts of one conversation out of what the room has for it.
 
-`bot.room.conversation` decides which part gets what from which other; here stands what each is made with besides.
+`conversation` decides which part gets what from which other; here stands what each is made with besides.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from bot.channel.participants import Participants
 from bot.participation.participation import Participation
 from bot.realtime.bridge import RealtimeBridge
-from bot.room.barge_in import BargeInHandler
-from bot.room.conversation_status import ConversationStatus
-from bot.room.hearing import Hearing
-from bot.room.membership_recorder import MembershipRecorder
-from bot.room.prompt import PromptBuilder
-from bot.room.reply_recorder import ReplyRecorder
-from bot.room.speaking import Speaking
-from bot.room.transcriber import room_transcriber
-from bot.room.turn_recorder import TurnRecorder
-from bot.room.turn_taking import TurnTaking
+from bot.room.conversation.barge_in import BargeInHandler
+from bot.room.conversation.conversation_status import ConversationStatus
+from bot.room.conversation.hearing import Hearing
+from bot.room.conversation.membership_recorder import MembershipRecorder
+from bot.room.conversation.prompt import PromptBuilder
+from bot.room.conversation.reply_recorder import ReplyRecorder
+from bot.room.conversation.speaking import Speaking
+from bot.room.conversation.transcriber import room_transcriber
+from bot.room.conversation.turn_recorder import TurnRecorder
+from bot.room.conversation.turn_taking import TurnTaking
 from bot.screen.commentary import ScreenCommentary
 from voice.listening.listener import RoomListener
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.guild_participation import GuildParticipation
     from bot.participation.reply_control import ReplyControl
+    from bot.room.conversation.transcriber import Transcriber
     from bot.room.services import RoomServices
-    from bot.room.transcriber import Transcriber
     from compaction.model import Note, SessionId
     from compaction.session import SessionMemory
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bot.brain.reply import Replier
     from bot.participation.participation import Participation
     from bot.realtime.bridge import RealtimeBridge
-    from bot.room.hearing import Hearing
+    from bot.room.conversation.hearing import Hearing
     from bot.room.server_voice import RoomVoice
     from bot.texts.text import Text
     from compaction.session import SessionMemory

@@ -11,7 +11,7 @@ import pytest
 
 from bot import events
 from bot.brain.settings import BrainSettings
-from bot.room.barge_in import TICK_S, BargeInHandler
+from bot.room.conversation.barge_in import TICK_S, BargeInHandler
 from tests.bot.brain.test_reply import FIRST, Bench
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until
 from tests.fakes.clock import FakeClock

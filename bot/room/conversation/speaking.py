@@ -1,6 +1,6 @@
 """What the bot says in one room: replies, which may be prepared before they are wanted, and fixed sentences.
 
-`Speaking` owns what makes them and plays them. `bot.room.conversation` decides what is asked and when.
+`Speaking` owns what makes them and plays them. `conversation` decides what is asked and when.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bot.brain.reply import Replier
-from bot.room.fixed_sentences import FixedSentences
-from bot.room.preemptive_reply import PreemptiveReply
-from bot.room.speech_ahead import SpeechAhead
+from bot.room.conversation.fixed_sentences import FixedSentences
+from bot.room.conversation.preemptive_reply import PreemptiveReply
+from bot.room.conversation.speech_ahead import SpeechAhead
 from bot.texts.text import in_language
 from voice.speaking.playback import Playback
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from bot.brain.reply import Question
 from bot.brain.tools.permission import NOBODY, Asker
 from bot.channel.participants import Participants
-from bot.room.prompt import asker_of
+from bot.room.conversation.prompt import asker_of
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 

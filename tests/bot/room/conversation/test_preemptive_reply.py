@@ -18,8 +18,8 @@ from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
-from bot.room.preemptive_reply import PreemptiveReply, reads_finished
-from bot.room.speech_ahead import SpeechAhead
+from bot.room.conversation.preemptive_reply import PreemptiveReply, reads_finished
+from bot.room.conversation.speech_ahead import SpeechAhead
 from compaction.budget.messages import MessageToolCall
 from compaction.context.build import SessionContext
 from compaction.errors import StoreError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.room.backlog import UtteranceBacklog
+from bot.room.conversation.backlog import UtteranceBacklog
 from voice.listening.utterance import Utterance
 
 ADA, BO, CY = 1, 2, 3

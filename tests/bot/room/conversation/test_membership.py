@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.channel.port import MembershipChange, Person
-from bot.room.membership import TURN_EVERY_S, MembershipGatherer
+from bot.room.conversation.membership import TURN_EVERY_S, MembershipGatherer
 
 ADA, BO = Person(1, "Ada", is_bot=False), Person(2, "Bo", is_bot=False)
 

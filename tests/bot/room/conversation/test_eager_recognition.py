@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.room.eager_recognition import LASTING_PAUSE_S, EagerRecognition
+from bot.room.conversation.eager_recognition import LASTING_PAUSE_S, EagerRecognition
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.voice.recordings import silence
@@ -99,7 +99,7 @@ async def test_what_was_begun_is_there_once() -> None:
 
 async def test_a_late_text_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the text takes too long, the end is decided without it, and the text is still used."""
-    monkeypatch.setattr("bot.room.eager_recognition.TEXT_TIMEOUT_S", 0.0)
+    monkeypatch.setattr("bot.room.conversation.eager_recognition.TEXT_TIMEOUT_S", 0.0)
     bench = Bench(0.95)
     bench.gate.clear()
     async with bench.running():

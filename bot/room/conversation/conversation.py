@@ -16,8 +16,8 @@ from bot.brain.reply import Question
 from bot.brain.wakeword import mentions_name
 from bot.participation.guild_participation import SILENCED_FOR_GOOD
 from bot.participation.reply_control import ReplyState
-from bot.room.conversation_parts import ConversationParts
-from bot.room.sound_delay import SoundDelay
+from bot.room.conversation.conversation_parts import ConversationParts
+from bot.room.conversation.sound_delay import SoundDelay
 from bot.room.tasks import run_for_room
 from bot.texts.text import Text
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.brain.decider import Decision
-    from bot.room.conversation_parts import ConversationInputs
+    from bot.room.conversation.conversation_parts import ConversationInputs
     from bot.screen.room import RoomScreens
     from compaction.model import Note, Turn
     from voice.speaking.port import Synthesizer

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bot import events
 from bot.brain.reply import Question
-from bot.room.preemptive_reply import reads_finished
+from bot.room.conversation.preemptive_reply import reads_finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.events import SpokenText
     from bot.participation.participation import Participation
-    from bot.room.preemptive_reply import PreemptiveReply
-    from bot.room.turn_recorder import TurnRecorder
+    from bot.room.conversation.preemptive_reply import PreemptiveReply
+    from bot.room.conversation.turn_recorder import TurnRecorder
     from compaction.model import Turn
     from compaction.session import SessionMemory
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.brain.reply import Question, Reply
-from bot.room.reply_recorder import FailureMessages
+from bot.room.conversation.reply_recorder import FailureMessages
 from bot.texts.text import verbatim
 from compaction.model import Seq, Turn, TurnKind
 

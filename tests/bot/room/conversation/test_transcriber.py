@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot import events
-from tests.bot.room.test_hearing import ADA, BO, Bench
+from tests.bot.room.conversation.test_hearing import ADA, BO, Bench
 from tests.fakes.brain import until
 from voice.asr.second_pass import LEADING_SILENCE, Doubt
 from voice.errors import RecogniserError, RecogniserOverloadedError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.channel.port import MembershipChange
-from bot.room.catch_up_offers import LEAST_AWAY_S, LEAST_TURNS, CatchUpOffers
+from bot.room.conversation.catch_up_offers import LEAST_AWAY_S, LEAST_TURNS, CatchUpOffers
 from bot.server_settings import ServerSettings
 from tests.bot.room.room_scene import ended, living, settle
 from tests.bot.room.test_recap import house_with_recaps

@@ -1,7 +1,7 @@
 """Turns a room's sound into text: endpointing, the queue for the recogniser, and utterance groups.
 
 An utterance group becomes one turn: one utterance, or several that overlapped in time, in the order in which they
-began. `bot.room.transcriber` makes the text of each. Hearing knows speakers by id only. It reports every sound that
+began. `transcriber` makes the text of each. Hearing knows speakers by id only. It reports every sound that
 does not become text, with the reason.
 """
 
@@ -16,8 +16,8 @@ import structlog
 from bot import events
 from bot.dropped_sounds import DUPLICATE, OPTED_OUT, OVERLOADED
 from bot.events import SpokenText
-from bot.room.backlog import UtteranceBacklog
-from bot.room.eager_recognition import EagerRecognition
+from bot.room.conversation.backlog import UtteranceBacklog
+from bot.room.conversation.eager_recognition import EagerRecognition
 from bot.room.tasks import run_for_room
 from voice.listening.coalesce import UtteranceCoalescer, is_sound_effect
 from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from bot.clock import Clock
-    from bot.room.transcriber import TranscribedUtterance, Transcriber
+    from bot.room.conversation.transcriber import TranscribedUtterance, Transcriber
     from voice.listening.end_policy import PauseEvidence
     from voice.listening.listener import RoomListener
     from voice.listening.turn_detection import TurnEndDetector

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.events import SpokenText
-    from bot.room.membership import MembershipNews
+    from bot.room.conversation.membership import MembershipNews
     from compaction.session import SessionMemory
 
 log = structlog.get_logger()

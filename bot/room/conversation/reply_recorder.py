@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.participation.participation import Participation
-    from bot.room.turn_recorder import TurnRecorder
+    from bot.room.conversation.turn_recorder import TurnRecorder
 
 log = structlog.get_logger()
 

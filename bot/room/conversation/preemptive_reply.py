@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.brain.reply import Question
     from bot.brain.responder import Responder
     from bot.clock import Clock
-    from bot.room.speech_ahead import SpeechAhead
+    from bot.room.conversation.speech_ahead import SpeechAhead
 
     # Gets the sentences of one reply in order; returns how each is read aloud, or None if it is not spoken.
     SentenceReader = Callable[[str], str | None]

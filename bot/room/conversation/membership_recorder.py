@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.room.catch_up_offers import CatchUpOffers
-from bot.room.membership import MembershipGatherer
+from bot.room.conversation.catch_up_offers import CatchUpOffers
+from bot.room.conversation.membership import MembershipGatherer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.participation import Participation
-    from bot.room.membership import MembershipNews
-    from bot.room.transcriber import Transcriber
-    from bot.room.turn_recorder import TurnRecorder
+    from bot.room.conversation.membership import MembershipNews
+    from bot.room.conversation.transcriber import Transcriber
+    from bot.room.conversation.turn_recorder import TurnRecorder
     from compaction.session import SessionMemory
 
 log = structlog.get_logger()
