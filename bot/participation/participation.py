@@ -7,6 +7,7 @@ requests for silence, and notices long quiet in the room. It speaks through its 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -173,6 +174,13 @@ class Participation:
                 except StoreError as error:
                     log.warning("silence_not_stored", problem=error)
             await self._place.write(sentence)
+            self._notices.task_done()
+
+    async def wait_until_written(self, *, within_s: float) -> None:
+        """Wait up to `within_s` until all notices are written, before `run` is cancelled."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._notices.join()
 
     async def _watch_quiet(self) -> None:
         while True:

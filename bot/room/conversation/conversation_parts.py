@@ -99,7 +99,6 @@ class ConversationParts:
     def reply_recorder(self, turn_recorder: TurnRecorder) -> ReplyRecorder:
         services = self._services
         return ReplyRecorder(
-            self._place,
             self.participation,
             turn_recorder,
             toolbox=self._toolbox,

@@ -13,7 +13,6 @@ from compaction.tokens import estimate_text_tokens
 if TYPE_CHECKING:
     from bot.brain.reply import Reply
     from bot.brain.tools.toolbox import Toolbox
-    from bot.channel.port import Place
     from bot.clock import Clock
     from bot.participation.participation import Participation
     from bot.room.conversation.turn_recorder import TurnRecorder
@@ -53,7 +52,6 @@ class ReplyRecorder:
 
     def __init__(
         self,
-        place: Place,
         participation: Participation,
         turn_recorder: TurnRecorder,
         *,
@@ -61,7 +59,6 @@ class ReplyRecorder:
         clock: Clock,
         observe: events.Observer,
     ) -> None:
-        self._place = place
         self._participation = participation
         self._turn_recorder = turn_recorder
         self._toolbox = toolbox
@@ -70,8 +67,8 @@ class ReplyRecorder:
         self._failure_messages = FailureMessages()
 
     async def record(self, reply: Reply) -> None:
-        """Count the cost of a finished reply, record the part that was played or written, and report its failure in the
-        channel.
+        """Count the cost of a finished reply, record the part that was played or written, and have its failure written
+        into the channel.
         """
         asker_id = reply.question.asker_id
         delivered = " ".join(filter(None, (reply.text, reply.unsaid)))
@@ -92,9 +89,9 @@ class ReplyRecorder:
             await self._record_spoken(reply, reply.first_audio_at)
         if reply.unsaid:
             await self._turn_recorder.record_written_reply(reply)
-        # After the turns: Discord may take seconds, and what people say meanwhile comes after what they have heard.
+        # Not waited for: Discord may take seconds, and the next answer must not.
         if message := self._failure_messages.format(reply):
-            await self._place.write(message)
+            self._participation.notify(message)
         self._observe(_finished(reply))
 
     async def _record_spoken(self, reply: Reply, first_audio_at: float) -> None:

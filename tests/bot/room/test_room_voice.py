@@ -129,6 +129,33 @@ async def test_telling_of_a_voice_delays_no_sentence(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.asyncio
+async def test_what_is_written_of_a_failed_reply_delays_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next question is answered while Discord takes its time. When the room ends, what waits is still written."""
+    written = asyncio.Event()
+    async with a_house(tmp_path) as house, living(house) as (room, task):
+        write = house.place.write
+
+        async def slowly(sentence: Text) -> None:
+            await written.wait()
+            await write(sentence)
+
+        monkeypatch.setattr(house.place, "write", slowly)
+        house.voice.mute = {"Hello, Ada.", NO_MODEL}
+        await house.say(ADA.id, "Hello, Roomtone, good evening!")
+        await settle(lambda: bool(house.of(events.ReplyFinished)))
+        house.voice.mute.clear()
+        await house.say(ADA.id, "Roomtone, where is the spare key?")
+        await house.reply(1)
+        assert house.place.written == []
+        room.close("left")
+        written.set()
+        await ended(house, task)
+    assert house.place.written[0].startswith("The voice is hoarse. Give it tea.\nI wanted to say: Hello, Ada.")
+
+
+@pytest.mark.asyncio
 async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
     """If the voice fails, the answer and the reason are written in the channel, and the answer is recorded
     as a turn.
