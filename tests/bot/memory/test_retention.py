@@ -78,6 +78,24 @@ async def test_no_byte_of_an_old_session_stays(tmp_path: Path, *, tiers: bool) -
 
 
 @pytest.mark.asyncio
+async def test_facts_that_another_process_deleted_are_told_until_the_next_look_alone(tmp_path: Path) -> None:
+    """`roomtone memory prune` deletes beside a bot, which has the facts about the people present in its memory."""
+    path, clock = tmp_path / "roomtone.db", FakeClock()
+    await an_evening(path, "old", clock)
+    clock.advance(20 * DAY_S)
+    async with Evening(path, name="later", clock=clock) as later:
+        await later.say("The gate code is 4411.", "Bob")
+        await later.people.prime(GUILD, ["id-Ada"])
+        assert SECRET in str(later.people.section(HERE, [("id-Ada", "Ada")]))
+        clock.advance(11 * DAY_S)
+        async with open_database(path) as pruned:
+            assert (await Retention(pruned, TierSettings(), clock=clock).enforce()).sessions == (SessionId("old"),)
+        retention = Retention(later.database, TierSettings(), clock=clock, people=later.people)
+        assert (await retention.enforce()).sessions == ()
+        assert SECRET not in str(later.people.section(HERE, [("id-Ada", "Ada")]))
+
+
+@pytest.mark.asyncio
 async def test_open_sessions_of_other_processes_stay(place: Place) -> None:
     """A session that a crash left open is deleted by the process that serves its server: only that knows that it does
     not go on. Ended ones are deleted by any.
