@@ -35,7 +35,7 @@ class LocalScreens:
         """Return plain sentences that say who shares what."""
         return self._room(guild_id).status()
 
-    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
+    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> Text:
         """Return what a shared screen shows now. The person must be in the channel."""
         room = self._room(guild_id)
         room.require_present(user_id)

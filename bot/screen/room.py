@@ -306,7 +306,7 @@ class RoomScreens:
     def sharing(self) -> Sequence[str]:
         return [sharer.person.name for sharer in self._sharers.values() if sharer.share is not None]
 
-    async def look(self, question: str, *, who: str | None) -> str:
+    async def look(self, question: str, *, who: str | None) -> Text:
         """Return what a shared screen shows about `question`. Raises `ToolError`."""
         shares = {
             sharer.share: sharer
@@ -332,4 +332,5 @@ class RoomScreens:
             seen = await share.look(question)
         except VisionError as error:
             raise ToolError(sentence_of(error)) from error
-        return f"On {share.who}'s screen ({share.surface}) now:\n{seen}"
+        heading = Text("On {name}'s screen ({surface}) now:", name=share.who, surface=share.surface)
+        return joined((heading, seen), "\n")

@@ -337,7 +337,7 @@ class Share:
         if reading.source is VisionSource.MODEL:
             return reading.description
         if not reading.lines:
-            return "There is no text on it that I can read."
+            return Text("There is no text on it that I can read.")
         return "\n".join(line.text for line in reading.lines)
 
     def _current_frame(self) -> ScreenFrame:

@@ -11,9 +11,9 @@ import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown
-from bot.discord.answers import answer
+from bot.discord.answers import answer, language_of
 from bot.errors import BotError
-from bot.texts.text import Text, counted, joined, sentence_of, verbatim
+from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ScreenSharing(Protocol):
     async def status(self, guild_id: int) -> Text:
         """Return who shares what."""
 
-    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
+    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> Text:
         """Return an answer about a shared screen as it is now."""
 
 
@@ -78,7 +78,8 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenS
     ) -> None:
         async def seen(guild_id: int) -> Text:
             who = None if whose is None else whose.display_name
-            return verbatim(escape_quote(await watching.look(guild_id, interaction.user.id, question[:300], who=who)))
+            told = await watching.look(guild_id, interaction.user.id, question[:300], who=who)
+            return verbatim(escape_quote(in_language(told, language_of(interaction))))
 
         await _answer(interaction, seen)
 

@@ -87,7 +87,7 @@ class RemoteScreens:
         """See `WatchedScreens.status`."""
         return await self._room(guild_id).ask(DescribeShares(guild_id), within_s=ASK_S)
 
-    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
+    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> Text:
         """See `WatchedScreens.look`."""
         return await self._room(guild_id).ask(LookAtScreen(guild_id, user_id, question, who), within_s=LOOK_S)
 

@@ -39,7 +39,7 @@ class DescribeShares(Request[WireText]):
 
 
 @dataclass(frozen=True, slots=True)
-class LookAtScreen(Request[str]):
+class LookAtScreen(Request[WireText]):
     """What a shared screen shows now."""
 
     guild_id: int

@@ -11,7 +11,7 @@ from bot.brain.tools.tool import ToolError
 from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.room import CHECK_INTERVAL_S
 from bot.screen.sharer import ABSENT_S, RESUME_WITHIN_S
-from bot.texts.text import in_language, sentence_of
+from bot.texts.text import Text, in_language, sentence_of
 from compaction.model import NoteReason, NoteSource, TurnKind
 from compaction.notes import LIVE_NOTES
 from compaction.session import SessionMemory
@@ -358,10 +358,12 @@ async def test_who_looks_without_a_share_is_told() -> None:
         # Whoever typed /watch look reads it in the language of their Discord.
         assert in_language(sentence_of(refused.value), "de").startswith("Vom Bildschirm ist noch kein Bild gekommen.")
         await see(watching, room, sharer, "dark", "Tokyo 2099")
-        assert await room.look("what?", who=None) == "On Ada's screen (a window) now:\nTokyo 2099"
+        told = await room.look("what?", who=None)
+        assert told == "On Ada's screen (a window) now:\nTokyo 2099"
+        assert in_language(told, "de") == "Ada teilt ein Fenster. Darauf ist jetzt:\nTokyo 2099"
 
 
-async def looking(watching: Watching, room: RoomScreens, sharer: Sharer) -> asyncio.Task[str]:
+async def looking(watching: Watching, room: RoomScreens, sharer: Sharer) -> asyncio.Task[Text]:
     """Start a look at a screen, and return while it still waits for the reader."""
     await see(watching, room, sharer, "dark", "Tokyo 2099")
     watching.readers.holding = asyncio.Event()

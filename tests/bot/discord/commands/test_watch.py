@@ -48,11 +48,11 @@ class Desk:
         self._refuse()
         return verbatim("Ada has shared a window for 3 minutes.")
 
-    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
+    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> Text:
         """Record the question, and return an answer."""
         self._refuse()
         self.asked.append((user_id, question, who))
-        return "On Ada's screen (a window) now:\n**HP** 12 @everyone"
+        return verbatim("On Ada's screen (a window) now:\n**HP** 12 @everyone")
 
     def _refuse(self) -> None:
         if self.refusal is not None:
