@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.forwarder import MediaLeg
     from rehearsal.discord.server import LocalDiscord
 
-_IDENTIFY, _SELECT_PROTOCOL, _SPEAKING, _HELLO = 0, 1, 5, 8
+_IDENTIFY, _SELECT_PROTOCOL, _HEARTBEAT, _SPEAKING, _HELLO = 0, 1, 3, 5, 8
 # A header extension as the local Discord sends it, and its share of padded packets.
 _EXTENSION = bytes.fromhex("51000090 10ff0000")
 _PADDED_SHARE = 0.05
@@ -43,6 +43,7 @@ class CrowdMember:
 
     closed_by_us = False
     close_code: int | None = None
+    muted = False
 
     def __init__(self, discord: LocalDiscord, access: VoiceServerAccess) -> None:
         self._gateway = discord.voice_gateway
@@ -50,6 +51,7 @@ class CrowdMember:
         self.session = VoiceSessionState(access, PersonPacketCounts())
         self._loop = asyncio.get_running_loop()
         self._held: list[dict[str, Any] | bytes] | None = None
+        self._next_beat: asyncio.TimerHandle | None = None
 
     def hold(self) -> None:
         """Answer nothing until `go_on`."""
@@ -67,6 +69,8 @@ class CrowdMember:
 
     def leave(self) -> None:
         """End the voice session."""
+        if self._next_beat is not None:
+            self._next_beat.cancel()
         self.close_code = 1000
         self._gateway.closed(self)
 
@@ -99,10 +103,16 @@ class CrowdMember:
                 case JsonMessage(op, body):
                     self._gateway.text(self, {"op": op, "d": body})
 
+    def _beat(self, interval_s: float) -> None:
+        """Send heartbeats until `leave`: without them the voice gateway ends the session."""
+        self._gateway.text(self, {"op": _HEARTBEAT, "d": {"t": 0, "seq_ack": 0}})
+        self._next_beat = self._loop.call_later(interval_s, self._beat, interval_s)
+
     def _answer(self, message: dict[str, Any]) -> list[GatewayMessage]:
         op, body = message["op"], message.get("d")
         answers = self.session.handle_json(op, body) if isinstance(body, dict) else []
         if op == _HELLO:
+            self._beat(float(message["d"]["heartbeat_interval"]) / 1000)
             who = self._access
             identity = {"server_id": str(who.guild_id), "session_id": who.session_id, "token": who.token}
             identity |= {"user_id": str(who.user_id), "max_dave_protocol_version": MAX_VERSION}  # type: ignore[dict-item]

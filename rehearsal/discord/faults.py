@@ -1,19 +1,21 @@
 """The faults that the local Discord can inject, by name. All of them also happen on the real Discord.
 
-A fault affects the given member. Without a member it affects the bots in voice, or everybody in voice if there is no
-bot. docs/rehearsal-control-api.md describes the table `FAULTS`; a test compares the two.
+Here are those of voice connections: such a fault affects the given member. Without a member it affects the bots in
+voice, or everybody in voice if there is no bot. `service_faults` has those of the main gateway and of REST.
+docs/rehearsal-control-api.md describes the table `FAULTS`; a test compares the two.
 """
 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from rehearsal.discord import mls
 from rehearsal.discord.delivery import DaveOpcode
+from rehearsal.discord.fault_spec import FaultSpec, OptionRange
+from rehearsal.discord.service_faults import SERVICE_FAULTS
 from rehearsal.discord.stream_faults import ClearFrames, PaddingBursts
 from rehearsal.errors import LocalDiscordError
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.gateway import Gateway
     from rehearsal.discord.guild import GuildSpec
     from rehearsal.discord.payloads import Json
+    from rehearsal.discord.service_faults import ServiceFaults
     from rehearsal.discord.voice_gateway import VoiceGateway
     from rehearsal.discord.voice_room import VoiceRoom, VoiceSession
 
@@ -35,26 +38,8 @@ _FIRST_CLOSE_CODE = 4000
 _GARBAGE = bytes(range(1, 64))
 
 
-@dataclass(frozen=True, slots=True)
-class _OptionRange:
-    """An option of a fault: its default and its range."""
-
-    default: float
-    least: float
-    most: float
-
-
-@dataclass(frozen=True, slots=True)
-class FaultSpec:
-    """One fault: its description, the method that causes it, and its options."""
-
-    description: str
-    act: Callable[[FaultInjector, list[VoiceSession], Mapping[str, Any]], Json | None]
-    options: Mapping[str, _OptionRange]
-
-
 class FaultInjector:
-    """Injects faults. Call it only from the event loop's thread."""
+    """Injects faults; `service` those that are not of voice. Call it only from the event loop's thread."""
 
     def __init__(
         self,
@@ -62,6 +47,7 @@ class FaultInjector:
         gateway: Gateway,
         voice: VoiceGateway,
         forwarder: Forwarder,
+        service: ServiceFaults,
         *,
         switch_endpoint: Callable[[], None],
     ) -> None:
@@ -69,21 +55,26 @@ class FaultInjector:
         self._gateway = gateway
         self._voice = voice
         self._forwarder = forwarder
+        self._service = service
         self._switch_endpoint = switch_endpoint
 
     def inject(self, name: str, *, user_id: int | None = None, options: Mapping[str, Any] | None = None) -> Json:
         """Inject a fault. Return its name, the affected users, and the fault's own result.
 
-        Raises `LocalDiscordError` for an unknown fault, for an option that the fault does not take, or when nobody is
-        in voice.
+        Raises `LocalDiscordError` for an unknown fault, for an option that the fault does not take, or when it would
+        affect nobody.
         """
         fault = FAULTS.get(name)
         if fault is None:
             raise LocalDiscordError(f"There is no fault {name!r}. The faults are {', '.join(sorted(FAULTS))}.")
-        checked = _checked(name, fault, options or {})
-        targets = self._targets(user_id)
-        result = fault.act(self, targets, checked)
-        affected = [session.user_id for session in targets]
+        checked = fault.checked(name, options or {})
+        if name in SERVICE_FAULTS:
+            affected = self._service.inject(fault, user_id, checked)
+            result = None
+        else:
+            targets = self._targets(user_id)
+            result = fault.act(self, targets, checked)
+            affected = [session.user_id for session in targets]
         _log.info("fault_injected", fault=name, user_ids=affected)
         return {"fault": name, "user_ids": [str(user) for user in affected], **(result or {})}
 
@@ -173,16 +164,13 @@ class FaultInjector:
         servers = {str(each.user_id): self._gateway.announce_voice_server(each.user_id) for each in targets}
         return {"servers": servers}
 
-    def _invalidate_session(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
+    def _silent_voice_gateway(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
         for session in targets:
-            self._gateway.invalidate(
-                session.user_id,
-                stays_in_voice=bool(options["stays_in_voice"]),
-                ready_after_s=options["ready_after_s"],
-            )
+            if session.connection is not None:
+                session.connection.muted = True
 
 
-_COUNT = _OptionRange(default=20, least=1, most=1000)
+_COUNT = OptionRange(default=20, least=1, most=1000)
 
 FAULTS: Mapping[str, FaultSpec] = {
     "malformed_proposals": FaultSpec(
@@ -198,7 +186,7 @@ FAULTS: Mapping[str, FaultSpec] = {
     "kill_voice_websocket": FaultSpec(
         "Closes the voice websocket, without a close frame or with the given code; the session can be resumed.",
         FaultInjector._kill_voice_websocket,
-        {"close_code": _OptionRange(default=0, least=0, most=4999)},
+        {"close_code": OptionRange(default=0, least=0, most=4999)},
     ),
     "remove_silently": FaultSpec(
         "Removes a member from voice (close code 4014) without an event on the main gateway.",
@@ -208,12 +196,12 @@ FAULTS: Mapping[str, FaultSpec] = {
     "forgetful_nat": FaultSpec(
         "Drops the audio for a member who has sent no datagram for idle_s seconds, as a NAT does; idle_s 0 ends that.",
         FaultInjector._forgetful_nat,
-        {"idle_s": _OptionRange(default=30.0, least=0.0, most=600.0)},
+        {"idle_s": OptionRange(default=30.0, least=0.0, most=600.0)},
     ),
     "late_speaking": FaultSpec(
         "From now on op 5 comes late, so that sound overtakes it; delay_s 0 ends that.",
         FaultInjector._late_speaking,
-        {"delay_s": _OptionRange(default=0.3, least=0.0, most=10.0)},
+        {"delay_s": OptionRange(default=0.3, least=0.0, most=10.0)},
     ),
     "rtcp": FaultSpec(
         "Injects RTCP sender reports between the audio packets.",
@@ -229,16 +217,16 @@ FAULTS: Mapping[str, FaultSpec] = {
         "From now on a burst of padded packets comes whenever somebody falls silent; count 0 ends that.",
         FaultInjector._padding_bursts,
         {
-            "count": _OptionRange(default=50, least=0, most=500),
-            "empty": _OptionRange(default=0.5, least=0.0, most=1.0),
+            "count": OptionRange(default=50, least=0, most=500),
+            "empty": OptionRange(default=0.5, least=0.0, most=1.0),
         },
     ),
     "clear_frames": FaultSpec(
         "From now on some frames come in the clear although the call is encrypted; share 0 ends that.",
         FaultInjector._clear_frames,
         {
-            "share": _OptionRange(default=0.03, least=0.0, most=1.0),
-            "tiny": _OptionRange(default=0.5, least=0.0, most=1.0),
+            "share": OptionRange(default=0.03, least=0.0, most=1.0),
+            "tiny": OptionRange(default=0.5, least=0.0, most=1.0),
         },
     ),
     "request_reset": FaultSpec(
@@ -261,28 +249,10 @@ FAULTS: Mapping[str, FaultSpec] = {
         FaultInjector._migrate,
         {},
     ),
-    "invalidate_session": FaultSpec(
-        "Ends a bot's session on the main gateway for good (op 9); its client identifies again and knows nothing.",
-        FaultInjector._invalidate_session,
-        {
-            "stays_in_voice": _OptionRange(default=1, least=0, most=1),
-            "ready_after_s": _OptionRange(default=0.0, least=0.0, most=10.0),
-        },
+    "silent_voice_gateway": FaultSpec(
+        "Sends nothing more on the voice websocket, not even answers to heartbeats. The session can be resumed.",
+        FaultInjector._silent_voice_gateway,
+        {},
     ),
+    **SERVICE_FAULTS,
 }
-
-
-def _checked(name: str, fault: FaultSpec, options: Mapping[str, Any]) -> dict[str, float]:
-    checked = {key: option.default for key, option in fault.options.items()}
-    for key, value in options.items():
-        option = fault.options.get(key)
-        if option is None:
-            there = ", ".join(fault.options) or "none"
-            raise LocalDiscordError(f"The fault {name} has no option {key!r}. Its options: {there}.")
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not option.least <= value <= option.most:
-            raise LocalDiscordError(
-                f"{key} of the fault {name} is a number from {option.least:g} to {option.most:g}; {value!r} is not."
-            )
-        checked[key] = value
-    return checked

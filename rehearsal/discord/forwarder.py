@@ -57,6 +57,8 @@ class MediaLeg:
     cipher: packet_encryption.PacketCipher | None = None
     address: Address | None = None
     counter: int = 0
+    # True once the client has said whether it speaks (op 5); its audio is dropped before.
+    announced: bool = False
     # True while the session has no websocket: it keeps its keys but receives nothing until it resumes.
     muted: bool = False
 
@@ -174,6 +176,9 @@ class Forwarder(asyncio.DatagramProtocol):
             self.counters.bad += 1
             return
         sender.address = address
+        if not sender.announced:
+            self.counters.unannounced += 1
+            return
         if self.watch is not None:
             self.watch(
                 PacketArrival(sender.user_id, packet.sequence, packet.payload == SILENCE_FRAME, self._arrived_at())

@@ -1,8 +1,9 @@
 """The main gateway. Bots identify here, receive the guild and its events, and ask for voice (op 4).
 
-The gateway sends an event for each change in `GuildState`. A session of one shard gets those of its guilds only. A
-session whose websocket broke can be resumed for a while (op 6), also beside a new one of the same bot. A session that
-was closed on purpose ends. A bot's voice state belongs to the session that asked for it last, and ends with it.
+The gateway sends an event for each change in `GuildState`. A session gets those of its intents, and of its shard's
+guilds only. A session whose websocket broke can be resumed for a while (op 6), also beside a new one of the same bot. A
+session ends if it was closed on purpose, or if its client sends no heartbeats. A bot's voice state belongs to the
+session that asked for it last, and ends with it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import structlog
 from rehearsal.discord import payloads
 from rehearsal.discord.gateway_session import GatewaySession
 from rehearsal.discord.guild_state import VoiceCredentials
+from rehearsal.discord.heartbeats import HeartbeatWatch
 from rehearsal.discord.identity import bot_of_token, shard_of
+from rehearsal.discord.intents import KNOWN, PRIVILEGED, Intent, readable
 from rehearsal.discord.permissions import DiscordPermission
 from rehearsal.discord.session_table import SessionTable
 from rehearsal.errors import LocalDiscordError
@@ -30,9 +33,9 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-_HEARTBEAT, _IDENTIFY, _PRESENCE, _VOICE_STATE, _RESUME = 1, 2, 3, 4, 6
+_HEARTBEAT, _IDENTIFY, _PRESENCE, _VOICE_STATE, _RESUME, _RECONNECT = 1, 2, 3, 4, 6, 7
 _REQUEST_MEMBERS, _INVALID_SESSION, _HELLO, _HEARTBEAT_ACK = 8, 9, 10, 11
-_HEARTBEAT_INTERVAL_MS = 41_250
+HEARTBEAT_S = 41.25
 # The delay before a heartbeat is acknowledged. discord.py stores the time of a heartbeat only after sending it, so an
 # immediate answer is compared with the heartbeat before and looks a whole interval late ("Can't keep up").
 _HEARTBEAT_ACK_DELAY_S = 0.02
@@ -40,7 +43,6 @@ _HEARTBEAT_ACK_DELAY_S = 0.02
 # bots see it (discord.js issue 3417). Here the session ends sooner, for rehearsals that kill the bot.
 MAIN_SESSION_S = 10.0
 _LEAVING_CODES = frozenset({1000, 1001})
-_INTENT_MESSAGE_CONTENT = 1 << 15
 
 
 class GatewayCloseCode(IntEnum):
@@ -50,14 +52,23 @@ class GatewayCloseCode(IntEnum):
     NOT_AUTHENTICATED = 4003
     AUTHENTICATION_FAILED = 4004
     ALREADY_AUTHENTICATED = 4005
+    INVALID_SEQUENCE = 4007
+    SESSION_TIMED_OUT = 4009
     INVALID_SHARD = 4010
+    INVALID_INTENTS = 4013
+    DISALLOWED_INTENTS = 4014
+
+
+# After these a session cannot be resumed.
+_ENDING_CODES = frozenset({GatewayCloseCode.INVALID_SEQUENCE, GatewayCloseCode.SESSION_TIMED_OUT})
 
 
 class Gateway:
     """One guild's gateway. Every change of a voice state goes through this class.
 
     `beside`: the gateway of another guild of the same Discord. The two share their sessions; only the first of them
-    gets messages from bots. `main_session_s`: how long a session lives on after its websocket broke.
+    gets messages from bots. `main_session_s`: how long a session lives on after its websocket broke. `heartbeat_s`: how
+    often clients send heartbeats.
     """
 
     def __init__(
@@ -68,6 +79,7 @@ class Gateway:
         voice_endpoint: Callable[[], str],
         disconnect_voice: Callable[[int], None],
         main_session_s: float = MAIN_SESSION_S,
+        heartbeat_s: float = HEARTBEAT_S,
         beside: Gateway | None = None,
     ) -> None:
         self._state = state
@@ -75,6 +87,7 @@ class Gateway:
         self._voice_endpoint = voice_endpoint
         self._disconnect_voice = disconnect_voice
         self._main_session_s = main_session_s
+        self._heartbeats = HeartbeatWatch(heartbeat_s, self._heard_nothing)
         self.sessions: SessionTable = SessionTable() if beside is None else beside.sessions
         self._guilds: list[Gateway] = [] if beside is None else beside._guilds
         self._guilds.append(self)
@@ -84,6 +97,7 @@ class Gateway:
         self.recommended_shards = 1
 
     def close(self) -> None:
+        self._heartbeats.close()
         self.sessions.close()
 
     def online(self, user_id: int) -> bool:
@@ -122,19 +136,52 @@ class Gateway:
         self.send_to(user_id, "VOICE_SERVER_UPDATE", server)
         return server
 
-    def invalidate(self, user_id: int, *, stays_in_voice: bool, ready_after_s: float = 0.0) -> None:
-        """End a bot's sessions so that they cannot be resumed (op 9); its client identifies again.
+    def invalidate(
+        self, user_id: int, *, stays_in_voice: bool, ready_after_s: float = 0.0, resumable: bool = False
+    ) -> None:
+        """Invalidate a bot's sessions (op 9). Unless they are `resumable`, they end, and its client identifies again.
 
         `ready_after_s`: so long after that READY comes, and after the same time again the guild.
         """
         for session in self.sessions.of_user(user_id):
-            connection = self.sessions.end(session)
+            connection = session.connection if resumable else self.sessions.end(session)
             if connection is not None:
-                connection.send_json({"op": _INVALID_SESSION, "d": False})
+                connection.send_json({"op": _INVALID_SESSION, "d": resumable})
         if ready_after_s:
             self.sessions.delay_next(user_id, ready_after_s)
         if not stays_in_voice:
             self.leave(user_id)
+
+    def ask_to_reconnect(self, user_id: int) -> None:
+        """Tell a bot's client to open another websocket and to resume there (op 7)."""
+        for connection in self._connections_of(user_id):
+            connection.send_json({"op": _RECONNECT, "d": None})
+
+    def fall_silent(self, user_id: int) -> None:
+        """Send nothing more on a bot's websockets, not even answers to heartbeats. Another websocket works."""
+        for connection in self._connections_of(user_id):
+            connection.muted = True
+
+    def cut_off(self, user_id: int, code: int) -> None:
+        """Close a bot's websockets with a close code; 0: without a close frame. 4007 and 4009 end the session too."""
+        for connection in self._connections_of(user_id):
+            self._close(connection, code)
+
+    def _close(self, connection: GatewayConnection, code: int) -> None:
+        session = self.sessions.of_connection(connection)
+        if code in _ENDING_CODES and session is not None:
+            self._end(session)
+        if code:
+            connection.close(code, "The gateway closed this connection.")
+        else:
+            connection.abort()
+
+    def _connections_of(self, user_id: int) -> list[GatewayConnection]:
+        found = [session.connection for session in self.sessions.of_user(user_id)]
+        return [connection for connection in found if connection is not None]
+
+    def _heard_nothing(self, connection: GatewayConnection) -> None:
+        self._close(connection, GatewayCloseCode.SESSION_TIMED_OUT)
 
     def time_out(self, user_id: int) -> None:
         """End a bot's sessions without a websocket now, as the time does."""
@@ -158,25 +205,16 @@ class Gateway:
                 session.dispatch(event, data)
 
     def broadcast_message(self, event: str, message: Json) -> None:
-        """Send a message event to all bots.
-
-        As on Discord, a bot without the message content intent gets other authors' messages without their text, unless
-        the message mentions the bot.
-        """
+        """Send a message event to all bots, to each what it may read."""
         for session in self._seeing():
-            own = message["author"]["id"] == str(session.user_id)
-            mentioned = f"<@{session.user_id}>" in message["content"]
-            if own or mentioned or session.intents & _INTENT_MESSAGE_CONTENT:
-                session.dispatch(event, message)
-            else:
-                hidden = {"content": "", "embeds": [], "attachments": [], "components": []}
-                session.dispatch(event, {**message, **hidden})
+            session.dispatch(event, readable(message, user_id=session.user_id, intents=session.intents))
 
     # --- ConnectionHandler ----------------------------------------------------------------------------------------
 
     def opened(self, connection: GatewayConnection) -> None:
         """Say hello (op 10)."""
-        connection.send_json({"op": _HELLO, "d": {"heartbeat_interval": _HEARTBEAT_INTERVAL_MS}})
+        self._heartbeats.opened(connection)
+        connection.send_json({"op": _HELLO, "d": {"heartbeat_interval": self._heartbeats.interval_ms}})
 
     def text(self, connection: GatewayConnection, message: dict[str, Any]) -> None:
         """Handle a message from a bot."""
@@ -185,6 +223,7 @@ class Gateway:
         fields = data if isinstance(data, dict) else {}
         session = self.sessions.of_connection(connection)
         if opcode == _HEARTBEAT:
+            self._heartbeats.beat(connection)
             asyncio.get_running_loop().call_later(_HEARTBEAT_ACK_DELAY_S, connection.send_json, {"op": _HEARTBEAT_ACK})
         elif session is None and opcode == _IDENTIFY:
             self._identify(connection, fields)
@@ -199,7 +238,7 @@ class Gateway:
                 guild._change_voice_state(session, fields)
         elif opcode == _REQUEST_MEMBERS:
             for guild in self._asked_for(session, fields):
-                session.dispatch("GUILD_MEMBERS_CHUNK", payloads.members_chunk(guild._state.guild, fields))
+                guild._send_members(session, fields)
         elif opcode != _PRESENCE:
             _log.info("gateway_opcode_ignored", opcode=opcode)
 
@@ -209,6 +248,7 @@ class Gateway:
 
     def closed(self, connection: GatewayConnection) -> None:
         """End the session, or keep it for a resume if the websocket broke."""
+        self._heartbeats.closed(connection)
         session = self.sessions.disconnect(connection)
         if session is None:
             return
@@ -229,9 +269,13 @@ class Gateway:
             connection.close(GatewayCloseCode.INVALID_SHARD, "Invalid shard.")
             return
         intents = data.get("intents")
-        session = GatewaySession(
-            user_id=bot_id, intents=intents if isinstance(intents, int) else 0, connection=connection, shard=shard
-        )
+        if not isinstance(intents, int) or intents & ~KNOWN:
+            connection.close(GatewayCloseCode.INVALID_INTENTS, "Invalid intent(s).")
+            return
+        if intents & PRIVILEGED & ~self._state.guild.member(bot_id).privileged_intents:
+            connection.close(GatewayCloseCode.DISALLOWED_INTENTS, "Disallowed intent(s).")
+            return
+        session = GatewaySession(user_id=bot_id, intents=intents, connection=connection, shard=shard)
         pause_s = self.sessions.identify(session, connection)
         self.sessions.soon(session, pause_s, lambda: self._begin(session, pause_s))
 
@@ -252,10 +296,13 @@ class Gateway:
         self.sessions.soon(session, pause_s, lambda: self._show(session, seen))
 
     def _show(self, session: GatewaySession, seen: Sequence[GuildState]) -> None:
-        """Send the guilds, with everybody in them."""
+        """Send the guilds with who is in voice, and with all other members only to a bot that sees presences."""
         for state in seen:
-            members = [state.member(member.id) for member in state.guild.members]
-            session.dispatch("GUILD_CREATE", payloads.guild_create(state.guild, members, state.voice_states()))
+            voice_states = state.voice_states() if session.intents & Intent.GUILD_VOICE_STATES else []
+            in_voice = {each["user_id"] for each in state.voice_states()} | {str(session.user_id)}
+            everybody = session.intents & Intent.GUILD_PRESENCES
+            members = [state.member(each.id) for each in state.guild.members if everybody or str(each.id) in in_voice]
+            session.dispatch("GUILD_CREATE", payloads.guild_create(state.guild, members, voice_states))
         shard, shard_count = session.shard
         _log.info("bot_identified", user_id=session.user_id, shard=shard, shard_count=shard_count)
 
@@ -279,6 +326,14 @@ class Gateway:
         return [
             each for each in self._guilds if str(each._state.guild.id) == asked and session.sees(each._state.guild.id)
         ]
+
+    def _send_members(self, session: GatewaySession, asked: dict[str, Any]) -> None:
+        """Answer a request for members. Only a bot with their intent may ask for all of them."""
+        names_some = asked.get("user_ids") or (asked.get("query") and asked.get("limit"))
+        if names_some or session.intents & Intent.GUILD_MEMBERS:
+            session.dispatch("GUILD_MEMBERS_CHUNK", payloads.members_chunk(self._state.guild, asked))
+        else:
+            _log.warning("members_not_sent", user_id=session.user_id)
 
     def _change_voice_state(self, session: GatewaySession, data: dict[str, Any]) -> None:
         wanted = data.get("channel_id")

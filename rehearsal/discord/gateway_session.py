@@ -7,6 +7,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rehearsal.discord.intents import gets
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -44,7 +46,9 @@ class GatewaySession:
         return (guild_id >> _SHARD_SHIFT) % count == number
 
     def dispatch(self, event: str, data: object) -> None:
-        """Send an event, and keep it so that it can be sent again after a RESUME."""
+        """Send an event if the bot's intents ask for it, and keep it so that it can be sent again after a RESUME."""
+        if not gets(event, data, user_id=self.user_id, intents=self.intents):
+            return
         self.sequence += 1
         message = {"op": _DISPATCH, "s": self.sequence, "t": event, "d": data}
         self._replay.append(message)

@@ -41,6 +41,7 @@ class Member:
     """A person or a bot of the guild. `moderator`: the member may manage and mute. The first person owns the guild.
 
     `locale`: the language of their Discord. `role_ids`: those of the guild's own roles that they have.
+    `privileged_intents`: of a bot, those that its owner has allowed in the developer portal; see `intents.Intent`.
     """
 
     id: int
@@ -48,6 +49,7 @@ class Member:
     moderator: bool = False
     locale: str = "en-US"
     role_ids: tuple[int, ...] = ()
+    privileged_intents: int = 0
 
 
 def _default_people() -> tuple[Member, ...]:

@@ -6,6 +6,7 @@ follow-ups and edits for fifteen minutes.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from dataclasses import dataclass, field
@@ -72,13 +73,26 @@ class _Interaction:
 
 
 class Interactions:
-    """The most recent interactions."""
+    """The most recent interactions. *Ownership*: the timers of those on their way; `close` cancels them."""
 
     def __init__(self, state: GuildState, gateway: Gateway, *, response_timeout_s: float = RESPONSE_TIMEOUT_S) -> None:
         self._state = state
         self._gateway = gateway
         self._response_timeout_s = response_timeout_s
         self._by_token: dict[str, _Interaction] = {}
+        # How long an interaction takes to the bot (the fault "late_interactions"). Its time has begun meanwhile.
+        self.delivery_delay_s = 0.0
+        self._on_their_way: set[asyncio.TimerHandle] = set()
+
+    def close(self) -> None:
+        """Cancel every timer."""
+        for timer in self._on_their_way:
+            timer.cancel()
+
+    def expire(self) -> None:
+        """End the time in which the bot may answer the interactions so far."""
+        for interaction in self._by_token.values():
+            interaction.started_at = float("-inf")
 
     def knows(self, token: str) -> bool:
         """Return whether the token is that of an interaction here."""
@@ -103,7 +117,7 @@ class Interactions:
             raise LocalDiscordError(f"The bot with /{command} is offline. Start it first.")
         interaction = self._begin(_COMMAND, user_id, command, found.application_id, channel_id)
         event = self._event(interaction, user_id, found.data)
-        self._gateway.send_to(found.application_id, "INTERACTION_CREATE", event)
+        self._send(found.application_id, event)
         result = interaction.result
         await result.until(lambda _: interaction.answered, timeout_s=self._response_timeout_s)
         await result.until(lambda current: bool(current.replies), timeout_s=timeout_s)
@@ -122,7 +136,7 @@ class Interactions:
         )
         interaction = self._begin(_AUTOCOMPLETE, user_id, command, found.application_id, channel_id)
         event = self._event(interaction, user_id, found.data)
-        self._gateway.send_to(found.application_id, "INTERACTION_CREATE", event)
+        self._send(found.application_id, event)
         await interaction.result.until(lambda _: interaction.answered, timeout_s=self._response_timeout_s)
         return [(choice["name"], choice["value"]) for choice in interaction.result.choices]
 
@@ -152,11 +166,22 @@ class Interactions:
         interaction.source = source
         data: Json = {"custom_id": custom_id, "component_type": BUTTON}
         event = self._event(interaction, user_id, data) | {"message": source}
-        self._gateway.send_to(application_id, "INTERACTION_CREATE", event)
+        self._send(application_id, event)
         result = interaction.result
         await result.until(lambda _: interaction.answered, timeout_s=self._response_timeout_s)
         await result.until(lambda current: bool(current.replies), timeout_s=timeout_s)
         return result
+
+    def _send(self, application_id: int, event: Json) -> None:
+        def arrive() -> None:
+            self._on_their_way.discard(timer)
+            self._gateway.send_to(application_id, "INTERACTION_CREATE", event)
+
+        if not self.delivery_delay_s:
+            self._gateway.send_to(application_id, "INTERACTION_CREATE", event)
+            return
+        timer = asyncio.get_running_loop().call_later(self.delivery_delay_s, arrive)
+        self._on_their_way.add(timer)
 
     def _find_message(self, message_id: int) -> tuple[Json, _Interaction | None]:
         for interaction in self._by_token.values():

@@ -78,6 +78,7 @@ class ForwarderCounters:
     dropped: int = 0  # by the set loss
     bad: int = 0  # not authentic, not RTP, or of nobody who is here
     injected: int = 0  # by faults
+    unannounced: int = 0  # of a client that has sent no op 5 yet
     forgotten: int = 0  # by a NAT that has forgotten the client
 
     def as_dict(self) -> dict[str, int]:
@@ -88,5 +89,6 @@ class ForwarderCounters:
             "dropped": self.dropped,
             "bad": self.bad,
             "injected": self.injected,
+            "unannounced": self.unannounced,
             "forgotten": self.forgotten,
         }

@@ -9,6 +9,7 @@ import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rehearsal.discord import permissions
+from rehearsal.discord.intents import application_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -219,13 +220,13 @@ def guild_object(guild: GuildSpec) -> Json:
 
 
 def guild_create(guild: GuildSpec, members: list[Json], voice_states: Iterable[Json]) -> Json:
-    """Return the data of GUILD_CREATE."""
+    """Return the data of GUILD_CREATE with these of its members."""
     return {
         **guild_object(guild),
         "joined_at": _JOINED_AT,
         "large": False,
         "unavailable": False,
-        "member_count": len(members),
+        "member_count": len(guild.members),
         "members": members,
         "channels": [channel(guild, spec) for spec in guild.channels],
         "voice_states": list(voice_states),
@@ -248,7 +249,7 @@ def application(guild: GuildSpec, bot_id: int) -> Json:
         "bot_public": True,
         "bot_require_code_grant": False,
         "verify_key": "0" * 64,
-        "flags": 0,
+        "flags": application_flags(guild.member(bot_id).privileged_intents),
         "owner": guild_user(guild, guild.owner.id),
         "team": None,
     }

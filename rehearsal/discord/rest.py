@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.gateway import Gateway
     from rehearsal.discord.guild_state import GuildState
     from rehearsal.discord.interactions import Interactions
+    from rehearsal.discord.rest_gate import RestGate
     from rehearsal.discord.rest_wire import BotHandler, Handler
 
 _log = structlog.get_logger()
@@ -260,10 +261,10 @@ class RestApi:
         return user_id
 
 
-def routes(guilds: Sequence[RestApi]) -> list[web.RouteDef]:
+def routes(guilds: Sequence[RestApi], gate: RestGate) -> list[web.RouteDef]:
     """Return the routes of a Discord with these guilds, which may become more. What is about none is the first's."""
     return [
-        web.route(method, path, _of_guild(guilds, number))
+        web.route(method, path, gate.guarded(method, path.removeprefix(PREFIX), _of_guild(guilds, number)))
         for number, (method, path, _) in enumerate(guilds[0].handlers())
     ]
 

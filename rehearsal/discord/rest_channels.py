@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from rehearsal.discord import payloads
+from rehearsal.discord.intents import readable
 from rehearsal.discord.message_limits import RefusedError, edit_message, new_message_fields
 from rehearsal.discord.permissions import DiscordPermission
 from rehearsal.discord.rest_wire import json_response, message_body, number_in
@@ -64,7 +65,7 @@ class ChannelRoutes:
         limit = request.query.get("limit", "50")
         count = min(int(limit), _MAX_LISTED) if limit.isdigit() else 50
         found = [each.payload for each in self._state.messages() if each.channel_id == channel_id]
-        return json_response(found[::-1][:count])
+        return json_response([self._seen(message, bot_id) for message in found[::-1][:count]])
 
     async def _post_message(self, request: web.Request, bot_id: int) -> web.Response:
         channel_id = self._channel(request)
@@ -96,7 +97,7 @@ class ChannelRoutes:
         return json_response(self._state.add_thread(channel_id, name, bot_id), status=201)
 
     async def _get_message(self, request: web.Request, bot_id: int) -> web.Response:
-        return json_response(self._message(request))
+        return json_response(self._seen(self._message(request), bot_id))
 
     async def _patch_message(self, request: web.Request, bot_id: int) -> web.Response:
         message = self._own_message(request, bot_id)
@@ -114,6 +115,11 @@ class ChannelRoutes:
         gone = {key: message[key] for key in ("id", "channel_id", "guild_id")}
         self._gateway.broadcast("MESSAGE_DELETE", gone)
         return web.Response(status=204)
+
+    def _seen(self, message: Json, bot_id: int) -> Json:
+        """Return a message as the bot may read it: here counts what the bot's owner has allowed it."""
+        allowed = self._state.guild.member(bot_id).privileged_intents
+        return readable(message, user_id=bot_id, intents=allowed)
 
     def _check_may_write(self, channel_id: int, bot_id: int, data: Json) -> None:
         """Raise `RefusedError` if a bot may not send this message there."""

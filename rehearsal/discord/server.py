@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,12 +19,17 @@ from rehearsal.discord.connection import WebsocketServer
 from rehearsal.discord.control import PREFIX, ControlApi
 from rehearsal.discord.faults import FaultInjector
 from rehearsal.discord.forwarder import Forwarder
-from rehearsal.discord.gateway import MAIN_SESSION_S, Gateway
+from rehearsal.discord.gateway import HEARTBEAT_S, MAIN_SESSION_S, Gateway
 from rehearsal.discord.guild import GuildSpec
 from rehearsal.discord.guild_state import GuildState, PostedMessage, VoiceCredentials
 from rehearsal.discord.interaction_result import REPLY_TIMEOUT_S, InteractionResult
 from rehearsal.discord.interactions import RESPONSE_TIMEOUT_S, Interactions
 from rehearsal.discord.network import NetworkConditions
+from rehearsal.discord.rate_limits import RateLimits
+from rehearsal.discord.rest_faults import RestFaults
+from rehearsal.discord.rest_gate import RestGate
+from rehearsal.discord.service_faults import ServiceFaults
+from rehearsal.discord.voice_gateway import HEARTBEAT_S as VOICE_HEARTBEAT_S
 from rehearsal.discord.voice_gateway import RESUME_WINDOW_S, VoiceGateway
 from rehearsal.errors import LocalDiscordError, PortUnavailableError
 from rehearsal.foreign_requests import refuse_foreign_requests
@@ -53,7 +59,8 @@ class LocalDiscord:
     is for a network of its own. `network` may be changed at any time, and `seed` makes its effects repeatable.
     `response_timeout_s`: how long a bot may take to answer a command. `resume_window_s`: how long a voice session can
     be resumed after its websocket broke. `main_session_s`: how long a bot's main session, and with it the bot's voice
-    state, lives on after its websocket broke. `beside`: another guild, which has started already; the two are one
+    state, lives on after its websocket broke. `heartbeat_s`, `voice_heartbeat_s`: how often clients of the two gateways
+    send heartbeats; who misses them is cut off. `beside`: another guild, which has started already; the two are one
     Discord, with the REST API, gateway and certificate of the first. Raises `LocalDiscordError` when a port is taken.
 
     *Ownership*: sockets, timers and the certificate's directory (unless one is given) belong to this object.
@@ -73,6 +80,8 @@ class LocalDiscord:
         response_timeout_s: float = RESPONSE_TIMEOUT_S,
         resume_window_s: float = RESUME_WINDOW_S,
         main_session_s: float = MAIN_SESSION_S,
+        heartbeat_s: float = HEARTBEAT_S,
+        voice_heartbeat_s: float = VOICE_HEARTBEAT_S,
         beside: LocalDiscord | None = None,
     ) -> None:
         self._beside = beside
@@ -84,18 +93,27 @@ class LocalDiscord:
         self._certificate: Certificate | None = None
         self._state: GuildState = GuildState(self.guild, beside=None if beside is None else beside._state)
         self._forwarder = Forwarder(self.network, seed=seed)
-        self._voice = VoiceGateway(self._state, self._forwarder, resume_window_s=resume_window_s)
+        self._voice = VoiceGateway(
+            self._state, self._forwarder, resume_window_s=resume_window_s, heartbeat_s=voice_heartbeat_s
+        )
         self._gateway: Gateway = Gateway(
             self._state,
             url=lambda: self.gateway_url,
             voice_endpoint=lambda: self.voice_endpoint,
             disconnect_voice=self._voice.disconnect,
             main_session_s=main_session_s,
+            heartbeat_s=heartbeat_s,
             beside=None if beside is None else beside._gateway,
         )
         self._interactions = Interactions(self._state, self._gateway, response_timeout_s=response_timeout_s)
+        self._rest_faults: RestFaults = RestFaults(time.monotonic) if beside is None else beside._rest_faults
         self._faults = FaultInjector(
-            self.guild, self._gateway, self._voice, self._forwarder, switch_endpoint=self._switch_endpoint
+            self.guild,
+            self._gateway,
+            self._voice,
+            self._forwarder,
+            ServiceFaults(self.guild, self._gateway, self._rest_faults, self._interactions),
+            switch_endpoint=self._switch_endpoint,
         )
         self._websockets = WebsocketServer()
         self._control_token = secrets.token_urlsafe(_CONTROL_TOKEN_BYTES)
@@ -226,8 +244,9 @@ class LocalDiscord:
 
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
         """Inject a fault for the given member, else for the bots in voice, else for everybody in voice (see `faults`).
+        Faults of the main gateway and of REST affect bots only (see `service_faults`).
 
-        Raises `LocalDiscordError` for an unknown fault or option, and when nobody is in voice.
+        Raises `LocalDiscordError` for an unknown fault or option, and when it would affect nobody.
         """
         return self._faults.inject(name, user_id=user_id, options=options)
 
@@ -311,6 +330,7 @@ class LocalDiscord:
         stack.callback(self._forwarder.close)
         stack.callback(self._voice.close)
         stack.callback(self._gateway.close)
+        stack.callback(self._interactions.close)
         self._rest.append(
             rest.RestApi(self._state, self._gateway, self._interactions, gateway_url=lambda: self.gateway_url)
         )
@@ -318,9 +338,9 @@ class LocalDiscord:
             self._http_port = self._beside._http_port
         else:
             application = web.Application(middlewares=[refuse_foreign_requests])
-            application.router.add_routes(
-                [*rest.routes(self._rest), *ControlApi(self, token=self._control_token).routes()]
-            )
+            gate = RestGate(RateLimits(monotonic=time.monotonic, wall=time.time), self._rest_faults)
+            control = ControlApi(self, token=self._control_token)
+            application.router.add_routes([*rest.routes(self._rest, gate), *control.routes()])
             application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
             application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
             self._http_port = await self._listen(stack, application, "http_port", http_port, None)

@@ -17,6 +17,7 @@ import structlog
 from rehearsal.discord import packet_encryption
 from rehearsal.discord.delivery import DaveOpcode
 from rehearsal.discord.forwarder import SSRC_STEP, Forwarder, MediaLeg
+from rehearsal.discord.heartbeats import HeartbeatWatch
 from rehearsal.discord.voice_room import VoiceRoom, VoiceSession
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _log = structlog.get_logger()
 _IDENTIFY, _SELECT_PROTOCOL, _READY, _HEARTBEAT, _SESSION_DESCRIPTION, _SPEAKING = 0, 1, 2, 3, 4, 5
 _HEARTBEAT_ACK, _RESUME, _HELLO, _RESUMED, _BACKEND_VERSION = 6, 7, 8, 9, 16
 _LAST_OPCODE = 31
-_HEARTBEAT_INTERVAL_MS = 13_750
+HEARTBEAT_S = 13.75
 _FIRST_SSRC = 1000
 # How long a session can be resumed after its websocket broke.
 RESUME_WINDOW_S = 5.0
@@ -42,6 +43,7 @@ class VoiceCloseCode(IntEnum):
     AUTHENTICATION_FAILED = 4004
     ALREADY_AUTHENTICATED = 4005
     SESSION_INVALID = 4006
+    SESSION_TIMED_OUT = 4009
     SERVER_NOT_FOUND = 4011
     UNKNOWN_PROTOCOL = 4012
     DISCONNECTED = 4014
@@ -63,8 +65,17 @@ class VoiceSessionCallback(Protocol):
 class VoiceGateway:
     """All voice sessions of the local Discord, and the room of each channel."""
 
-    def __init__(self, state: GuildState, forwarder: Forwarder, *, resume_window_s: float = RESUME_WINDOW_S) -> None:
+    def __init__(
+        self,
+        state: GuildState,
+        forwarder: Forwarder,
+        *,
+        resume_window_s: float = RESUME_WINDOW_S,
+        heartbeat_s: float = HEARTBEAT_S,
+    ) -> None:
+        """`heartbeat_s`: how often clients send heartbeats."""
         self._state = state
+        self._heartbeats = HeartbeatWatch(heartbeat_s, self._heard_nothing)
         self._forwarder = forwarder
         self._resume_window_s = resume_window_s
         self._sessions: dict[GatewayConnection, VoiceSession] = {}
@@ -76,6 +87,7 @@ class VoiceGateway:
 
     def close(self) -> None:
         """Cancel every timer."""
+        self._heartbeats.close()
         for room in self.rooms.values():
             room.close()
         for session in self._by_user.values():
@@ -105,7 +117,8 @@ class VoiceGateway:
 
     def opened(self, connection: GatewayConnection) -> None:
         """Say hello (op 8)."""
-        data = {"v": 8, "heartbeat_interval": _HEARTBEAT_INTERVAL_MS}
+        self._heartbeats.opened(connection)
+        data = {"v": 8, "heartbeat_interval": self._heartbeats.interval_ms}
         connection.send_json({"op": _HELLO, "d": data})
 
     def text(self, connection: GatewayConnection, message: dict[str, Any]) -> None:
@@ -113,6 +126,7 @@ class VoiceGateway:
         opcode = message["op"]
         data = message.get("d")
         if opcode == _HEARTBEAT:
+            self._heartbeats.beat(connection)
             nonce = data.get("t") if isinstance(data, dict) else data
             connection.send_json({"op": _HEARTBEAT_ACK, "d": {"t": nonce}})
             return
@@ -147,6 +161,7 @@ class VoiceGateway:
 
     def closed(self, connection: GatewayConnection) -> None:
         """End the session, or keep it for a resume if the websocket broke."""
+        self._heartbeats.closed(connection)
         session = self._sessions.pop(connection, None)
         if session is None or session.connection is not connection:
             return
@@ -161,6 +176,13 @@ class VoiceGateway:
         _log.info("voice_websocket_lost", user_id=session.user_id, code=code)
 
     # --- helpers -----------------------------------------------------------------------------------------------
+
+    def _heard_nothing(self, connection: GatewayConnection) -> None:
+        """End the session of a client that sends no heartbeats: it cannot be resumed."""
+        session = self._sessions.get(connection)
+        if session is not None:
+            self._end(session)
+        connection.close(VoiceCloseCode.SESSION_TIMED_OUT, "Session timed out")
 
     def _identify(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
         user_id = _snowflake(data.get("user_id"))
@@ -253,6 +275,8 @@ class VoiceGateway:
         room = self.room_of(session)
         if opcode == _SPEAKING:
             flags = data.get("speaking")
+            # That it does not speak is enough: it tells the SSRC, and clients send it before they speak.
+            session.leg.announced = session.leg.announced or isinstance(flags, int)
             # Discord announces to the others when somebody starts to speak, but not the end.
             if isinstance(flags, int) and flags:
                 replay = self._forwarder.faults.replay

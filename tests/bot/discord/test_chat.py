@@ -16,6 +16,7 @@ from bot.channel.port import ChatError
 from bot.discord.chat import DiscordChat
 from bot.discord.connection import connected
 from rehearsal.discord import payloads
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for, settle
 
@@ -221,6 +222,7 @@ async def test_a_post_mentions_nobody() -> None:
 async def test_over_the_wire() -> None:
     """With the real discord.py, a file from the voice channel's chat can be read, and a post can be sent there.
 
+    Its message mentions the bot: Discord shows nothing of the others to a bot without the message content intent.
     The text channel in which somebody typed /join is neither read nor written, and who is no member gets nothing.
     """
 
@@ -242,7 +244,7 @@ async def test_over_the_wire() -> None:
                     message_id=local._state.snowflake(),
                     channel_id=channel_id,
                     author_id=ADA,
-                    content="Look!",
+                    content=f"<@{ROOMTONE_BOT_ID}> Look!",
                     extra={"attachments": [dropped | {"proxy_url": "", "content_type": "text/plain; charset=utf-8"}]},
                 )
             )

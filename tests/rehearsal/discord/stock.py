@@ -38,7 +38,7 @@ class StockBot(discord.Client):
 
     def __init__(self, **options: Any) -> None:
         # Without this setting, discord.py waits two seconds for more guilds, and none come.
-        super().__init__(intents=discord.Intents.all(), guild_ready_timeout=0.1, **options)
+        super().__init__(intents=discord.Intents.default(), guild_ready_timeout=0.1, **options)
         self.tree = app_commands.CommandTree(self)
 
     async def setup_hook(self) -> None:

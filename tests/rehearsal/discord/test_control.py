@@ -227,7 +227,7 @@ async def test_the_status_tells_everything() -> None:
         assert members["Ada"]["voice_connected"]
         assert told["channels"][0]["dave_version"] == 1
         assert told["addresses"]["certificate_path"] == str(local.certificate_path)
-        assert set(told["packets"]) == {"in", "out", "dropped", "bad", "injected", "forgotten"}
+        assert set(told["packets"]) == {"in", "out", "dropped", "bad", "injected", "unannounced", "forgotten"}
 
 
 @pytest.mark.asyncio

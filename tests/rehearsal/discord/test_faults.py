@@ -125,8 +125,8 @@ async def test_stock_discord_py_comes_back_with_a_new_key() -> None:
         await ada.meet(BOT)
         old_key, old_ssrc = list(voice._connection.secret_key), voice._connection.ssrc
         # The reader thread of discord.py may block in select() on the old socket for 30 s. A packet wakes the thread.
-        await until(lambda: ada._link.send(b"\xf8\xff\xfe"), "her packet")
-        await until(lambda: local.status()["packets"]["out"], "its way")
+        await ada._link.set_speaking(True)
+        await until(lambda: ada._link.send(b"\xf8\xff\xfe") and local.status()["packets"]["out"], "her packet")
         await local.fault("kill_voice_websocket")
         await until(lambda: list(voice._connection.secret_key) != old_key, "another key")
         await until(lambda: voice.is_connected() and voice._connection.can_encrypt, "its return")
@@ -187,14 +187,16 @@ async def test_op_5_comes_late_when_asked() -> None:
 
         voice._connection.ws._hook = hook  # type: ignore[method-assign]
         voice._connection.add_socket_listener(lambda data: order.append("packet"))
+        await ada._link.set_speaking(True)
+        await until(lambda: order == ["op 5"], "op 5 at once")
         await local.fault("late_speaking", delay_s=0.1)
         await ada._link.set_speaking(True)
         ada._link.send(b"\xf8\xff\xfe")
-        await until(lambda: len(order) == 2, "both")
-        assert order == ["packet", "op 5"]
+        await until(lambda: len(order) == 3, "both")
+        assert order == ["op 5", "packet", "op 5"]
         await local.fault("late_speaking", delay_s=0)
         await ada._link.set_speaking(True)
-        await until(lambda: len(order) == 3, "op 5 at once")
+        await until(lambda: len(order) == 4, "op 5 at once again")
 
 
 @pytest.mark.asyncio

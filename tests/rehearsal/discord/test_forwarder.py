@@ -53,6 +53,7 @@ class _Room:
     def add(self, user_id: int, *, channel_id: int = 600, mode: str = packet_encryption.XCHACHA_MODE) -> MediaLeg:
         leg = MediaLeg(user_id=user_id, channel_id=channel_id, ssrc=user_id * 4)
         leg.cipher = packet_encryption.packet_cipher(mode, leg.key)
+        leg.announced = True
         self.forwarder.add(leg)
         self.forwarder.datagram_received(_discovery(leg.ssrc), _address(user_id))
         return leg
@@ -111,6 +112,19 @@ def test_everybody_in_the_channel_but_the_speaker_hears() -> None:
         "injected": 0,
         "forgotten": 0,
     }
+
+
+def test_sound_that_nobody_has_announced_is_dropped() -> None:
+    """Until a client has said that it speaks (op 5), nobody hears it."""
+    room = _Room(NetworkConditions())
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    ada.announced = False
+    room.say(ada)
+    assert room.heard(ben) == []
+    assert room.forwarder.counters.unannounced == 1
+    ada.announced = True
+    room.say(ada)
+    assert len(room.heard(ben)) == 1
 
 
 def test_a_nat_forgets_who_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import pytest
 
 from rehearsal.discord import LocalDiscord
-from rehearsal.discord.guild import Channel, GuildSpec
+from rehearsal.discord.guild import Channel, GuildSpec, Member
 from rehearsal.discord.guild_state import GuildState
 from rehearsal.discord.identity import bot_of_token
+from rehearsal.discord.intents import UNPRIVILEGED, Intent
 from rehearsal.discord.permissions import DiscordPermission
 from tests.rehearsal.discord.sockets import Bare, bare_gateway
 from tests.rehearsal.discord.stock import until
 
 BOT, ADA = 1001, 2001
 _IDENTIFY, _RESUME, _VOICE, _MEMBERS = 2, 6, 4, 8
-_MESSAGE_CONTENT = 1 << 15
+_RECONNECT, _INVALID, _ACK = 7, 9, 11
+# A guild whose bot may use every intent.
+TRUSTING = GuildSpec(
+    bots=(Member(BOT, "Roomtone", privileged_intents=int(Intent.MESSAGE_CONTENT | Intent.GUILD_MEMBERS)),)
+)
 
 
-async def _log_in(gateway: Bare, *, intents: int = _MESSAGE_CONTENT, bot_id: int = BOT) -> dict[str, object]:
+async def _log_in(gateway: Bare, *, intents: int = UNPRIVILEGED, bot_id: int = BOT) -> dict[str, object]:
     """Identify and return READY's data, after GUILD_CREATE has arrived too."""
     await gateway.send(_IDENTIFY, {"token": f"{bot_id}.t", "intents": intents})
     ready = await gateway.receive(0)
@@ -98,7 +103,7 @@ async def test_a_broken_session_resumes_with_what_it_missed() -> None:
             await gateway.send(_RESUME, {"token": "1001.t", "session_id": "nobody's", "seq": 1})
             assert (await gateway.receive(9))["d"] is False
             await gateway.send(_RESUME, {"token": "1001.t", "session_id": session, "seq": 4})
-            assert (await _event(gateway, "MESSAGE_CREATE"))["content"] == "are you there?"
+            assert (await _event(gateway, "MESSAGE_CREATE"))["author"]["id"] == str(ADA)  # type: ignore[index]
             assert await _event(gateway, "RESUMED") == {}
 
 
@@ -115,7 +120,7 @@ async def test_the_voice_state_of_a_killed_process_ends_with_its_main_session() 
             (before,) = local.status()["voice_states"]
             gateway.kill()
         async with bare_gateway(local) as gateway:
-            await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": 0})
+            await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": UNPRIVILEGED})
             created = await _event(gateway, "GUILD_CREATE")
             assert created["voice_states"] == [before]
             left = await _event(gateway, "VOICE_STATE_UPDATE")
@@ -163,14 +168,125 @@ async def test_an_invalidated_session_is_over_and_the_next_one_begins_anew(stays
 
 
 @pytest.mark.asyncio
-async def test_texts_of_others_need_the_intent() -> None:
+@pytest.mark.parametrize("reads", [True, False])
+async def test_texts_of_others_need_the_intent(reads: bool) -> None:
     """Without the message content intent, a bot gets a text only if the message mentions the bot."""
-    async with LocalDiscord() as local, bare_gateway(local) as gateway:
-        await _log_in(gateway, intents=0)
+    intents = UNPRIVILEGED | (Intent.MESSAGE_CONTENT if reads else 0)
+    async with LocalDiscord(guild=TRUSTING) as local, bare_gateway(local) as gateway:
+        await _log_in(gateway, intents=intents)
         await local.post_message(ADA, "a secret")
-        assert (await _event(gateway, "MESSAGE_CREATE"))["content"] == ""
+        assert (await _event(gateway, "MESSAGE_CREATE"))["content"] == ("a secret" if reads else "")
         await local.post_message(ADA, f"<@{BOT}> hello")
         assert (await _event(gateway, "MESSAGE_CREATE"))["content"] == f"<@{BOT}> hello"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("guild", "intents", "code"),
+    [
+        (GuildSpec(), None, 4013),
+        (GuildSpec(), 1 << 17, 4013),
+        (GuildSpec(), int(Intent.MESSAGE_CONTENT), 4014),
+        (TRUSTING, int(Intent.GUILD_PRESENCES), 4014),
+    ],
+)
+async def test_intents_that_a_bot_may_not_use_are_refused(guild: GuildSpec, intents: object, code: int) -> None:
+    """Unknown intents close the connection with 4013, those that the bot's owner has not allowed with 4014."""
+    async with LocalDiscord(guild=guild) as local, bare_gateway(local) as gateway:
+        await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": intents})
+        assert await gateway.close_code() == code
+
+
+@pytest.mark.asyncio
+async def test_a_bot_gets_the_events_of_its_intents() -> None:
+    """Messages do not come to a bot that asked for voice states alone, and GUILD_CREATE has who is in voice."""
+    async with LocalDiscord() as local, bare_gateway(local) as gateway:
+        await local.join(ADA)
+        await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": int(Intent.GUILDS | Intent.GUILD_VOICE_STATES)})
+        created = await _event(gateway, "GUILD_CREATE")
+        members, states = created["members"], created["voice_states"]
+        assert isinstance(members, list)
+        assert isinstance(states, list)
+        assert [member["user"]["id"] for member in members] == [str(ADA), str(BOT)]
+        assert [state["user_id"] for state in states] == [str(ADA)]
+        await local.post_message(ADA, "nobody asked for this")
+        await local.leave(ADA)
+        left = await gateway.receive(0)
+        assert (left["t"], left["s"]) == ("VOICE_STATE_UPDATE", 3)
+
+
+@pytest.mark.asyncio
+async def test_only_a_bot_with_the_intent_may_ask_for_all_members() -> None:
+    """Without it such a request is answered with nothing."""
+    everybody = {"guild_id": "500", "query": "", "limit": 0}
+    async with LocalDiscord(guild=TRUSTING) as local:
+        async with bare_gateway(local) as gateway:
+            await _log_in(gateway)
+            await gateway.send(_MEMBERS, everybody)
+            await gateway.send(1, None)
+            await gateway.receive(_ACK)
+        async with bare_gateway(local) as gateway:
+            await _log_in(gateway, intents=UNPRIVILEGED | Intent.GUILD_MEMBERS)
+            await gateway.send(_MEMBERS, everybody)
+            chunk = await _event(gateway, "GUILD_MEMBERS_CHUNK")
+        members = chunk["members"]
+        assert isinstance(members, list)
+        assert len(members) == len(TRUSTING.members)
+
+
+@pytest.mark.asyncio
+async def test_a_client_without_heartbeats_is_cut_off() -> None:
+    """It is closed with 4009. Its session is over, and the bot's voice state with it."""
+    async with LocalDiscord(heartbeat_s=0.1) as local:
+        async with bare_gateway(local) as gateway:
+            session = (await _log_in(gateway))["session_id"]
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+            assert await gateway.close_code() == 4009
+        assert local.status()["voice_states"] == []
+        async with bare_gateway(local) as gateway:
+            await gateway.send(_RESUME, {"token": f"{BOT}.t", "session_id": session, "seq": 1})
+            assert (await gateway.receive(_INVALID))["d"] is False
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("fault", "options", "opcode"),
+    [
+        ("reconnect", {}, _RECONNECT),
+        ("invalidate_session", {"resumable": 1}, _INVALID),
+        ("silent_gateway", {}, None),
+        ("kill_gateway", {"close_code": 4000}, None),
+        ("kill_gateway", {}, None),
+    ],
+)
+async def test_sessions_outlive_what_discord_does_to_websockets(
+    fault: str, options: dict[str, float], opcode: int | None
+) -> None:
+    """Whether it is asked to, or finds its websocket silent or closed: the client resumes, and has missed nothing."""
+    async with LocalDiscord() as local, bare_gateway(local) as gateway:
+        session = (await _log_in(gateway))["session_id"]
+        assert (await local.fault(fault, user_id=BOT, **options))["user_ids"] == [str(BOT)]
+        if opcode is not None:
+            assert (await gateway.receive(opcode))["d"] == (True if opcode == _INVALID else None)
+        await local.post_message(ADA, "meanwhile")
+        async with bare_gateway(local) as again:
+            await again.send(_RESUME, {"token": f"{BOT}.t", "session_id": session, "seq": 2})
+            assert (await again.receive(0))["t"] == "MESSAGE_CREATE"
+            assert (await again.receive(0))["t"] == "RESUMED"
+
+
+@pytest.mark.asyncio
+async def test_some_close_codes_end_the_session() -> None:
+    """After 4009 nothing can be resumed."""
+    async with LocalDiscord() as local:
+        async with bare_gateway(local) as gateway:
+            session = (await _log_in(gateway))["session_id"]
+            await local.fault("kill_gateway", user_id=BOT, close_code=4009)
+            assert await gateway.close_code() == 4009
+        async with bare_gateway(local) as again:
+            await again.send(_RESUME, {"token": f"{BOT}.t", "session_id": session, "seq": 2})
+            assert (await again.receive(_INVALID))["d"] is False
 
 
 @pytest.mark.asyncio

@@ -36,6 +36,7 @@ def test_an_unknown_share_is_refused() -> None:
 
 
 def test_counters_have_the_names_of_the_control_api() -> None:
-    """The counters are named in, out, dropped, bad, injected and forgotten."""
-    counters = ForwarderCounters(received=1, forwarded=2, dropped=3, bad=4, injected=5, forgotten=6)
-    assert counters.as_dict() == {"in": 1, "out": 2, "dropped": 3, "bad": 4, "injected": 5, "forgotten": 6}
+    """The counters are named in, out, dropped, bad, injected, unannounced and forgotten."""
+    counters = ForwarderCounters(received=1, forwarded=2, dropped=3, bad=4, injected=5, unannounced=6, forgotten=7)
+    names = ("in", "out", "dropped", "bad", "injected", "unannounced", "forgotten")
+    assert counters.as_dict() == dict(zip(names, range(1, 8), strict=True))

@@ -152,15 +152,21 @@ async def test_bodies_that_cannot_be_are_refused() -> None:
     async with LocalDiscord() as local, _api(local) as api:
         messages = "/channels/601/messages"
         for method, path, content, status, code in (
-            ("POST", messages, {"data": b"?"}, 400, 50109),
-            ("POST", messages, {"data": b"\xff"}, 400, 50109),
+            ("POST", "/channels/600/messages", {"data": b"?"}, 400, 50109),
+            ("POST", "/channels/600/messages", {"data": b"\xff"}, 400, 50109),
             ("POST", messages, {"json": [1]}, 400, 50035),
             ("POST", messages, {"json": {"content": "x" * 2001}}, 400, 50035),
             ("POST", messages, {"json": {"content": 5}}, 400, 50035),
             ("POST", messages, {"json": {"content": ""}}, 400, 50006),
             ("PUT", "/applications/1001/commands", {"json": {}}, 400, 50035),
             ("PUT", "/applications/1001/commands", {"json": [{"description": "nameless"}]}, 400, 50035),
-            ("PUT", "/applications/1001/commands", {"json": [{"name": "x", "description": "y" * 101}]}, 400, 50035),
+            (
+                "PUT",
+                "/applications/1001/guilds/500/commands",
+                {"json": [{"name": "x", "description": "y" * 101}]},
+                400,
+                50035,
+            ),
         ):
             answer = await api(method, path, **content)
             assert (answer[0], answer[1]["code"]) == (status, code), content

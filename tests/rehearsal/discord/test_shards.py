@@ -29,7 +29,7 @@ class Sharded(discord.AutoShardedClient):
     """An unmodified client that notes what it gets."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(intents=discord.Intents.all(), guild_ready_timeout=0.1, **options)
+        super().__init__(intents=discord.Intents.default(), guild_ready_timeout=0.1, **options)
         self.messages: list[str] = []
         self.moves: list[tuple[int, str]] = []
 
@@ -71,19 +71,20 @@ async def test_a_shard_gets_the_events_of_its_guilds_only() -> None:
     ):
         assert [guild.name for guild in first.guilds] == ["Even"]
         assert [guild.name for guild in second.guilds] == ["Odd"]
-        await even.post_message(ADA, "to the even")
-        await odd.post_message(ADA, "to the odd")
+        to_even, to_odd = f"<@{BOT}> to the even", f"<@{BOT}> to the odd"
+        await even.post_message(ADA, to_even)
+        await odd.post_message(ADA, to_odd)
         await odd.join(ADA)
         await even.join(ADA)
         await until(lambda: first.messages and first.moves and second.messages and second.moves, "the events")
-        assert (first.messages, second.messages) == (["to the even"], ["to the odd"])
+        assert (first.messages, second.messages) == ([to_even], [to_odd])
         assert (first.moves, second.moves) == ([(EVEN.id, "ada")], [(ODD.id, "ada")])
         channel = second.get_channel(701)
         assert isinstance(channel, discord.TextChannel)
         await channel.send("from the odd")
         await until(lambda: second.messages[-1] == "from the odd", "its own message")
         assert odd.messages[-1].content == "from the odd"
-        assert first.messages == ["to the even"]
+        assert first.messages == [to_even]
 
 
 @pytest.mark.asyncio

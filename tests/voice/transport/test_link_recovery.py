@@ -119,8 +119,44 @@ async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Pat
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("stays_in_voice", "ready_after_s"), [(1, 0.0), (0, 0.0), (0, 0.7)])
-async def test_a_new_main_session_is_followed(tmp_path: Path, stays_in_voice: int, ready_after_s: float) -> None:
+@pytest.mark.parametrize(
+    ("fault", "options"),
+    [
+        ("reconnect", {}),
+        ("invalidate_session", {"resumable": 1}),
+        ("kill_gateway", {}),
+        ("kill_gateway", {"close_code": 4000}),
+    ],
+)
+async def test_a_main_session_that_is_resumed_disturbs_no_call(
+    tmp_path: Path, fault: str, options: dict[str, float]
+) -> None:
+    """The voice connection stays as it is, and later events of the main gateway are followed."""
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        ssrc, resumed = room.ssrc(), asyncio.create_task(room.client.wait_for("resumed"), name="resumed")
+        await asyncio.sleep(0)
+        await room.local.fault(fault, user_id=BOT, **options)
+        async with asyncio.timeout(15):
+            await resumed
+        await room.hears(ada)
+        assert (room.ssrc(), room.listener.kinds()) == (ssrc, [Connected])
+        await room.local.fault("migrate", user_id=BOT)
+        await until(lambda: room.listener.kinds()[-1] is Connected and room.ssrc() != ssrc, "the migration")
+        await room.hears(ada)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("fault", "options"),
+    [
+        ("invalidate_session", {"stays_in_voice": 1}),
+        ("invalidate_session", {"stays_in_voice": 0}),
+        ("invalidate_session", {"stays_in_voice": 0, "ready_after_s": 0.7}),
+        ("kill_gateway", {"close_code": 4009}),
+    ],
+)
+async def test_a_new_main_session_is_followed(tmp_path: Path, fault: str, options: dict[str, float]) -> None:
     """After a new main session, for which discord.py forgets its voice clients, the link joins again, hears, and gets
     later events. That the bot is in no channel meanwhile is not taken for somebody's wish.
     """
@@ -128,8 +164,7 @@ async def test_a_new_main_session_is_followed(tmp_path: Path, stays_in_voice: in
         await ada.meet(BOT)
         await room.hears(ada)
         before = voice_channel(room.client)
-        told = {"stays_in_voice": stays_in_voice, "ready_after_s": ready_after_s}
-        await room.local.fault("invalidate_session", user_id=BOT, **told)
+        await room.local.fault(fault, user_id=BOT, **options)
         await until(lambda: room.listener.kinds()[-2:] == [Recovering, Connected], "joining anew")
         assert voice_channel(room.client) is not before
         await ada.meet(BOT)

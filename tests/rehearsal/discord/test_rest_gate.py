@@ -1,0 +1,100 @@
+"""What requests pass before their handler: limits that always apply, and ordered trouble of Discord's."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from rehearsal.discord import LocalDiscord
+from rehearsal.errors import LocalDiscordError
+from tests.rehearsal.discord.sockets import bare_gateway
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+BOT, ADA = 1001, 2001
+MESSAGES = "/channels/601/messages"
+
+
+@asynccontextmanager
+async def api(local: LocalDiscord) -> AsyncIterator[aiohttp.ClientSession]:
+    """Return a session that sends the bot's token. Its paths are whole."""
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bot {BOT}.t"}) as session:
+        yield session
+
+
+async def post(local: LocalDiscord, session: aiohttp.ClientSession, text: str = "hello") -> aiohttp.ClientResponse:
+    """Post a message and return the answer, which has been read."""
+    async with session.post(local.api_base + MESSAGES, json={"content": text}) as response:
+        await response.read()
+        return response
+
+
+@pytest.mark.asyncio
+async def test_the_sixth_message_at_once_is_refused() -> None:
+    """The answers have Discord's headers, and the refusal says how long to wait."""
+    async with LocalDiscord() as local, api(local) as session:
+        answers = [await post(local, session) for _ in range(6)]
+        assert [answer.status for answer in answers] == [200] * 5 + [429]
+        assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["4", "3", "2", "1", "0", "0"]
+        assert all(answer.headers["Via"] == "1.1 google" for answer in answers)
+        body = await answers[-1].json()
+        assert (body["global"], 0 < body["retry_after"] <= 5) == (False, True)
+        assert answers[-1].headers["X-RateLimit-Scope"] == "user"
+        assert len(local.messages) == 5
+
+
+@pytest.mark.asyncio
+async def test_ordered_refusals_end_after_their_number() -> None:
+    """With `everywhere` they are by the limit over all routes."""
+    async with LocalDiscord() as local, api(local) as session:
+        for everywhere in (0, 1):
+            await local.fault("rest_limit", count=2, retry_after_s=0.5, everywhere=everywhere)
+            answers = [await post(local, session) for _ in range(3)]
+            assert [answer.status for answer in answers] == [429, 429, 200]
+            body = await answers[0].json()
+            assert (body["retry_after"], body["global"]) == (0.5, bool(everywhere))
+            assert ("X-RateLimit-Global" in answers[0].headers) == bool(everywhere)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("html", "carried_out"), [(1, 0), (0, 1)])
+async def test_errors_of_discords_servers_are_no_json(html: int, carried_out: int) -> None:
+    """Such a request may have been carried out all the same."""
+    async with LocalDiscord() as local, api(local) as session:
+        await local.fault("rest_errors", status=502, html=html, carried_out=carried_out)
+        answer = await post(local, session)
+        assert (answer.status, answer.content_type, bool(await answer.text())) == (502, "text/html", bool(html))
+        assert len(local.messages) == carried_out
+        assert (await post(local, session)).status == 200
+
+
+@pytest.mark.asyncio
+async def test_a_banned_address_gets_cloudflares_page() -> None:
+    """No header tells that Discord itself has answered, and nothing is let through until the ban is over."""
+    async with LocalDiscord() as local, api(local) as session:
+        await local.fault("cloudflare_ban", for_s=60)
+        async with session.get(local.api_base + "/gateway") as answer:
+            assert (answer.status, "Via" in answer.headers) == (429, False)
+            assert "Cloudflare" in await answer.text()
+        await local.fault("cloudflare_ban", for_s=0)
+        assert (await post(local, session)).status == 200
+
+
+@pytest.mark.asyncio
+async def test_faults_of_the_gateway_need_a_bot_that_is_online() -> None:
+    """Others than bots have no session there."""
+    async with LocalDiscord() as local:
+        with pytest.raises(LocalDiscordError, match="No such bot is online"):
+            await local.fault("reconnect")
+        with pytest.raises(LocalDiscordError, match="Ada is a person"):
+            await local.fault("reconnect", user_id=ADA)
+        async with bare_gateway(local) as gateway:
+            await gateway.send(2, {"token": f"{BOT}.t", "intents": 1})
+            await gateway.receive(0)
+            with pytest.raises(LocalDiscordError, match="close_code is 0"):
+                await local.fault("kill_gateway", close_code=7)
+            assert (await local.fault("reconnect"))["user_ids"] == [str(BOT)]
