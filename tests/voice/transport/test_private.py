@@ -19,6 +19,7 @@ import davey
 import discord
 import discord.client
 import discord.gateway
+import discord.http
 import discord.shard
 import discord.voice_client
 import discord.voice_state
@@ -92,6 +93,9 @@ TOUCHED = {
     "AutoShardedClient._get_websocket": "4cba86bd0989",
     "DiscordWebSocket.from_client": "25ac637bdad3",
     "DiscordWebSocket.received_message": "62c9f5ec6596",
+    # What holds requests back, and when its event is made.
+    "HTTPClient.request": "02f1209000b1",
+    "HTTPClient.static_login": "44c522c43913",
     # What the stand-ins answer.
     "VoiceConnectionState._update_voice_channel": "6946ee8e499a",
     "VoiceConnectionState.self_voice_state": "44a8fe3a4be9",
@@ -101,7 +105,14 @@ TOUCHED = {
 
 def _part(name: str) -> Any:
     owner, attribute = name.split(".")
-    homes = (discord.voice_state, discord.gateway, discord.voice_client, discord.client, discord.shard)
+    homes = (
+        discord.voice_state,
+        discord.gateway,
+        discord.voice_client,
+        discord.client,
+        discord.shard,
+        discord.http,
+    )
     found = inspect.getattr_static(next(getattr(home, owner) for home in homes if hasattr(home, owner)), attribute)
     if isinstance(found, classmethod):
         return found.__func__
