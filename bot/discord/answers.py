@@ -22,9 +22,17 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Discord waits 3 s for the first response; finding out who may use the command (`bot.discord.admission`) and the way
-# there take some of it.
+# Discord waits so long for the first response; finding out who may use the command (`bot.discord.admission`) takes some
+# of it, and the way there half a second.
+RESPONSE_S = 3.0
 DEFER_AFTER_S = 1.0
+_WAY_S = 0.5
+# Discord's error codes: "Interaction has already been acknowledged", and "Unknown Webhook", "Unknown interaction" and
+# "Invalid Webhook Token", which come after three seconds and after a quarter of an hour.
+_ACKNOWLEDGED_ALREADY = 40060
+_OVER = frozenset({10015, 10062, 50027})
+# The mark of an interaction for which a deferral was tried: whether Discord took it though it told of an error.
+_DEFERRED = "deferred"
 # Discord's limits.
 MESSAGE_CHARS = 2_000
 _TITLE_CHARS, _TEXT_CHARS, _FIELD_NAME_CHARS, _FIELD_CHARS, _MOST_FIELDS = 256, 4_096, 256, 1_024, 25
@@ -58,28 +66,26 @@ async def answer(
     """
     sentence, *others = message_parts(in_language(text, language_of(interaction)))
     nobody = discord.AllowedMentions.none()
-    # A link must not unfold, and that would hide the embed too.
-    no_preview = embed is discord.utils.MISSING
-    if interaction.response.is_done():
-        await interaction.followup.send(
-            sentence,
-            ephemeral=True,
-            embed=embed,
-            file=file,
-            view=view,
-            suppress_embeds=no_preview,
-            allowed_mentions=nobody,
-        )
+    how: dict[str, Any] = {
+        "ephemeral": True,
+        "embed": embed,
+        "file": file,
+        "view": view,
+        # A link must not unfold, and that would hide the embed too.
+        "suppress_embeds": embed is discord.utils.MISSING,
+        "allowed_mentions": nobody,
+    }
+    if interaction.response.is_done() or interaction.extras.get(_DEFERRED):
+        await interaction.followup.send(sentence, **how)
     else:
-        await interaction.response.send_message(
-            sentence,
-            ephemeral=True,
-            embed=embed,
-            file=file,
-            view=view,
-            suppress_embeds=no_preview,
-            allowed_mentions=nobody,
-        )
+        try:
+            await interaction.response.send_message(sentence, **how)
+        except discord.HTTPException as error:
+            if error.code != _ACKNOWLEDGED_ALREADY:
+                raise
+            # What Discord has taken is this sentence, unless it had been told before to wait for it.
+            if _DEFERRED in interaction.extras:
+                await interaction.followup.send(sentence, **how)
     for part in others:
         await interaction.followup.send(part, ephemeral=True, suppress_embeds=True, allowed_mentions=nobody)
 
@@ -105,9 +111,10 @@ async def answer_when_known(interaction: discord.Interaction, work: Coroutine[An
     """
     working = asyncio.create_task(work, name="command-work")
     try:
-        done, _ = await asyncio.wait({working}, timeout=DEFER_AFTER_S)
+        age_s = (discord.utils.utcnow() - interaction.created_at).total_seconds()
+        done, _ = await asyncio.wait({working}, timeout=patience_s(age_s))
         if not done:
-            await _defer(interaction)
+            await defer(interaction)
         known = await working
     except asyncio.CancelledError:
         working.cancel()
@@ -118,12 +125,36 @@ async def answer_when_known(interaction: discord.Interaction, work: Coroutine[An
         await answer(interaction, known)
 
 
-async def _defer(interaction: discord.Interaction) -> None:
-    """Say that the answer comes later. What somebody wants is done all the same if Discord does not take that."""
+def patience_s(age_s: float) -> float:
+    """Return how long the work may take before Discord is told, for a command that is `age_s` old: one that came late
+    leaves less. With a machine's clock that is ahead, Discord is told at once.
+    """
+    return min(DEFER_AFTER_S, max(0.0, RESPONSE_S - _WAY_S - age_s))
+
+
+async def defer(interaction: discord.Interaction, *, in_place: bool = False) -> None:
+    """Say that the answer comes later; `in_place`: as a change of the message whose button was pressed.
+
+    What somebody wants is done all the same if Discord does not take that.
+    """
+    interaction.extras[_DEFERRED] = False
     try:
-        await interaction.response.defer(ephemeral=True, thinking=True)
+        async with asyncio.timeout(RESPONSE_S):
+            if in_place:
+                await interaction.response.defer()
+            else:
+                await interaction.response.defer(ephemeral=True, thinking=True)
     except REQUEST_ERRORS as error:
-        log.warning("command_not_deferred", error_class=type(error).__name__)
+        # discord.py asks again after an error of Discord's servers, and Discord may have taken the first request.
+        taken = isinstance(error, discord.HTTPException) and error.code == _ACKNOWLEDGED_ALREADY
+        interaction.extras[_DEFERRED] = taken
+        if not taken:
+            log.warning("command_not_deferred", error_class=type(error).__name__)
+
+
+def is_over(error: BaseException) -> bool:
+    """Return whether a request failed because Discord takes no answer to this command or button any more."""
+    return isinstance(error, discord.HTTPException) and error.code in _OVER
 
 
 class Field(NamedTuple):

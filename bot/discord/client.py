@@ -17,6 +17,7 @@ from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
 from bot.discord.changes import change_in
+from bot.discord.command_registration import CommandRegistration
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.catch_up import CatchUpButton
 from bot.discord.commands.recall import OverPages
@@ -28,11 +29,13 @@ from bot.discord.listening_mark import remove_leftover
 from bot.discord.place import DiscordPlace, person_of
 from bot.discord.shard_losses import ShardLosses
 from bot.discord.stage import take_the_stage
+from bot.discord.voice_presence import Move, VoicePresence
 from bot.server_settings import no_server_settings
 from bot.shards import ONLY_SHARD
 from bot.texts.catalogue import ENGLISH, languages
 from voice.errors import LinkError
 from voice.transport.discord_gateway import DiscordMainGateway
+from voice.transport.private.rest_pause import lift_pauses_of_cancelled_requests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -95,6 +98,7 @@ class RoomtoneClient(discord.Client):
             message_content=settings.message_content,
         )
         super().__init__(intents=intents, connector=connector(settings), **sharding)
+        lift_pauses_of_cancelled_requests(self.http)
         self._settings = settings
         self._supervisor = supervisor
         self._paced_sender = paced_sender
@@ -117,6 +121,8 @@ class RoomtoneClient(discord.Client):
             add(self.tree)
         self.tree.apply_rules()
         self.tree.error(command_failed)
+        self._presence = VoicePresence(person_of)
+        self.registration = CommandRegistration(self.tree.sync)
         self.settled = asyncio.Event()
         self.running: asyncio.Task[None] | None = None
         # Called with each change of discord.py's memory, before anybody is told of it.
@@ -139,7 +145,11 @@ class RoomtoneClient(discord.Client):
         await self.tree.set_translator(CommandTranslator())
         if self.own_shards.leads:
             # The commands are the same in all servers; during an upgrade an older process must not undo them.
-            await self.tree.sync()
+            await self.registration.begin()
+
+    async def close(self) -> None:
+        await self.registration.close()
+        await super().close()
 
     async def on_disconnect(self) -> None:
         self.shard_losses.lost(self.own_shards.ids[0])
@@ -167,6 +177,7 @@ class RoomtoneClient(discord.Client):
 
     async def on_guild_remove(self, guild: discord.Guild) -> None:
         self.admission.forget(guild.id)
+        self._presence.forget(guild.id)
 
     def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
         """Handle voice state updates at once, then let discord.py run its listeners.
@@ -180,6 +191,8 @@ class RoomtoneClient(discord.Client):
                 self.on_change(change)
             if event == "voice_state_update":
                 self._moved(*args)
+            elif event == "guild_available":
+                self._catch_up_on(*args)
             super().dispatch(event, *args, **kwargs)
 
     @contextmanager
@@ -204,15 +217,28 @@ class RoomtoneClient(discord.Client):
             if place is not None:
                 self._supervisor.on_bot_moved(place)
             return
-        person = person_of(member)
-        if before.channel is not None:
-            self._supervisor.on_membership(member.guild.id, before.channel.id, MembershipChange(person, joined=False))
-        if after.channel is not None:
-            self._supervisor.on_membership(member.guild.id, after.channel.id, MembershipChange(person, joined=True))
         left = None if before.channel is None else before.channel.id
-        if left is not None and (place := self.place(member.guild.id, left)) is not None:
+        entered = None if after.channel is None else after.channel.id
+        self._tell_of(member.guild.id, Move(person_of(member), left, entered))
+
+    def _catch_up_on(self, guild: discord.Guild) -> None:
+        """Forward what happened in a server's voice channels while Discord did not tell."""
+        moves = self._presence.look(guild)
+        for move in moves:
+            self._tell_of(guild.id, move)
+        if moves:
+            log.info("moves_noticed_late", guild_id=guild.id, count=len(moves))
+
+    def _tell_of(self, guild_id: int, move: Move) -> None:
+        self._presence.note(guild_id, move)
+        person, left, entered = move
+        if left is not None:
+            self._supervisor.on_membership(guild_id, left, MembershipChange(person, joined=False))
+        if entered is not None:
+            self._supervisor.on_membership(guild_id, entered, MembershipChange(person, joined=True))
+        if left is not None and (place := self.place(guild_id, left)) is not None:
             self._supervisor.on_departure(place)
-        if after.channel is not None and (place := self.place(member.guild.id, after.channel.id)) is not None:
+        if entered is not None and (place := self.place(guild_id, entered)) is not None:
             self._supervisor.on_arrival(place, person, came_from=left)
 
     async def on_voice_state_update(

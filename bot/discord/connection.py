@@ -116,6 +116,11 @@ def translated(error: BaseException | None) -> SetupError:
                 "Discord refused the bot's shards: there are too few for the servers that it is on. Start all "
                 "processes with a higher total (`roomtone run --shards`), or with auto."
             )
+        case discord.HTTPException(status=429):
+            sentence = (
+                "Discord refuses requests of this machine's address for now (429), because too many wrong ones came "
+                "from there. Wait an hour before the next start."
+            )
         case discord.HTTPException():
             sentence = f"Discord answered with an error ({error.status}). Try again; see status.discord.com."
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():

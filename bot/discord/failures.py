@@ -11,7 +11,7 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.discord.answers import answer
+from bot.discord.answers import answer, is_over
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.errors import crash_sentence
 from bot.texts.text import Text
@@ -28,6 +28,9 @@ class AnsweringView(discord.ui.View):
 
     async def on_error(self, interaction: discord.Interaction, error: Exception, item: discord.ui.Item[Any], /) -> None:
         name = getattr(item, "custom_id", "unknown")
+        if is_over(error):
+            log.warning("button_answered_too_late", button=name, guild_id=interaction.guild_id)
+            return
         log.error("button_failed", button=name, guild_id=interaction.guild_id, exc_info=error)
         await _tell(interaction, crash_sentence(error), of=name)
 
@@ -42,6 +45,10 @@ async def command_failed(interaction: discord.Interaction, error: app_commands.A
         case app_commands.TransformerError():
             log.info("option_not_found", command=name, guild_id=interaction.guild_id)
             sentence = NOT_FOUND
+        case app_commands.CommandInvokeError() if is_over(error.original):
+            # Nothing can be told any more. Discord has told the person that the bot did not respond.
+            log.warning("command_answered_too_late", command=name, guild_id=interaction.guild_id)
+            return
         case _:
             log.error("command_failed", command=name, guild_id=interaction.guild_id, exc_info=error)
             sentence = crash_sentence(error.original if isinstance(error, app_commands.CommandInvokeError) else error)

@@ -10,7 +10,7 @@ from discord import app_commands
 
 from bot.channel.markdown import escape_markdown
 from bot.discord.access import RULES
-from bot.discord.answers import answer, language_of
+from bot.discord.answers import answer, defer, language_of
 from bot.discord.audience import nearest_channels, readable_channels
 from bot.discord.cooldowns import Cooldowns
 from bot.discord.digest_embed import digest_embed
@@ -58,7 +58,7 @@ class CatchUp:
 
     async def show(self, interaction: discord.Interaction, minutes: int | None) -> None:
         """Answer with what was said in the last `minutes`, or while the person was away."""
-        await interaction.response.defer(ephemeral=True, thinking=True)
+        await defer(interaction)
         sentence, embed = await self._missed(interaction, minutes)
         await answer(interaction, sentence, embed=discord.utils.MISSING if embed is None else embed)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import discord
 from discord import app_commands
 
-from bot.discord.answers import answer
+from bot.discord.answers import answer, defer
 from bot.texts.text import Text, counted, joined, sentence_of
 from compaction.errors import StoreError
 
@@ -118,7 +118,7 @@ def add_privacy_commands(tree: app_commands.CommandTree[Any], *, records: Person
     @tree.command(name="my-data", description="Get a file with everything that I keep of you, on all servers.")
     async def my_data(interaction: discord.Interaction) -> None:
         # Reading takes longer than Discord's 3 seconds.
-        await interaction.response.defer(ephemeral=True, thinking=True)
+        await defer(interaction)
         sentence, file = await send_data(records, str(interaction.user.id))
         content = discord.utils.MISSING if file is None else discord.File(io.BytesIO(file.content), file.name)
         await answer(interaction, sentence, file=content)
@@ -129,7 +129,7 @@ def add_privacy_commands(tree: app_commands.CommandTree[Any], *, records: Person
         if not sure:
             await answer(interaction, NOT_SURE)
             return
-        await interaction.response.defer(ephemeral=True, thinking=True)
+        await defer(interaction)
         await answer(interaction, await forget_person(records, str(interaction.user.id)))
 
 

@@ -13,7 +13,7 @@ import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown
-from bot.discord.answers import answer, embed_in, language_of
+from bot.discord.answers import answer, defer, embed_in, language_of
 from bot.discord.audience import nearest_channels, readable_channels
 from bot.discord.failures import AnsweringView
 from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
@@ -85,7 +85,7 @@ class RecallSearch:
 
     async def begin(self, interaction: discord.Interaction, words: str, who: str | None, since: str | None) -> None:
         """Answer the command with the first page."""
-        await interaction.response.defer(ephemeral=True, thinking=True)
+        await defer(interaction)
         now = self._now()
         try:
             begun = None if since is None else parse_moment(since, now=now, zone=self._zone)
@@ -102,7 +102,7 @@ class RecallSearch:
 
     async def turn(self, interaction: discord.Interaction, wanted: _Shown) -> None:
         """Answer a press: show something else in the same message."""
-        await interaction.response.defer()
+        await defer(interaction, in_place=True)
         sentence, embed, view = await self._view(interaction, wanted)
         await interaction.edit_original_response(
             content=in_language(sentence, language_of(interaction)),

@@ -8,7 +8,7 @@ import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown
-from bot.discord.answers import answer, language_of
+from bot.discord.answers import answer, defer, language_of
 from bot.discord.audience import readable_channels
 from bot.discord.digest_embed import RECAP, digest_embed
 from bot.discord.session_choice import NO_SESSION, chosen_session, session_choices
@@ -32,7 +32,7 @@ def add_recap(tree: app_commands.CommandTree[Any], *, reader: SessionReader, dig
     @app_commands.guild_only()
     async def recap(interaction: discord.Interaction, session: str | None = None) -> None:
         # A model may be asked for it.
-        await interaction.response.defer(ephemeral=True, thinking=True)
+        await defer(interaction)
         sentence, embed = await recap_for(interaction, session, reader=reader, digests=digests)
         await answer(interaction, sentence, embed=discord.utils.MISSING if embed is None else embed)
 

@@ -10,7 +10,7 @@ import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown
-from bot.discord.answers import answer
+from bot.discord.answers import answer, defer
 from bot.discord.audience import readable_channels
 from bot.discord.session_choice import NO_SESSION, chosen_session, session_choices
 from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
@@ -48,7 +48,7 @@ def add_transcript(tree: app_commands.CommandTree[Any], *, reader: SessionReader
         session: str | None = None,
     ) -> None:
         # Reading takes longer than Discord's 3 seconds.
-        await interaction.response.defer(ephemeral=True, thinking=True)
+        await defer(interaction)
         sentence, file = await transcript_for(interaction, _FORMATS[wanted], session, reader=reader, zone=zone)
         content = discord.utils.MISSING if file is None else discord.File(io.BytesIO(file.content), file.name)
         await answer(interaction, sentence, file=content)

@@ -13,7 +13,7 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.discord.answers import MESSAGE_CHARS, Field, answer, embed_in, language_of
+from bot.discord.answers import MESSAGE_CHARS, Field, answer, defer, embed_in, language_of
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.errors import ModelError
 from bot.models.voices import NO_SUCH_VOICE, VOICES, find_voice, replaced_sentence
@@ -166,7 +166,7 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
     if not commands.voices.holds(voice) and not may_install:
         await answer(interaction, NOT_HERE)
         return
-    await interaction.response.defer(ephemeral=True, thinking=True)
+    await defer(interaction)
     refused = await _make_ready(interaction, voice, commands.voices)
     if refused is None:
         try:
@@ -184,7 +184,7 @@ async def choose_voice(interaction: discord.Interaction, name: str, commands: Vo
     if voice is None and name.strip().casefold() != DEFAULT:
         await answer(interaction, _unknown())
         return
-    await interaction.response.defer(ephemeral=True, thinking=True)
+    await defer(interaction)
     if voice is not None and (refused := await _make_ready(interaction, voice, commands.voices)) is not None:
         await _tell(interaction, joined((refused, Text("I go on with the voice that I have."))))
         return

@@ -42,6 +42,8 @@ class Press:
         self.answers: list[tuple[str, bool]] = []
         self.locale = discord.Locale.american_english
         self.response = SimpleNamespace(send_message=self.answer, is_done=lambda: False)
+        self.extras: dict[str, object] = {}
+        self.created_at = discord.utils.utcnow()
 
     async def answer(self, text: str, *, ephemeral: bool, **_: object) -> None:
         """Store the answer."""

@@ -124,6 +124,7 @@ async def test_a_failed_command_says_what_to_do(error: app_commands.AppCommandEr
         guild_id=GUILD.id,
         locale=discord.Locale.american_english,
         response=SimpleNamespace(send_message=send, is_done=lambda: False),
+        extras={},
     )
     with capture_logs() as logs:
         await command_failed(cast("Any", interaction), error)

@@ -155,9 +155,26 @@ async def test_what_somebody_wants_is_done_though_discord_does_not_take_the_dela
     response = SimpleNamespace(defer=refuse, send_message=send, is_done=lambda: False)
     async with asyncio.timeout(5):
         await answer_when_known(
-            cast("Any", SimpleNamespace(locale=discord.Locale.american_english, response=response)), work()
+            cast(
+                "Any",
+                SimpleNamespace(
+                    locale=discord.Locale.american_english,
+                    response=response,
+                    extras={},
+                    created_at=discord.utils.utcnow(),
+                ),
+            ),
+            work(),
         )
     assert sent == ["I may speak again."]
+
+
+@pytest.mark.parametrize(
+    ("age_s", "expected"), [(-5.0, 1.0), (0.0, 1.0), (1.5, 1.0), (2.0, 0.5), (2.5, 0.0), (60.0, 0.0)]
+)
+def test_a_command_that_came_late_is_put_off_sooner(age_s: float, expected: float) -> None:
+    """Its three seconds began when the person used it."""
+    assert answers.patience_s(age_s) == expected
 
 
 def test_a_check_and_the_work_after_it_leave_time_to_tell_discord() -> None:

@@ -1,0 +1,214 @@
+"""What the bot does under Discord's own trouble: errors, limits, late interactions, and sessions that end."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.discord import place
+from bot.discord.connection import connected
+from bot.discord.place import DiscordPlace
+from bot.errors import SetupError
+from bot.memory.session_reader import SessionReader
+from bot.texts.text import Text
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.errors import LocalDiscordError
+from tests.bot.discord.commands.test_recall import searching
+from tests.bot.discord.test_client import (
+    ADA,
+    BEN,
+    PATIENCE_S,
+    FakeHousehold,
+    online,
+    settings_for,
+    settle,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+CHLOE = 2003
+CHANNEL, SIDE_ROOM = 600, 602
+
+
+@asynccontextmanager
+async def recalling(folder: Path) -> AsyncIterator[Any]:
+    """A session in which somebody has said something, and /recall."""
+    async with searching(folder) as here:
+        await here.say(ADA, "The gate code is 4411.")
+        yield here
+
+
+def bad(logs: Sequence[Any]) -> list[Any]:
+    """Return the lines that tell of a defect."""
+    return [line for line in logs if line["log_level"] in ("error", "critical")]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("carried_out", [0, 1])
+async def test_an_answer_survives_an_error_of_discords_servers(carried_out: int) -> None:
+    """It is sent again. If Discord took the first one all the same, the person sees it once and nothing has failed."""
+    async with online() as (local, _, _):
+        await local.fault("interaction_errors", count=1, status=502, carried_out=carried_out)
+        with capture_logs() as logs:
+            result = await local.invoke(BEN, "status")
+            await settle(lambda: result.replies)
+        assert [reply.content for reply in result.replies] == ["I am well."]
+        assert bad(logs) == []
+
+
+@pytest.mark.asyncio
+async def test_a_delay_that_discord_took_with_an_error_is_followed_by_the_answer(tmp_path: Path) -> None:
+    """Discord shows "thinking…" and takes no first answer any more, so the answer comes as the deferred one."""
+    async with recalling(tmp_path) as here:
+        await here.local.fault("interaction_errors", count=1, status=500, carried_out=1)
+        with capture_logs() as logs:
+            result = await here.local.invoke(BEN, "recall", {"words": "gate code"})
+            await settle(lambda: result.replies)
+        assert result.deferred
+        assert "4411" in result.replies[0].payload["embeds"][0]["description"]
+        assert bad(logs) == []
+
+
+@pytest.mark.asyncio
+async def test_what_comes_too_late_to_be_answered_is_no_defect() -> None:
+    """Discord takes no answer after three seconds. The log says so in one line, without a traceback."""
+    async with LocalDiscord(response_timeout_s=0.1) as local, connected(settings_for(local), FakeHousehold()):
+        await local.fault("late_interactions", delay_s=0.2)
+        with capture_logs() as logs:
+            with pytest.raises(LocalDiscordError, match="0 replies"):
+                await local.invoke(BEN, "status")
+            await settle(lambda: [line for line in logs if line["event"] == "command_answered_too_late"])
+        assert bad(logs) == []
+
+
+@pytest.mark.asyncio
+async def test_an_answer_after_a_quarter_of_an_hour_is_no_defect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The work took so long that Discord takes no answer to the command any more, nor to a button."""
+    find = SessionReader.find
+    async with recalling(tmp_path) as here:
+        page = await here.use(BEN, "recall", words="gate code")
+
+        async def slowly(*arguments: Any, **options: Any) -> Any:
+            await here.local.fault("expire_interactions")
+            return await find(*arguments, **options)
+
+        monkeypatch.setattr(SessionReader, "find", slowly)
+        with capture_logs() as logs:
+            with pytest.raises(LocalDiscordError, match="0 replies"):
+                await here.local.invoke(BEN, "recall", {"words": "gate"}, timeout_s=1.0)
+            with pytest.raises(LocalDiscordError, match="0 replies"):
+                await here.local.press(BEN, int(page.payload["id"]), "roomtone:recall-around-1", timeout_s=1.0)
+            events = [line["event"] for line in logs]
+        assert events.count("command_answered_too_late") == events.count("button_answered_too_late") == 1
+        assert bad(logs) == []
+
+
+@pytest.mark.asyncio
+async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_bot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Discord's limit over all routes holds every request back. The one that was refused is given up, and the next is
+    sent.
+    """
+    async with online() as (local, client, _):
+        here = client.place(local.guild.id, CHANNEL)
+        assert isinstance(here, DiscordPlace)
+        await local.fault("rest_limit", count=1, retry_after_s=3600, everywhere=1)
+        with monkeypatch.context() as hurried:
+            hurried.setattr(place, "WRITE_TIMEOUT_S", 0.2)
+            assert not await here.write_notice("This one is lost.")
+        assert await here.write_notice("This one is not.")
+        assert [message.content for message in local.messages] == ["This one is not."]
+
+
+@pytest.mark.asyncio
+async def test_many_messages_at_once_all_come() -> None:
+    """Discord takes five in five seconds from a bot. The others wait for their turn, and none is refused."""
+    async with online() as (local, client, _):
+        here = client.place(local.guild.id, CHANNEL)
+        assert here is not None
+        with capture_logs() as logs:
+            for number in range(7):
+                await here.write(Text("Sentence {number}.", number=number))
+        assert [message.content for message in local.messages] == [f"Sentence {number}." for number in range(7)]
+        assert [line for line in logs if line["event"] == "message_not_written"] == []
+
+
+@pytest.mark.asyncio
+async def test_a_banned_address_is_told_to_wait() -> None:
+    """Starting again at once would make the ban longer."""
+    async with LocalDiscord() as local:
+        await local.fault("cloudflare_ban", for_s=60)
+        with pytest.raises(SetupError, match=r"refuses requests of this machine's address.*Wait an hour"):
+            async with connected(settings_for(local), FakeHousehold()):
+                pass
+
+
+@pytest.mark.asyncio
+async def test_an_intent_that_was_not_allowed_is_a_plain_sentence() -> None:
+    """The owner must allow it in the developer portal, or do without."""
+    async with LocalDiscord() as local:
+        settings = settings_for(local).model_copy(update={"message_content": True})
+        with pytest.raises(SetupError, match="Allow Message Content"):
+            async with connected(settings, FakeHousehold()):
+                pass
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("fault", "options"),
+    [
+        ("reconnect", {}),
+        ("invalidate_session", {"resumable": 1}),
+        ("kill_gateway", {}),
+        ("kill_gateway", {"close_code": 4000}),
+        ("kill_gateway", {"close_code": 1000}),
+        ("kill_gateway", {"close_code": 4009}),
+        ("invalidate_session", {}),
+    ],
+)
+async def test_who_comes_and_goes_while_discord_is_away_is_noticed(
+    fault: str, options: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the session is resumed or begins anew: the rooms are told of everybody, each move once.
+
+    A newcomer of whom the room is not told would be heard without having had the notice.
+    """
+    async with online() as (local, client, household):
+
+        async def at_once(*_: object, **__: object) -> None:
+            """Identify without discord.py's pause of five seconds."""
+
+        monkeypatch.setattr(client, "before_identify_hook", at_once)
+        for person in (ADA, BEN):
+            await local.join(person, channel_id=CHANNEL)
+        await settle(lambda: len(household.movements) == 2)
+        household.movements.clear()
+        household.arrivals.clear()
+        await local.fault(fault, user_id=ROOMTONE_BOT_ID, **options)
+        await local.leave(ADA)
+        await local.join(BEN, channel_id=SIDE_ROOM)
+        await local.join(CHLOE, channel_id=CHANNEL)
+        await settle(lambda: len(household.movements) >= 4)
+        told = {(channel, change.person.id, change.joined) for _, channel, change in household.movements}
+        assert told == {
+            (CHANNEL, ADA, False),
+            (CHANNEL, BEN, False),
+            (SIDE_ROOM, BEN, True),
+            (CHANNEL, CHLOE, True),
+        }
+        assert len(household.movements) == 4
+        assert sorted(household.arrivals) == [(CHANNEL, "Chloe", None), (SIDE_ROOM, "Ben", CHANNEL)]
+        assert sorted(household.departures) == [CHANNEL, CHANNEL]
+        here = client.place(local.guild.id, CHANNEL)
+        assert here is not None
+        assert [person.name for person in here.members()] == ["Chloe"]
+        assert (await local.invoke(BEN, "status", timeout_s=PATIENCE_S)).replies

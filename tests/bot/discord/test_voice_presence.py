@@ -1,0 +1,77 @@
+"""What changed in a server's voice channels since the rooms were told."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from bot.channel.port import Person
+from bot.discord.voice_presence import Move, VoicePresence
+
+GUILD, BOT = 500, 1001
+ADA, BEN, CHLOE = (
+    Person(number, name, is_bot=False) for number, name in ((2001, "Ada"), (2002, "Ben"), (2003, "Chloe"))
+)
+EVENING, SIDE_ROOM, STAGE = 600, 602, 604
+
+
+def guild(*, unknown: frozenset[int] = frozenset(), **channels: tuple[Person, ...]) -> Any:
+    """Return a server with these people in its channels. discord.py has no member for those in `unknown`."""
+    ids = {"evening": EVENING, "side": SIDE_ROOM, "stage": STAGE}
+    people = {person.id: person for inside in channels.values() for person in inside}
+
+    def channel(name: str) -> Any:
+        states = {person.id: None for person in channels.get(name, ())}
+        return SimpleNamespace(id=ids[name], voice_states={**states, BOT: None} if name == "evening" else states)
+
+    return SimpleNamespace(
+        id=GUILD,
+        me=SimpleNamespace(id=BOT),
+        voice_channels=[channel("evening"), channel("side")],
+        stage_channels=[channel("stage")],
+        get_member=lambda number: None if number in unknown else people.get(number, SimpleNamespace(id=number)),
+    )
+
+
+def presence() -> VoicePresence:
+    """Return a presence whose members are persons already."""
+    return VoicePresence(cast("Any", lambda member: member))
+
+
+def test_the_first_look_tells_nothing() -> None:
+    """Who is there when the bot starts is no news."""
+    assert presence().look(guild(evening=(ADA,))) == ()
+
+
+def test_a_later_look_tells_what_changed() -> None:
+    """Who left, who went elsewhere, and who came; the bot itself is left out, and nothing is told twice."""
+    watched = presence()
+    watched.look(guild(evening=(ADA, BEN)))
+    now = guild(side=(BEN,), stage=(CHLOE,))
+    assert watched.look(now) == (Move(ADA, EVENING, None), Move(BEN, EVENING, SIDE_ROOM), Move(CHLOE, None, STAGE))
+    assert watched.look(now) == ()
+
+
+def test_what_the_rooms_were_told_is_no_news() -> None:
+    """Moves that discord.py has told of are noted."""
+    watched = presence()
+    watched.look(guild(evening=(ADA,)))
+    watched.note(GUILD, Move(ADA, EVENING, None))
+    watched.note(GUILD, Move(BEN, None, SIDE_ROOM))
+    watched.note(GUILD, Move(CHLOE, None, None))
+    assert watched.look(guild(side=(BEN,))) == ()
+
+
+def test_somebody_whom_discord_does_not_describe_has_not_left() -> None:
+    """Who was known stays; who was not cannot be told of."""
+    watched = presence()
+    watched.look(guild(evening=(ADA,)))
+    assert watched.look(guild(evening=(ADA, BEN), unknown=frozenset({ADA.id, BEN.id}))) == ()
+
+
+def test_a_server_that_the_bot_left_is_forgotten() -> None:
+    """The next look at it is the first again."""
+    watched = presence()
+    watched.look(guild(evening=(ADA,)))
+    watched.forget(GUILD)
+    assert watched.look(guild()) == ()
