@@ -14,12 +14,12 @@ from bot.clock import SystemClock
 from bot.memory.recall import Recall
 from bot.store import rows
 from bot.store.database import open_database
-from bot.store.search import SqlRecallIndex
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.tags import passage_tags
+from bot.store.search.vector_store import VectorStore
+from bot.store.search.vectors import quantize
 from bot.store.tables import passage_vectors, passages, turns
-from bot.store.tags import passage_tags
 from bot.store.turns import SqlTurnStore
-from bot.store.vector_store import VectorStore
-from bot.store.vectors import quantize
 from compaction.memory.passage import PassageKind, Scope, source_terms
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 
@@ -136,7 +136,7 @@ async def open_roomtone_search(embedder: Embedder | None = None) -> AsyncIterato
 
 
 def _passages(told: Sequence[Turn], words: Sequence[str], *, preceding: str) -> list[dict[str, object]]:
-    """Return the rows that `bot.store.indexing` would store for these turns."""
+    """Return the rows that `bot.store.search.indexing` would store for these turns."""
     return [
         {
             "session_id": SESSION,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.background_task import background_task
-from bot.store.indexing import catch_up
+from bot.store.search.indexing import catch_up
 from compaction.errors import EmbeddingError, StoreError
 from voice.retry_pause import retry_pause_s
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database, DatabaseWorkLock
-    from bot.store.vector_store import VectorStore
+    from bot.store.search.vector_store import VectorStore
     from compaction.ports import Embedder
 
 log = structlog.get_logger()

@@ -20,7 +20,7 @@ from bot.log_files import drop_lines_before
 from bot.server_settings import ServerSettingsBook
 from bot.shards import ONLY_SHARD
 from bot.store.ageing import delete_aged
-from bot.store.forgettings import drop_old_forgettings
+from bot.store.forgetting_notes import drop_old_forgettings
 from bot.store.servers import SqlServerSettings
 from bot.store.tiers import TierStore
 from bot.store.wiping import wipe_deleted

@@ -6,8 +6,9 @@ columns, `inserts` how rows are added once.
 
 - Stored: `turns`, `sessions`, `history`, `tiers`, `people`, `prompts`, `guilds` and `servers`. `claims` keeps an older
   room from writing.
-- Search: `indexing` and `vector_store` make things findable, `search` and `vector_search` find them.
+- Found: `search` keeps the search index and finds passages in it.
 - Removed: `forgetting` what a person said (`speakers` finds them, `rebuilding` makes anew what was made of it,
-  `forgotten` keeps it from coming back), `ageing` what is old; `wiping` its last bytes.
+  `forgotten_hashes` keeps it from coming back with an import, `forgetting_notes` with what open rooms still store),
+  `ageing` what is old; `wiping` its last bytes.
 - Whole files: `backup`, `restore` and `restore_merge`; `segment_import`; `write_check`.
 """

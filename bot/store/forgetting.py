@@ -24,15 +24,15 @@ from sqlalchemy import bindparam, delete, select, update
 from bot.store import rows
 from bot.store.each_session import write_each
 from bot.store.forget_report import ForgetReport
-from bot.store.forgettings import note_forgetting
-from bot.store.forgotten import NOTHING_MADE, list_session, list_words
+from bot.store.forgetting_notes import note_forgetting
 from bot.store.forgotten_facts import delete_facts_about, delete_facts_made_of
+from bot.store.forgotten_hashes import NOTHING_MADE, list_session, list_words
 from bot.store.history import rerender_summary
-from bot.store.indexing import index_source
 from bot.store.inserts import execute_for_each
 from bot.store.prompts import forget_sent_texts
 from bot.store.rebuilding import rebuild_segments
 from bot.store.salvage import salvage_segment, salvage_turn
+from bot.store.search.indexing import index_source
 from bot.store.servers import drop_person, servers_that_name
 from bot.store.speakers import StoredSpeaker, read_speakers
 from bot.store.tables import (

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import bindparam, delete, func, select, update
 
 from bot.store import rows
-from bot.store.indexing import index_segments_again
 from bot.store.inserts import execute_for_each
 from bot.store.salvage import salvage_chapter, salvage_segment
+from bot.store.search.indexing import index_segments_again
 from bot.store.tables import chapters, landings, segment_tiers, segments
 from bot.store.tier_rows import record_values
 from bot.store.tiers import mark_archived

@@ -21,9 +21,9 @@ from bot.store.backup import BackupContent, BackupError, examine_backup
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
 from bot.store.dialects.sqlite_failures import sqlite_failure
-from bot.store.indexing import catch_up
 from bot.store.migrations.upgrade import HEAD
 from bot.store.restore_merge import MergedSessions, merge_newer_decisions
+from bot.store.search.indexing import catch_up
 from bot.store.wiping import wipe_deleted
 from compaction.errors import StoreError
 

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.store.forgotten import NOTHING_MADE, session_digest
+from bot.store.forgotten_hashes import NOTHING_MADE, session_digest
 from bot.store.tables import metadata, passages
 
 if TYPE_CHECKING:

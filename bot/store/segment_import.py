@@ -14,9 +14,9 @@ from sqlalchemy import func, select, update
 
 from bot.errors import BotError
 from bot.store import rows
-from bot.store.forgotten import is_forgotten
-from bot.store.indexing import index_source
+from bot.store.forgotten_hashes import is_forgotten
 from bot.store.inserts import add_once
+from bot.store.search.indexing import index_source
 from bot.store.tables import segment_tiers, segments, sessions, turns
 from bot.store.tier_rows import AccessCount, StoredTier
 from bot.store.tiers import mark_archived, set_last_check, store_tier

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import case, delete, exists, func, select, update
 
 from bot.store.claims import check_claim, claim_room
-from bot.store.forgettings import forgettings_after, last_forgetting
+from bot.store.forgetting_notes import forgettings_after, last_forgetting
 from bot.store.inserts import add_once
 from bot.store.speakers import quotable_speakers
 from bot.store.tables import sessions, turns
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
-    from bot.store.forgettings import Forgetting
+    from bot.store.forgetting_notes import Forgetting
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,9 +139,9 @@ chapters = Table(
     Column("paragraph_problem", Prose, nullable=False),
 )
 
-# The passages that memory search finds (`bot.store.search`): one row for each turn, note, segment, and fact that a
-# model wrote (`bot.store.fact_passages`). `key`: its seq or id. `own`, `preceding`, `following`: the terms of a turn
-# and of its neighbours. `tags`: see `bot.store.tags`. `embedded_by`: the model that has processed it, null before.
+# The passages that memory search finds (`search.search`): one row for each turn, note, segment, and fact that a
+# model wrote (`search.fact_passages`). `key`: its seq or id. `own`, `preceding`, `following`: the terms of a turn
+# and of its neighbours. `tags`: see `search.tags`. `embedded_by`: the model that has processed it, null before.
 passages = Table(
     "passages",
     metadata,
@@ -322,7 +322,7 @@ forgotten_sessions = Table(
 )
 forgotten_runs = Table("forgotten_runs", metadata, Column("digest", String, primary_key=True))
 
-# Who was forgotten, as digests, for rooms that are open (`bot.store.forgettings`). `number` rises with each; the newest
+# Who was forgotten, as digests, for rooms that are open (`forgetting_notes`). `number` rises with each; the newest
 # row is kept, so that none is given twice. `names`: JSON. `only_session`, `only_seq`: if only that was forgotten.
 forgettings = Table(
     "forgettings",

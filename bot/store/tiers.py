@@ -12,11 +12,11 @@ from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 
 from bot.shards import ONLY_SHARD
 from bot.store.history import rerender_summary
-from bot.store.indexing import index_source
 from bot.store.inserts import add_all_once, add_once, put_row
 from bot.store.salvage import salvage_segment
+from bot.store.search.indexing import index_source
+from bot.store.search.tags import ARCHIVED_TAG
 from bot.store.tables import passages, segment_tiers, segments, sessions, tier_checks, tier_opt_outs, turns
-from bot.store.tags import ARCHIVED_TAG
 from bot.store.tier_rows import record_values, tier_from_row
 from compaction.memory.passage import PassageKind
 from compaction.memory.segment_record import more_relevant, relevance_of

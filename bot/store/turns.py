@@ -14,11 +14,11 @@ import structlog
 from sqlalchemy import delete, exists, func, select, update
 
 from bot.store import rows
-from bot.store.forgettings import LearnedForgettings
-from bot.store.forgotten import NOTHING_MADE, list_session, may_hold_forgotten
+from bot.store.forgetting_notes import LearnedForgettings
+from bot.store.forgotten_hashes import NOTHING_MADE, list_session, may_hold_forgotten
 from bot.store.history import rerender_summary
-from bot.store.indexing import index_source
 from bot.store.inserts import add_once
+from bot.store.search.indexing import index_source
 from bot.store.stored_memory import read_memory, read_turns, session_row
 from bot.store.tables import chapters, corrections, landings, notes, segment_tiers, segments, sessions, turns
 from bot.store.tier_rows import drop_record

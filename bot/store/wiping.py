@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.store.vector_store import VectorStore
+from bot.store.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
     from bot.store.database import Database

@@ -14,9 +14,9 @@ from bot.memory.upkeep import MemoryUpkeep
 from bot.store.claims import fenced
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore
-from bot.store.search import SqlRecallIndex
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
 from bot.store.tiers import TierStore
-from bot.store.vector_store import VectorStore
 from compaction.session import SessionMemory
 from compaction.summary.extractive import ExtractiveSummariser
 

@@ -37,7 +37,7 @@ UNSPACED = re.compile(
 # Two more words are ignored, because questions begin with them ('Do you remember …', 'Tell me …').
 _OPENING = frozenset({"remember", "tell"})
 # Increase this number with every change in the results of `terms`. Stored passages are then indexed again
-# (`bot.store.indexing`).
+# (`bot.store.search.indexing`).
 _RULES_VERSION = 4
 
 

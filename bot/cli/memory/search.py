@@ -87,11 +87,11 @@ async def _search(
     from bot.memory.access_log import AccessLog
     from bot.memory.admin import MemoryAdmin
     from bot.memory.recall import Recall
-    from bot.store.indexing import catch_up
-    from bot.store.search import SqlRecallIndex
+    from bot.store.search.indexing import catch_up
+    from bot.store.search.search import SqlRecallIndex
+    from bot.store.search.vector_store import VectorStore
     from bot.store.tiers import TierStore
     from bot.store.turns import SqlTurnStore
-    from bot.store.vector_store import VectorStore
 
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(open_existing_database(settings))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.store.tags import ARCHIVED_TAG
+from bot.store.search.tags import ARCHIVED_TAG
 
 if TYPE_CHECKING:
     from compaction.memory.passage import Scope

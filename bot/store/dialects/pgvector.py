@@ -24,7 +24,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.store.dialects.port import PlainQuery
 from bot.store.dialects.postgresql_sql import NUMBERS, POSTGRESQL_SQL, match_expression
-from bot.store.tags import tag_clauses
+from bot.store.search.tags import tag_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

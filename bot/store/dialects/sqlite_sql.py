@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from bot.store.dialects.conditions import row_conditions
 from bot.store.dialects.port import PlainQuery, PlainSql
-from bot.store.fact_kind import KIND as FACT_KIND
-from bot.store.tags import ARCHIVED_TAG, NOTHING_TAG, place_tags, tag_clauses
+from bot.store.search.fact_kind import KIND as FACT_KIND
+from bot.store.search.tags import ARCHIVED_TAG, NOTHING_TAG, place_tags, tag_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bot.store.tags import Clauses
+    from bot.store.search.tags import Clauses
     from compaction.memory.passage import Scope
 
 # Column weights: a turn's own words 1, its neighbours' words 0.5, tags 0.

@@ -30,9 +30,9 @@ from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.prompt import record_call
 from bot.settings import LogsSettings, WebSettings
-from bot.store.search import SqlRecallIndex
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
-from bot.store.vector_store import VectorStore
 from bot.texts.text import verbatim
 from bot.web.port import NotAdmittedError
 from bot.web.server import WebServer

@@ -19,11 +19,11 @@ from bot.server_settings import ServerSettings
 from bot.settings import LogsSettings
 from bot.store.dialects.sqlite import SqliteDialect
 from bot.store.guilds import GuildStore
+from bot.store.search.vector_store import VectorStore
 from bot.store.segment_import import SegmentImporter, SegmentImportError
 from bot.store.servers import SqlServerSettings
 from bot.store.speakers import StoredSpeaker
 from bot.store.tables import forgotten_runs, person_facts
-from bot.store.vector_store import VectorStore
 from compaction.errors import StoreError
 from compaction.memory.export_format import read_paragraph, read_record, segment_json
 from compaction.memory.restating import forgotten_words

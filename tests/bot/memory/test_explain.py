@@ -34,9 +34,9 @@ from bot.room.conversation.prompt import record_call
 from bot.settings import RecallSettings
 from bot.store.database import open_database
 from bot.store.forgetting import SpeechForgetter
-from bot.store.search import SqlRecallIndex
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
 from bot.store.turns import SqlTurnStore
-from bot.store.vector_store import VectorStore
 from compaction.context.record import read_call, read_record
 from compaction.model import Mode, Note, NoteId, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart

@@ -13,7 +13,7 @@ from bot.memory.indexer import BATCH, FIRST_RETRY_S, IDLE_S, LONGEST_RETRY_S, PA
 from bot.store.database import open_database
 from compaction.errors import EmbeddingError
 from compaction.memory.passage import Scope
-from tests.bot.store.test_search import _Room
+from tests.bot.store.search.test_search import _Room
 from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, turn
 from tests.fakes.clock import FakeClock
 

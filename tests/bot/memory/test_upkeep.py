@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 from bot.memory.recall import Recall
 from bot.memory.retention import DAY_S, Retention
 from bot.store.forgetting import SpeechForgetter
-from bot.store.search import SqlRecallIndex
-from bot.store.vector_store import VectorStore
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
 from compaction.errors import CompletionError, StoreError
 from compaction.memory.passage import PassageKind, Scope
 from compaction.memory.people import Audience, PersonFact

@@ -16,7 +16,7 @@ from bot.participation.settings import ParticipationSettings
 from bot.room import forgetting_watch
 from bot.room.forgetting_watch import CHECK_FORGETTINGS_S, ForgettingWatch
 from bot.store.database import open_database
-from bot.store.forgettings import note_forgetting
+from bot.store.forgetting_notes import note_forgetting
 from bot.store.sessions import Sessions
 from bot.store.speakers import StoredSpeaker
 from compaction.errors import StoreError

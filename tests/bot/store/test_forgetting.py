@@ -13,12 +13,13 @@ import pytest
 from sqlalchemy import insert
 
 from bot.memory.recall import Recall
-from bot.store import forgotten, forgotten_facts, indexing, rows
+from bot.store import forgotten_facts, forgotten_hashes, rows
 from bot.store.forget_report import ForgetReport
 from bot.store.forgetting import SpeechForgetter
-from bot.store.search import SqlRecallIndex
+from bot.store.search import indexing
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
 from bot.store.tables import person_facts
-from bot.store.vector_store import VectorStore
 from compaction.folding import fold_results
 from compaction.memory.passage import Scope
 from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId, Strategy, TurnKind, TurnPart
@@ -310,8 +311,8 @@ async def test_forgetting_a_long_session_leaves_the_event_loop_free(
         watch(rows, "segment_from_row")
         watch(rows, "segment_values")
         watch(forgotten_facts, "terms")
-        watch(forgotten, "runs_of")
-        watch(forgotten, "digest_of")
+        watch(forgotten_hashes, "runs_of")
+        watch(forgotten_hashes, "digest_of")
         watch(indexing, "source_terms")
         watch(ledger.SegmentLedger, "render")
         forgetter = SpeechForgetter(evening.database, evening.clock)

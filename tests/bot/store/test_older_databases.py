@@ -13,11 +13,11 @@ from psycopg import sql
 from pydantic import SecretStr
 
 from bot.store.database import open_database
-from bot.store.indexing import catch_up
 from bot.store.migrations import postgresql
 from bot.store.migrations.upgrade import HEAD
+from bot.store.search.indexing import catch_up
+from bot.store.search.vector_store import VectorStore
 from bot.store.turns import SqlTurnStore
-from bot.store.vector_store import VectorStore
 from compaction.model import CompactionState, Fact, FactKind, Mode, NoteId, Seq
 from compaction.ports import Landing
 from compaction.session import SessionMemory

@@ -17,9 +17,9 @@ from bot.store.guilds import OptOutStore
 from bot.store.migrations.upgrade import HEAD
 from bot.store.restore import RestoreReport, restore_backup
 from bot.store.restore_merge import MergedSessions
-from bot.store.search import SqlRecallIndex
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
 from bot.store.turns import SqlTurnStore
-from bot.store.vector_store import VectorStore
 from compaction.errors import StoreError
 from compaction.model import Seq
 from tests.bot.evening import GUILD, Evening

@@ -18,12 +18,12 @@ from bot.store.ageing import delete_aged
 from bot.store.database import open_database
 from bot.store.each_session import write_each
 from bot.store.forgetting import SpeechForgetter
-from bot.store.indexing import catch_up
 from bot.store.personal_data import PersonalDataStore
 from bot.store.rows import UnreadableRowError
-from bot.store.search import SqlRecallIndex
+from bot.store.search.indexing import catch_up
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
 from bot.store.tables import chapters, metadata, notes, passages, person_facts, segments, tier_opt_outs, turns
-from bot.store.vector_store import VectorStore
 from bot.texts.text import in_language, sentence_of
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart

@@ -10,7 +10,7 @@ import pytest
 
 from bot.cli.app import run_command_line
 from bot.store.database import open_database
-from tests.bot.store.test_search import _Room
+from tests.bot.store.search.test_search import _Room
 from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, SAID, turn
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, OVER, Recall
 from bot.memory.personal_recall import PersonalRecall
 from bot.memory.recall import Recall
 from bot.store.forgetting import SpeechForgetter
-from bot.store.search import SqlRecallIndex
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
-from bot.store.vector_store import VectorStore
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, TurnPart
 from rehearsal.discord.message_limits import check_embeds

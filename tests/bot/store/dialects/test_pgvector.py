@@ -15,13 +15,13 @@ from bot.cli.doctor.storage import check_database
 from bot.store.database import Database, open_database
 from bot.store.dialects import pgvector
 from bot.store.migrations import postgresql
-from bot.store.vector_memory import MemoryVectorSearch
-from bot.store.vector_search import DatabaseVectorSearch, vector_search
+from bot.store.search.vector_memory import MemoryVectorSearch
+from bot.store.search.vector_search import DatabaseVectorSearch, vector_search
 from compaction.memory.passage import PassageKind, Scope
 from compaction.model import Seq
 from tests.bot.store.old_schemas import STEPS
-from tests.bot.store.test_search import _Room
-from tests.bot.store.test_vector_store import count, like
+from tests.bot.store.search.test_search import _Room
+from tests.bot.store.search.test_vector_store import count, like
 from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, MORNING, SAID, T0, note, segment, turn
 from tests.postgres import pgvector_server, running_server
 

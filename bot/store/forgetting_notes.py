@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, insert, select, update
 
-from bot.store.forgotten import digest_of
+from bot.store.forgotten_hashes import digest_of
 from bot.store.tables import forgettings, sessions
 from compaction.language.text import plain
 from compaction.memory.forgotten_turns import without_part_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from bot.store.vector_memory import MemoryVectorSearch
+from bot.store.search.vector_memory import MemoryVectorSearch
 from compaction.memory.passage import PassageId
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.store.vectors import StoredVector, VectorFilter, VectorSet, quantize
+from bot.store.search.vectors import StoredVector, VectorFilter, VectorSet, quantize
 
 COMPONENTS = st.lists(st.floats(-1, 1, width=32), min_size=2, max_size=48)
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.store.database import open_database
-from bot.store.vector_memory import MemoryVectorSearch
+from bot.store.search.vector_memory import MemoryVectorSearch
 from compaction.memory.passage import Scope
-from tests.bot.store.test_search import _Room
-from tests.bot.store.test_vector_store import like
+from tests.bot.store.search.test_search import _Room
+from tests.bot.store.search.test_vector_store import like
 from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, SAID, turn
 
 if TYPE_CHECKING:

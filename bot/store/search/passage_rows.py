@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bot.store import rows
-from bot.store.fact_passages import terms_of_facts
 from bot.store.rows import UNREADABLE
 from bot.store.salvage import read_or_none
+from bot.store.search.fact_passages import terms_of_facts
 from bot.store.tables import notes, segments
 from compaction.memory.passage import Passage, PassageId, PassageKind, PassageSource
 from compaction.model import Seq, SessionId, Turn, TurnKind

@@ -9,10 +9,10 @@ from sqlalchemy.dialects import sqlite
 
 from bot.store.database import open_database
 from bot.store.guilds import OptOutStore
-from bot.store.vector_store import VectorStore, select_withheld_sessions
+from bot.store.search.vector_store import VectorStore, select_withheld_sessions
 from compaction.memory.passage import Scope
 from compaction.model import Seq
-from tests.bot.store.test_search import _Room
+from tests.bot.store.search.test_search import _Room
 from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, MORNING, SAID, LetterEmbedder, turn
 from tests.fakes.clock import FakeClock
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.store.database import Database
-    from bot.store.vector_search import VectorSearch
+    from bot.store.search.vector_search import VectorSearch
     from tests.bot.conftest import Place
 
 

@@ -14,12 +14,12 @@ from sqlalchemy import text, update
 
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import SqliteDialect
-from bot.store.indexing import catch_up
-from bot.store.search import SqlRecallIndex
+from bot.store.search.indexing import catch_up
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from bot.store.tables import turns
 from bot.store.turns import SqlTurnStore
-from bot.store.vector_store import VectorStore
 from compaction.language.terms import terms
 from compaction.memory.passage import Scope, source_text
 from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, Turn

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from bot.store.fact_kind import KIND
 from bot.store.inserts import add_all_once
 from bot.store.salvage import salvage_segment
+from bot.store.search.fact_kind import KIND
 from bot.store.tables import passages, segments
 from compaction.language.terms import name_terms, normalized_words, terms
 from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, PassageKind

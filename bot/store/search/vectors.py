@@ -2,7 +2,7 @@
 
 Comparing 100,000 vectors of 384 bytes takes 15 ms of one core. In a large set, the few thousand vectors whose signs
 agree most with the query's are chosen first (1 ms), and only those are compared; the nearest is nearly always among
-them. In a small set all are compared. `bot.store.vector_memory` loads the set.
+them. In a small set all are compared. `vector_memory` loads the set.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bot.store.tags import tags_match
+from bot.store.search.tags import tags_match
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from bot.store.tags import Clauses
+    from bot.store.search.tags import Clauses
 
 # Rows converted to floats at once, in a buffer that stays in the processor's cache. With blocks of 4,096 rows the
 # buffer was allocated each time, and a search took 200 ms instead of 10.

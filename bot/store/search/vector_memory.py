@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
+from bot.store.search.tags import tag_clauses
+from bot.store.search.vectors import StoredVector, VectorFilter, VectorSet
 from bot.store.tables import passage_vectors, passages, search_marks, sessions
-from bot.store.tags import tag_clauses
-from bot.store.vectors import StoredVector, VectorFilter, VectorSet
 from compaction.memory.passage import PassageId
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _PAGE_ROWS = 1_000
 
 
 class MemoryVectorSearch:
-    """A copy of the stored vectors. `most`: how many are held. Implements `bot.store.vector_search.VectorSearch`."""
+    """A copy of the stored vectors. `most`: how many are held. Implements `vector_search.VectorSearch`."""
 
     def __init__(self, database: Database, *, most: int) -> None:
         self._database = database
@@ -49,7 +49,7 @@ class MemoryVectorSearch:
     async def nearest(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
     ) -> Sequence[tuple[PassageId, float]]:
-        """See `bot.store.vector_search.VectorSearch`."""
+        """See `vector_search.VectorSearch`."""
         wanted = VectorFilter(tag_clauses(scope), scope.since, scope.until, scope.in_view)
         async with self._searching:
             vectors = await self._loaded(scope.guild_id, model)

@@ -13,7 +13,7 @@ from bot.logs import log_path
 from bot.memory.erasing import PersonEraser
 from bot.memory.retention import DAY_S, Retention
 from bot.store.database import open_database
-from bot.store.forgettings import LearnedForgettings, last_forgetting, note_forgetting
+from bot.store.forgetting_notes import LearnedForgettings, last_forgetting, note_forgetting
 from bot.store.speakers import StoredSpeaker
 from bot.store.tables import forgettings, sessions
 from compaction.errors import StoreError

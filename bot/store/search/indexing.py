@@ -1,6 +1,6 @@
 """Writes the search index: turns, notes and segments become passages in the transaction that stores them.
 
-`bot.store.search` reads the index. Database triggers remove what is deleted or forgotten. `catch_up` indexes what an
+`search` reads the index. Database triggers remove what is deleted or forgotten. `catch_up` indexes what an
 earlier version stored, or what has changed since.
 """
 
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, select, tuple_, update
 
 from bot.store import rows
-from bot.store.fact_kind import KIND as FACT_KIND
-from bot.store.fact_passages import index_facts
 from bot.store.inserts import add_all_once, add_once, put_row
 from bot.store.salvage import read_or_none, salvage_segment
+from bot.store.search.fact_kind import KIND as FACT_KIND
+from bot.store.search.fact_passages import index_facts
+from bot.store.search.tags import passage_tags
 from bot.store.tables import corrections, notes, passages, search_marks, segments, sessions, turns
-from bot.store.tags import passage_tags
 from compaction.language.terms import terms_version
 from compaction.memory.passage import PassageKind, source_kind, source_terms
 from compaction.model import Note, Segment, Seq, SessionId, Turn

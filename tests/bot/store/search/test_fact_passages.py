@@ -9,11 +9,11 @@ import pytest
 import pytest_asyncio
 
 from bot.store.database import open_database
-from bot.store.indexing import catch_up
+from bot.store.search.indexing import catch_up
 from compaction.language.terms import terms
 from compaction.memory.passage import PassageKind, Scope, source_text
 from compaction.model import Seq
-from tests.bot.store.test_search import _Room
+from tests.bot.store.search.test_search import _Room
 from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, segment, turn
 
 if TYPE_CHECKING:

@@ -9,15 +9,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from bot.store.dialects.port import PlainQuery
-from bot.store.fact_passages import cited_turns
-from bot.store.passage_rows import read_passages
+from bot.store.search.fact_passages import cited_turns
+from bot.store.search.passage_rows import read_passages
 from compaction.memory.passage import PassageId, TermCounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bot.store.database import Database
-    from bot.store.vector_store import VectorStore
+    from bot.store.search.vector_store import VectorStore
     from compaction.memory.passage import Passage, Scope
     from compaction.model import Seq, SessionId
 

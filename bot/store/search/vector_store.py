@@ -1,4 +1,4 @@
-"""Stores embeddings in the database, and says which passages still need one. `bot.store.vector_search` finds them."""
+"""Stores embeddings in the database, and says which passages still need one. `vector_search` finds them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import String, cast, delete, exists, insert, select, update
 
 from bot.store import rows
-from bot.store.fact_kind import KIND as FACT_KIND
-from bot.store.fact_passages import text_of_fact
 from bot.store.salvage import read_or_none
+from bot.store.search.fact_kind import KIND as FACT_KIND
+from bot.store.search.fact_passages import text_of_fact
+from bot.store.search.vector_search import vector_search
+from bot.store.search.vectors import quantize
 from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
-from bot.store.vector_search import vector_search
-from bot.store.vectors import quantize
 from compaction.memory.passage import PassageId, PassageKind, text_to_embed
 
 if TYPE_CHECKING:
