@@ -197,6 +197,9 @@ class Place(Protocol):
     def members(self) -> Sequence[Person]:
         """Return the members of the channel now, without the bot itself."""
 
+    async def is_current(self) -> bool:
+        """Return True once what people have chosen until now is in effect in the room; False if that is not known."""
+
     async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
         """Ask Discord what the members present may do, since it does not tell when a role is taken away.
 

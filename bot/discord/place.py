@@ -138,6 +138,10 @@ class DiscordPlace:
         name = self._names.get(member.id, member.display_name)
         return Person(member.id, name, member.bot, is_moderator)
 
+    async def is_current(self) -> bool:
+        # Commands change the room's own objects.
+        return True
+
     async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
         channel = self._channel
         present = {user_id for user_id in channel.voice_states if user_id != channel.guild.me.id}

@@ -62,18 +62,22 @@ class Announcer:
         self._told = told
         self._given_at = float("-inf")
         self._is_marked = False
+        # Whether those who have had it may be heard.
+        self._is_current = False
         self._somebody_came = asyncio.Event()
 
     def has_told(self, person_id: int) -> bool:
-        """Return whether a person has had the notice in this session. Thread-safe."""
-        return person_id in self._told
+        """Return whether a person has had the notice in this session, and may be heard. Thread-safe."""
+        return self._is_current and person_id in self._told
 
     async def begin(self) -> None:
         """Give the notice, unless everybody present has had it in this session. Raises `NotAnnouncedError`.
 
         Nobody waits for Discord then: a room that goes on hears at once.
         """
-        if not self._told or untold(self._place.members(), self._told):
+        # Somebody may have opted out since the room was told who has.
+        self._is_current = bool(self._told) and await self._place.is_current()
+        if not self._is_current or untold(self._place.members(), self._told):
             await self._give()
 
     def on_joined(self) -> None:

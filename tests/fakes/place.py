@@ -109,6 +109,8 @@ class FakePlace:
         self.refused: Text | None = None
         # Whether Discord accepts notices and the mark, and whether people can hear the bot.
         self.writable = self.markable = self.audible = True
+        # Whether it is known that what people have chosen is in effect.
+        self.current = True
         self.notices: list[str] = []
         self.asked: list[bool] = []
         self.thread = FakeThread()
@@ -125,6 +127,10 @@ class FakePlace:
     def members(self) -> Sequence[Person]:
         """Return the people in the channel."""
         return tuple(self.people)
+
+    async def is_current(self) -> bool:
+        """Return what the test says."""
+        return self.current
 
     async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
         """Record the call."""

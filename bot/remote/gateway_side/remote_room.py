@@ -357,8 +357,8 @@ class RemoteRoom:
         self._observers.append(self._shown.enter_context(parts.measure()))
         show = parts.show_live(session_id, self._place, self._memory, guild, self._seat.machine)
         self._observers.append(self._shown.enter_context(show))
-        # Somebody may have opted out since the room was opened. It hears nobody before it has given its notice, which
-        # it asks this process to write, so this is in effect by then.
+        # Somebody may have opted out since the room was opened. It hears nobody before this process has answered it
+        # (`Place.is_current`, or that the notice is written), so this is in effect by then.
         beginning = asyncio.create_task(self._begin(session_id, participation), name=f"room-begun-{guild.guild_id}")
         self._shown.callback(beginning.cancel)
 

@@ -15,6 +15,7 @@ import structlog
 from bot.channel.port import Card
 from bot.remote.gateway_side.served_gateway import ServedGateways
 from bot.remote.messages.place_messages import (
+    AskCurrent,
     FetchFile,
     ListFiles,
     OfferCatchUp,
@@ -70,6 +71,7 @@ class ServedPlace:
         self._due: asyncio.TimerHandle | None = None
         served.serve(link, gateway, on_change=self.tell)
         answer = link.handlers.answer
+        answer(AskCurrent, lambda _: place.is_current())
         answer(RefreshRights, self._refresh_rights)
         answer(WriteSentence, lambda asked: place.write(asked.sentence))
         answer(WriteNotice, lambda asked: place.write_notice(asked.text, asks=asked.asks))

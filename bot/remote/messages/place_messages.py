@@ -29,6 +29,11 @@ class PlaceFacts(Notice):
 
 
 @dataclass(frozen=True, slots=True)
+class AskCurrent(Request[bool]):
+    """Answered with True, after everything that commands have changed before: messages stay in their order."""
+
+
+@dataclass(frozen=True, slots=True)
 class RefreshRights(Request[None]):
     """The facts that come of it are told before the answer."""
 

@@ -18,6 +18,7 @@ from bot.channel.port import ChannelNotAllowedError, ChatError
 from bot.channel.voice_connection import voice_connection
 from bot.errors import BotError
 from bot.remote.messages.place_messages import (
+    AskCurrent,
     FetchFile,
     ListFiles,
     OfferCatchUp,
@@ -56,6 +57,8 @@ log = structlog.get_logger()
 
 # More than Discord may take there (`bot.discord.place.WRITE_TIMEOUT_S`), so its answer comes before this.
 ASK_S = 15.0
+# The gateway process answers at once, and nobody is heard before.
+CURRENT_S = 2.0
 # Each member is asked for one after the other.
 RIGHTS_S = 60.0
 # The first facts come with the link, or with the order to run the room.
@@ -196,6 +199,9 @@ class RemotePlace:
         except BotError as error:
             log.warning(event, channel_id=self.channel_id, error_class=type(error).__name__)
             return instead
+
+    async def is_current(self) -> bool:
+        return await self._try(AskCurrent(), False, event="choices_not_known", within_s=CURRENT_S)
 
     async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
         await self._try(RefreshRights(newcomers_only), None, event="rights_not_known", within_s=RIGHTS_S)

@@ -218,6 +218,7 @@ class RoomHost:
             await until_pause(room, self._place.quiet_s, self._clock, is_over=lambda: self._is_closed or refused.done())
         if not self._is_closed and self._place is not None:
             self._place.hand_over()
+        log.info("room_hands_over", is_refused=refused.done())
         room.close(HANDED_OVER)
 
     async def _run(self, running: _Running) -> str:

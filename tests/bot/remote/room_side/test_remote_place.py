@@ -277,6 +277,7 @@ async def test_without_a_link_it_is_as_if_discord_refused() -> None:
     fake.shared = {21}
     async with served(fake) as wire:
         await wire.told()
+        assert await wire.remote.is_current()
         opened, files = await wire.remote.open_thread(30), wire.remote.chat_for(1)
     place = wire.remote
     with capture_logs() as logs:
@@ -286,9 +287,10 @@ async def test_without_a_link_it_is_as_if_discord_refused() -> None:
         assert await place.renew_recap(5, DIGEST) is False
         assert await place.offer_catch_up(ADA, minutes=3) is False
         assert await place.show_listening(on=True) is False
+        assert await place.is_current() is False
         await place.write(COMING)
         await place.refresh_rights()
-    assert len(logs) == 8
+    assert len(logs) == 9
     assert {each["log_level"] for each in logs} == {"warning"}
     acts = (
         opened.post("x"),
