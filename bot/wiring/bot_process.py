@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bot.monitoring.traces import Traces
     from bot.settings import StorageSettings
     from bot.shards import Shards
+    from bot.store.dialects.port import BotLock
     from bot.wiring.monitoring import Monitoring
     from bot.wiring.settings import BotSettings
 
@@ -41,13 +42,16 @@ RESTORE_AGAIN = "The memory is as before the restore. Stop the bot and run `room
 
 @dataclass(frozen=True, slots=True)
 class BotProcess:
-    """What every other part of the bot's process is made with. `traces`: None: nobody wants them."""
+    """What every other part of the bot's process is made with. `traces`: None: nobody wants them. `lock`: keeps other
+    processes with the same servers away from the database.
+    """
 
     parts: ProcessParts
     traces: Traces | None
     monitoring: Monitoring
     participation: GuildParticipations
     dashboard: DashboardService
+    lock: BotLock
 
 
 async def open_bot_process(
@@ -64,12 +68,13 @@ async def open_bot_process(
     metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(clock))
     stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
     parts = ProcessParts(settings, stores, zone, clock, metrics)
-    monitoring = await _open_monitoring(stack, parts, shards)
+    lock = await stack.enter_async_context(stores.database.held_by_bot(shards))
+    monitoring = await _open_monitoring(stack, parts, lock)
     await stack.enter_async_context(_retention(parts, shards).running())
     participation = _participation(parts, shards)
     dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
     metrics.add_queue(lambda: dashboard.live.queue)
-    return BotProcess(parts, traces, monitoring, participation, dashboard)
+    return BotProcess(parts, traces, monitoring, participation, dashboard, lock)
 
 
 def _make_private(storage: StorageSettings) -> None:
@@ -86,11 +91,10 @@ def _make_private(storage: StorageSettings) -> None:
         )
 
 
-async def _open_monitoring(stack: AsyncExitStack, parts: ProcessParts, shards: Shards) -> Monitoring:
-    """Hold the database for this bot, and open monitoring, which tells whether another process holds it too."""
-    database = parts.stores.database
-    lock = await stack.enter_async_context(database.held_by_bot(shards))
-    monitoring = await open_monitoring(stack, database, parts.settings.storage, parts.clock, parts.metrics)
+async def _open_monitoring(stack: AsyncExitStack, parts: ProcessParts, lock: BotLock) -> Monitoring:
+    """Open monitoring, which tells whether another process has the servers of this one too."""
+    settings, database = parts.settings, parts.stores.database
+    monitoring = await open_monitoring(stack, database, settings.storage, parts.clock, parts.metrics)
     monitoring.health.add_fault_check(lambda: [RIVAL] if lock.has_rival else [])
     return monitoring
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bot.remote.link.address import RoomsAddress
     from bot.remote.link.message_link import MessageLink
     from bot.remote.processes.adoption import AdoptedRoom
+    from bot.store.dialects.port import BotLock
     from bot.wiring.process_parts import ProcessParts
     from compaction.model import SessionId
 
@@ -73,6 +74,7 @@ async def open_room_processes(
     parts: ProcessParts,
     start: RoomStart,
     *,
+    lock: BotLock,
     participation: GuildParticipations,
     screens: RemoteScreens,
     serve: Callable[[Place, MessageLink], AbstractContextManager[None]],
@@ -84,7 +86,8 @@ async def open_room_processes(
 
     Processes of this machine have a listener and a token of their own, so no other machine can take the place of one.
 
-    `screens`: of all these rooms. `serve`: see `GatewayParts`. `live`: shows them on the dashboard.
+    `lock`: of this process. `screens`: of all these rooms. `serve`: see `GatewayParts`. `live`: shows them on the
+    dashboard.
     """
     settings, stores, clock, metrics = parts.settings, parts.stores, parts.clock, parts.metrics
     require_server(settings.storage)
@@ -105,7 +108,7 @@ async def open_room_processes(
         elsewhere = RemoteRoomListener(processes.on_offer, start.token, at=start.listen, streams=screens.streams)
         await stack.enter_async_context(elsewhere)
         metrics.add_distant_rooms(lambda: processes.distant_rooms)
-    fences = RoomFences(stores.database)
+    fences = RoomFences(stores.database, lock)
     gateway_parts = GatewayParts(
         processes=await stack.enter_async_context(processes),
         participation=participation,

@@ -132,6 +132,7 @@ async def open_rooms_apart(
         stack,
         parts,
         start,
+        lock=process.lock,
         participation=process.participation,
         screens=screens,
         serve=places.serve,

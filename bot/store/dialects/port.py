@@ -25,6 +25,9 @@ class BotLock(Protocol):
     def has_rival(self) -> bool:
         """Return whether one of them has come while the lock was lost, as the last look showed."""
 
+    async def look(self) -> bool:
+        """Look, and return `has_rival`. A process that was frozen learns here that another one has its servers."""
+
 
 class PlainRows(Protocol):
     """The result of a plain query."""

@@ -165,11 +165,25 @@ class _HeldLock:
         self._shards = shards
         self._connection: psycopg.AsyncConnection[Any] | None = connection
         self.has_rival = False
+        # One look at a time: both would take the locks again.
+        self._looking = asyncio.Lock()
 
     async def keep(self) -> None:
         """Ask the connection now and then, and take the locks again if they were lost."""
         while True:
             await asyncio.sleep(CHECK_S)
+            await self._answers()
+
+    async def look(self) -> bool:
+        """See `BotLock.look`."""
+        if not await self._answers():
+            # The connection was lost, perhaps with the locks.
+            await self._answers()
+        return self.has_rival
+
+    async def _answers(self) -> bool:
+        """Ask the connection, or take the locks again if there is none. Return whether the database answers."""
+        async with self._looking:
             try:
                 await self._check()
                 self.has_rival = False
@@ -180,6 +194,8 @@ class _HeldLock:
                 if self._connection is not None:
                     log.warning("bot_lock_lost", remedy="look at the server of the database")
                 await self.release()
+                return False
+            return True
 
     async def _check(self) -> None:
         if self._connection is None:

@@ -60,6 +60,10 @@ class SqliteBotLock:
 
     has_rival = False
 
+    async def look(self) -> bool:
+        """See `BotLock.look`."""
+        return False
+
 
 class SqliteWorkLock:
     """The lock for some work: always this process's. Implements `bot.store.dialects.port.WorkLock`."""

@@ -429,6 +429,28 @@ async def test_a_lost_lock_is_taken_again(postgres_place: SecretStr, monkeypatch
             assert lock.has_rival
 
 
+@pytest.mark.asyncio
+async def test_who_looks_learns_of_another_bot_at_once(
+    postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bot that was frozen asks before it does anything to rooms; one whose lock was only lost has it again."""
+    monkeypatch.setattr("bot.store.dialects.postgresql_lock.CHECK_S", 600.0)
+    monkeypatch.setattr(PostgresDialect, "held_by_bot", _held_at_once)
+    async with (
+        open_database(postgres_place) as first,
+        open_database(postgres_place) as second,
+        first.held_by_bot() as lock,
+    ):
+        assert not await lock.look()
+        run(postgres_place, _END_HOLDERS)
+        assert not await lock.look()
+        run(postgres_place, _END_HOLDERS)
+        async with second.held_by_bot():
+            assert await lock.look()
+            assert lock.has_rival
+        assert not await lock.look()
+
+
 def _held_at_once(dialect: PostgresDialect, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
     """Hold the locks as `PostgresDialect.held_by_bot` does, without waiting for another process to end."""
     return held_lock(dialect._options, dialect.place, shards, wait_s=0.0)
