@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -22,7 +22,7 @@ from compaction.errors import StaleOwnerError
 from voice.errors import RemovedFromChannelError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from bot.channel.port import ListenRequest, Place
     from bot.clock import Clock
@@ -44,13 +44,19 @@ LEFT_BEHIND_S = 5.0
 RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is being opened again; the log says why.")
 
 
+class LeftBehind(Protocol):
+    """Sees to the bot in a channel in which no further room is started, if the last one could not."""
+
+    async def __call__(self, guild_id: int, /, *, taken_over: bool) -> None:
+        """Take the bot out of the server's channel. `taken_over`: let it stay, another process has a room there."""
+
+
 class GuildRoom:
     """Runs the room of a guild, one after the other: `current` in `place`. `first`: the first one to run; `make_room`
     makes those that follow. `listen`: the bot only writes down there, also after a crash or a move; `stored_listen`:
     returns that of the session that has begun, which an earlier room may have been asked for. `ran_on`: the first
     one ran already, so nobody has asked for it who could ask again. `on_room_end`: gets the place and the reason each
-    time a room has ended in order. `left_behind`: takes the bot out of the server's channel if no further room is
-    started and the last one could not.
+    time a room has ended in order. `left_behind`: see `LeftBehind`.
 
     *Ownership*: owns the task between `begin` and `end`, or `cancel`.
     """
@@ -66,7 +72,7 @@ class GuildRoom:
         ran_on: bool,
         clock: Clock,
         on_room_end: Callable[[Place, str], None],
-        left_behind: Callable[[int], Awaitable[None]] | None,
+        left_behind: LeftBehind | None,
     ) -> None:
         self.place = place
         self.current = first
@@ -81,6 +87,7 @@ class GuildRoom:
         self._clock = clock
         self._on_room_end = on_room_end
         self._left_behind = left_behind
+        self._is_taken_over = False
         self._restarts = RoomRestarts()
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
@@ -218,6 +225,7 @@ class GuildRoom:
         """
         if isinstance(error, StaleOwnerError):
             # Starting again would take the room back, and the two would go on like that.
+            self._is_taken_over = True
             if not self._opened.done():
                 self._opened.set_exception(error)
             await self.place.write(sentence_of(error))
@@ -322,6 +330,6 @@ class GuildRoom:
         guild_id = self.place.guild_id
         try:
             async with asyncio.timeout(LEFT_BEHIND_S):
-                await self._left_behind(guild_id)
+                await self._left_behind(guild_id, taken_over=self._is_taken_over)
         except Exception:
             log.exception("bot_left_in_channel", guild_id=guild_id, remedy="use /join and /leave on that server")

@@ -21,13 +21,12 @@ from bot.server_settings import no_server_settings
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from types import TracebackType
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, Place, UnfinishedWords
     from bot.clock import Clock
     from bot.models.voices import EmbeddedVoice
-    from bot.room.guild_room import MakeRoom
+    from bot.room.guild_room import LeftBehind, MakeRoom
     from bot.room.port import SupervisedRoom
     from bot.server_settings import ServerSettingsBook
 
@@ -41,7 +40,7 @@ DRAINING = HealthFault(FaultKind.DRAINING, "I am ending: what was said last is b
 
 class RoomSupervisor:
     """Runs rooms. `make_room` makes a room for a place; it is called for each start. `servers`: when to come unasked.
-    `left_behind`: takes the bot out of a server's channel if a room that will not be started again could not.
+    `left_behind`: see `bot.room.guild_room.LeftBehind`.
 
     *Ownership*: an async context manager that owns every guild's room. On exit it asks all rooms to end in order, and
     cuts off those that take too long.
@@ -53,7 +52,7 @@ class RoomSupervisor:
         *,
         clock: Clock,
         servers: ServerSettingsBook | None = None,
-        left_behind: Callable[[int], Awaitable[None]] | None = None,
+        left_behind: LeftBehind | None = None,
     ) -> None:
         self._make_room = make_room
         self._clock = clock

@@ -108,11 +108,14 @@ class ServedGateway:
         if attached is not None:
             attached.detach()
 
-    async def leave(self) -> None:
-        """Take the bot out of a channel in which no process has a room any more."""
+    async def leave(self, *, taken_over: bool = False) -> None:
+        """Take the bot out of a channel in which no process has a room any more. `taken_over`: another gateway process
+        has one there, so the bot stays, also when this process ends.
+        """
         if self._attached is not None and self._link is None:
-            log.info("voice_left_behind", guild_id=self._guild_id)
-            await self._attached.request(None)
+            log.info("voice_left_behind", guild_id=self._guild_id, taken_over=taken_over)
+            if not taken_over:
+                await self._attached.request(None)
             self.detach()
 
     async def on_voice_state_update(self, data: Any, /) -> None:

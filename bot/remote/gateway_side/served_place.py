@@ -201,9 +201,9 @@ class ServedPlaces:
             served.close()
             del self._served[served]
 
-    async def left_behind(self, guild_id: int) -> None:
-        """Take the bot out of a server's channel whose room will not be started again."""
-        await self._gateways.of(guild_id).leave()
+    async def left_behind(self, guild_id: int, /, *, taken_over: bool) -> None:
+        """See `bot.room.guild_room.LeftBehind`."""
+        await self._gateways.of(guild_id).leave(taken_over=taken_over)
 
     def on_change(self, guild_id: int | None, *, at_once: bool, channels: frozenset[int] | None = None) -> None:
         """Tell what Discord has changed in a server, or in any (None). `at_once`: before anything else is handled.

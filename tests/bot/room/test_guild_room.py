@@ -29,7 +29,8 @@ async def test_a_room_is_over_though_discord_could_not_be_told(monkeypatch: pyte
     monkeypatch.setattr(guild_room, "LEFT_BEHIND_S", 0.0)
     house, place = House(), FakePlace()
 
-    async def left_behind(_: int) -> None:
+    async def left_behind(_: int, *, taken_over: bool) -> None:
+        assert not taken_over
         if hangs:
             await asyncio.Event().wait()
         raise RuntimeError
@@ -55,7 +56,8 @@ async def test_whoever_comes_while_a_room_that_failed_leaves_the_channel_is_not_
     await house.servers.change(place.guild_id, lambda _: rules, by=1)
     leaving, left = asyncio.Event(), asyncio.Event()
 
-    async def left_behind(_: int) -> None:
+    async def left_behind(_: int, *, taken_over: bool) -> None:
+        assert not taken_over
         leaving.set()
         await left.wait()
 
@@ -221,13 +223,19 @@ async def test_a_room_that_waits_for_the_database_can_be_sent_away() -> None:
 async def test_a_room_that_another_process_has_taken_over_stays_ended() -> None:
     """It is not started again, even if somebody has just moved the bot; the log and the channel say why."""
     house, place, other = House(), FakePlace(), FakePlace(channel_id=30)
-    async with house.supervisor as rooms:
+    stays: list[bool] = []
+
+    async def left_behind(_: int, *, taken_over: bool) -> None:
+        stays.append(taken_over)
+
+    async with RoomSupervisor(house.make, clock=house.clock, left_behind=left_behind) as rooms:
         await rooms.join(place)
         with capture_logs() as logs:
             house.rooms[0].end.set_exception(ExceptionGroup("tasks", [StaleOwnerError(STALE)]))
             rooms.on_bot_moved(other)
-            await until(lambda: rooms.place_of(place.guild_id) is None)
+            await until(lambda: rooms.room_count == 0)
         assert len(house.rooms) == 1
+    assert stays == [True]
     assert place.written == [STALE]
     assert [(each["event"], each["log_level"]) for each in logs] == [("room_taken_over", "error")]
 

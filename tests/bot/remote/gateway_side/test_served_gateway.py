@@ -150,6 +150,18 @@ async def test_credentials_that_let_nobody_in_are_not_given(kind: str, data: Any
 
 
 @pytest.mark.asyncio
+async def test_a_room_that_another_gateway_process_has_keeps_the_bot() -> None:
+    """Discord is asked for nothing, and the client forgets the connection, or it would leave when it is closed."""
+    process = Process()
+    async with room(process, claim=1) as first:
+        await joined(process, first)
+        await first.ends.drop()
+    await process.places.left_behind(10, taken_over=True)
+    assert process.discord.asked == [20]
+    assert not process.discord.attached
+
+
+@pytest.mark.asyncio
 async def test_nothing_is_left_of_a_room_that_has_left() -> None:
     """Its credentials are forgotten, and the next room comes in the usual way."""
     process = Process()
@@ -162,10 +174,10 @@ async def test_nothing_is_left_of_a_room_that_has_left() -> None:
         await second.gateway.attach(second.connection)
         assert await second.gateway.request(20)
         assert process.discord.asked == [20, None, 20]
-    await process.places.left_behind(10)
+    await process.places.left_behind(10, taken_over=False)
     assert process.discord.asked[3:] == [None]
     assert not process.discord.attached
-    await process.places.left_behind(10)
+    await process.places.left_behind(10, taken_over=False)
     assert len(process.discord.asked) == 4
 
 
