@@ -1,5 +1,6 @@
-"""Answers of a strong model that were written by hand, served as an endpoint: replayed, or recorded for the first time.
+"""Recorded answers, served as an endpoint: replayed, or recorded for the first time.
 
+A strong model's are written by hand; a small one's come from its endpoint, an hour or more for a conversation.
 `FOLDER/NNN.txt` is the answer to the Nth request of one system in one conversation; `FOLDER/turns.json` says which
 turns each of these requests showed, as `first-last`. An answer is chosen by the last turn shown, so that prompts may
 change without new answers. Requests for which there is no answer get an empty one and are counted.
@@ -14,6 +15,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import httpx
+
+from benchmarks.errors import EndpointError
 from benchmarks.memory.options import ANSWERS
 from benchmarks.memory.text_matching import letters
 from benchmarks.stub_model import chat_endpoint
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 
 MODEL = "recorded answers"
 TURNS = "turns.json"
+# In a folder of answers: one line with the name of the model that gave them. A strong model's have none.
+MODEL_NAME = "MODEL"
 # Just below the time that all systems give a model for one answer.
 _WAIT_S = 590.0
 _POLL_S = 0.2
@@ -108,19 +114,34 @@ class _Replay:
 
 @dataclass(slots=True)
 class _Recording:
-    """Writes requests as `work/NNN.req.txt`, waits for `work/NNN.resp.txt`, and keeps the answer in `folder`."""
+    """Writes requests as `work/NNN.req.txt`, waits for `work/NNN.resp.txt`, and keeps the answer in `folder`.
+
+    `model` writes the answers, if given; if not, somebody else does. `broken`: the model went away, and whatever was
+    folded since then is worthless.
+    """
 
     folder: Path
     shown: ShownTurns
     work: Path
+    model: ChatEndpoint | None = None
     spans: dict[str, str] = field(default_factory=dict)
+    broken: EndpointError | None = None
 
     async def answer(self, body: dict[str, Json]) -> str:
+        if self.broken is not None:
+            return ""
         number = f"{len(self.spans) + 1:03d}"
         prompt = _prompt(body)
         self.spans[number] = self.shown.span(prompt)
-        _write_whole(self.work / f"{number}.req.txt", prompt)
-        written = self.work / f"{number}.resp.txt"
+        request, written = self.work / f"{number}.req.txt", self.work / f"{number}.resp.txt"
+        known = written.exists() and request.exists() and request.read_text("utf-8") == prompt
+        _write_whole(request, prompt)
+        if self.model is not None and not known:
+            try:
+                _write_whole(written, await _ask(self.model, body))
+            except EndpointError as error:
+                self.broken = error
+                return ""
         async with asyncio.timeout(_WAIT_S):
             while not written.exists():  # noqa: ASYNC110 - a person or another process writes it
                 await asyncio.sleep(_POLL_S)
@@ -128,6 +149,12 @@ class _Recording:
         (self.folder / f"{number}.txt").write_text(text, "utf-8")
         (self.folder / TURNS).write_text(json.dumps(self.spans, indent=1) + "\n", "utf-8")
         return text
+
+
+def answering_model(answers: Path) -> str:
+    """Return the name of the model whose answers these are; empty for a strong model's that were written by hand."""
+    path = answers / MODEL_NAME
+    return path.read_text("utf-8").strip() if path.is_file() else ""
 
 
 def is_recorded(conversation: str, system: str, answers: Path = ANSWERS) -> bool:
@@ -153,13 +180,39 @@ async def replayed_endpoint(
 
 @asynccontextmanager
 async def recording_endpoint(
-    folder: Path, work: Path, lines: Sequence[ConversationLine]
+    folder: Path, work: Path, lines: Sequence[ConversationLine], model: ChatEndpoint | None = None
 ) -> AsyncIterator[ChatEndpoint]:
-    """Serve answers as they are written in `work`, and keep them in `folder`."""
+    """Serve answers as they are written in `work`, by `model` if one is given, and keep them in `folder`.
+
+    Raises EndpointError at the end if the model went away.
+    """
     for each in (folder, work):
         each.mkdir(parents=True, exist_ok=True)
-    async with chat_endpoint(_Recording(folder, ShownTurns(lines), work).answer, model=MODEL) as endpoint:
+    recording = _Recording(folder, ShownTurns(lines), work, model)
+    async with chat_endpoint(recording.answer, model=MODEL) as endpoint:
         yield endpoint
+    if recording.broken is not None:
+        raise recording.broken
+
+
+async def _ask(model: ChatEndpoint, body: dict[str, Json]) -> str:
+    """Return the model's answer to a request; empty where it refuses it, for example as too long for its context.
+
+    Raises EndpointError where nothing answers.
+    """
+    headers = {"Authorization": f"Bearer {model.api_key}"} if model.api_key else {}
+    try:
+        async with httpx.AsyncClient(timeout=_WAIT_S, headers=headers) as client:
+            answer = await client.post(f"{model.base_url}/chat/completions", json={**body, "model": model.model})
+    except httpx.TransportError as error:
+        raise EndpointError(
+            f"The model at {model.base_url} no longer answers ({type(error).__name__}). Start it, and run this again "
+            "with the same folder to go on."
+        ) from error
+    if answer.is_error:
+        return ""
+    content = answer.json()["choices"][0]["message"]["content"]
+    return content if isinstance(content, str) else ""
 
 
 def _last(span: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from benchmarks.errors import PeerError
-from benchmarks.memory.recorded_answers import MODEL, TURNS, ReplayCounts, replayed_endpoint
+from benchmarks.memory.recorded_answers import MODEL, TURNS, ReplayCounts, answering_model, replayed_endpoint
 from benchmarks.memory.systems import LastTurnsBaseline, open_roomtone_memory
 from benchmarks.peers.process import peer_process
 from bot.llm.openai_chat import OpenAIChat
@@ -128,7 +128,14 @@ def _recorded_system(name: str, answers: Path, pythons: Mapping[PeerLibrary, Pat
             yield memory
 
     ours = name in {"roomtone", "recursive"}
-    return SystemSpec(f"{name}, {MODEL}", ours=ours, needs_model=True, enter=enter, recorded=name, replays=replays)
+    return SystemSpec(
+        f"{name}, {answering_model(answers) or MODEL}",
+        ours=ours,
+        needs_model=True,
+        enter=enter,
+        recorded=name,
+        replays=replays,
+    )
 
 
 def _llm_settings(endpoint: ChatEndpoint) -> LlmSettings:
