@@ -15,8 +15,8 @@ from bot.remote.link.hello import is_machine_name
 from bot.remote.processes.adoption import NOT_OURS
 from bot.remote.processes.placement import THIS_MACHINE, ProcessLoad, process_for_room
 from bot.remote.processes.room_child import START_WITHIN_S
-from bot.remote.processes.room_process import DistantProcess, LinkedChild
 from bot.remote.processes.room_seat import RoomSeat
+from bot.remote.processes.seated_process import DistantProcess, LinkedChild
 from bot.remote.processes.spare_pool import SparePool
 from bot.room.restarts import LOST_AFTER_S
 

@@ -304,7 +304,7 @@ async def test_forgetting_a_long_session_leaves_the_event_loop_free(
 
         monkeypatch.setattr(module, name, watched)
 
-    monkeypatch.setattr(fold_results, "_LONG_SESSION", 1)
+    monkeypatch.setattr(fold_results, "_LONG", 1)
     async with Evening(place) as evening:
         await an_evening(evening)
         watch(rows, "turn_from_row")

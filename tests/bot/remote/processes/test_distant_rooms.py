@@ -18,8 +18,8 @@ from bot.remote.link.message_link import MessageLink
 from bot.remote.processes import room_processes
 from bot.remote.processes.adoption import AdoptedRoom
 from bot.remote.processes.placement import THIS_MACHINE
-from bot.remote.processes.room_process import LOST
 from bot.remote.processes.room_processes import DOUBT_S, RoomProcesses
+from bot.remote.processes.seated_process import LOST
 from bot.room.endings import ProcessLostError
 from bot.room.restarts import LOST_AFTER_S
 from tests.bot.remote.peers import TOKEN, until
