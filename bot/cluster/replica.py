@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bot.cluster.transcription import PooledUtterance
-    from voice.asr.port import Recognition
 
 # Seconds over which `busy_share` is measured.
 BUSY_WINDOW_S = 10.0
@@ -53,11 +52,19 @@ class RecogniserReplica:
     async def hear(self, utterance: PooledUtterance) -> Answer:
         """Return what an utterance is answered with. *Cancellation*: see `Recognizer`."""
         try:
-            return Answer(HTTPStatus.OK, verbose_json(await self._recognize(utterance)))
+            recognition = await self._recognizer.recognize(
+                utterance.pcm,
+                language=utterance.language,
+                glossary=utterance.glossary,
+                speaker_id=utterance.speaker_id,
+                interim=utterance.interim,
+                careful=utterance.careful,
+            )
         except RecogniserOverloadedError as error:
             return refusal(HTTPStatus.TOO_MANY_REQUESTS, str(error))
         except RecogniserError as error:
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        return Answer(HTTPStatus.OK, verbose_json(recognition))
 
     def record_autoscaling_stats(self) -> dict[str, float]:
         """Return what `scaling` decides by. Ray Serve calls this every second."""
@@ -73,16 +80,6 @@ class RecogniserReplica:
             raise RecogniserError("The recogniser of this node has stopped.")
         if (outage := self._recognizer.outage) is not None:
             raise outage.problem
-
-    async def _recognize(self, utterance: PooledUtterance) -> Recognition:
-        return await self._recognizer.recognize(
-            utterance.pcm,
-            language=utterance.language,
-            glossary=utterance.glossary,
-            speaker_id=utterance.speaker_id,
-            interim=utterance.interim,
-            careful=utterance.careful,
-        )
 
     def _busy_share(self) -> float:
         now, computed_s = time.monotonic(), self._recognizer.figures.compute_s

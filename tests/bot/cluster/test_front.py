@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse
 
 from bot.cluster.address import ClusterError
 from bot.cluster.front import PoolFront, middlewares
+from bot.cluster.node import RAY_ENVIRONMENT
 from bot.cluster.transcription import PATH, Answer, refusal
 from tests.bot.cluster.test_transcription import wav
 from voice.asr.pool_request import SPEAKER_HEADER
@@ -153,6 +154,12 @@ async def test_a_caller_that_goes_takes_the_utterance_along() -> None:
     scope = {"type": "http", "method": "POST", "path": PATH, "query_string": b"", "headers": headers}
     await PoolFront(OF_SERVE, token=TOKEN, hear=hear)(scope, receive, send)
     assert given_up.is_set()
+
+
+def test_ray_serve_finds_the_front() -> None:
+    """Every node is told where it is."""
+    told = RAY_ENVIRONMENT["RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH"]
+    assert told == f"{middlewares.__module__}:{middlewares.__name__}"
 
 
 def test_without_the_clusters_token_nothing_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
