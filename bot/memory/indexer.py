@@ -93,7 +93,9 @@ class Indexer:
             await self._clock.sleep(PAUSE_S if busy else IDLE_S)
 
     async def step(self) -> bool:
-        """Embed a few passages, or wipe forgotten text. Returns whether there was anything to do."""
+        """Obey opt-outs, embed a few passages, or wipe forgotten text. Returns whether there was anything to do."""
+        if await self._vectors.obey_opt_outs():
+            return True
         if self._embedder is not None:
             waiting = await self._vectors.unembedded(limit=BATCH)
             if waiting:

@@ -12,6 +12,7 @@ from bot.store.search.fact_kind import KIND as FACT_KIND
 from bot.store.search.fact_passages import text_of_fact
 from bot.store.search.vector_search import vector_search
 from bot.store.search.vectors import quantize
+from bot.store.search.withheld_vectors import WITHHELD, read_opt_outs, withhold_embeddings
 from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
 from compaction.memory.passage import PassageId, PassageKind, text_to_embed
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
+    from bot.store.search.withheld_vectors import OptOuts
     from compaction.memory.passage import PassageSource, Scope
 
 
@@ -31,6 +33,8 @@ class VectorStore:
     def __init__(self, database: Database, *, most: int = 200_000) -> None:
         self._database = database
         self._search = vector_search(database, most=most)
+        # The opt-outs that the stored embeddings obey. None: nobody has looked yet.
+        self._obeyed: OptOuts | None = None
 
     async def nearest(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
@@ -42,7 +46,7 @@ class VectorStore:
 
     async def discard_other_models(self, model: str) -> None:
         """Delete the embeddings of all other models: they are not comparable with this model's."""
-        others = passages.c.embedded_by.is_not(None) & (passages.c.embedded_by != model)
+        others = passages.c.embedded_by.is_not(None) & passages.c.embedded_by.not_in((model, WITHHELD))
         async with self._database.writing() as connection:
             await connection.execute(delete(passage_vectors).where(passage_vectors.c.model != model))
             await connection.execute(update(passages).where(others).values(embedded_by=None))
@@ -63,6 +67,20 @@ class VectorStore:
                 wanted = wanted.where(passages.c.session_id.not_in(withheld))
             found = (await connection.execute(wanted)).all()
             return [(PassageId(row.id), await _text_of(connection, row)) for row in found]
+
+    async def obey_opt_outs(self) -> bool:
+        """Delete some embeddings of what is withheld, or let them be made again. Returns whether there was anything to
+        do.
+        """
+        async with self._database.reading() as connection:
+            out = await read_opt_outs(connection)
+        if out == self._obeyed:
+            return False
+        async with self._database.writing() as connection:
+            if await withhold_embeddings(connection, out):
+                return True
+        self._obeyed = out
+        return False
 
     async def store(self, model: str, embedded: Mapping[PassageId, Sequence[float] | None]) -> None:
         """Store the embeddings of these passages. None marks a passage that needs none. Passages deleted meanwhile are
