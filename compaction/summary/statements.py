@@ -103,6 +103,8 @@ def _subject(said: Sequence[SpokenStatement], answer: SpokenStatement) -> Spoken
     says = answer.says
     if says.asks or answer.by_bot or answer.membership or says.kind is FactKind.OPEN:
         return None
+    if _is_of_oneself_alone(says):
+        return _question_before(said, answer)
     if not (says.about or says.refers) or _is_chatter(says):
         return None
     before = said[max(0, answer.position - _ANSWER_REACH) : answer.position]
@@ -123,6 +125,20 @@ def _subject(said: Sequence[SpokenStatement], answer: SpokenStatement) -> Spoken
             if each.says.values and each.says.topics and not each.says.asks:
                 return each
     return None
+
+
+def _is_of_oneself_alone(says: Meaning) -> bool:
+    """Return whether somebody says only that it is they: 'Me', 'I'll'. 'Not me' leaves open who it is."""
+    return says.own and not (says.about or says.negated or says.refers or says.echoes)
+
+
+def _question_before(said: Sequence[SpokenStatement], answer: SpokenStatement) -> SpokenStatement | None:
+    """Return the question of somebody else just before; what says nothing alone may stand between ('Not me')."""
+    before = said[max(0, answer.position - _ANSWER_REACH) : answer.position]
+    last = next((each for each in reversed(before) if each.says.about), None)
+    if last is None or not last.says.asks or _is_chatter(last.says) or last.who == answer.who:
+        return None
+    return last
 
 
 def _points_back(answer: SpokenStatement, question: SpokenStatement) -> bool:
