@@ -17,6 +17,7 @@ from voice.transport.keepalive import Keepalive
 from voice.transport.link_events import Connected, Lost, Recovering
 from voice.transport.private import connection_state, websocket
 from voice.transport.private.connection_state import ReceivingState
+from voice.transport.receiver import Receiver
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +42,26 @@ async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: i
         assert ((room.ssrc(), room.local.status()["epoch"]) == (ssrc, epoch)) is resumed
         await ada.meet(BOT)
         await room.can_speak()
+        await room.hears(ada)
+
+
+@pytest.mark.asyncio
+async def test_who_began_to_speak_before_a_resumption_is_not_waited_for(tmp_path: Path) -> None:
+    """What was missed comes again after it. Who spoke then may be silent since, which is no deafness of the bot."""
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.hears(ada)
+        client, hers = room.link._connector.client, room.local._voice.session_of(ADA)
+        assert client is not None
+        assert hers is not None
+        ops: list[int] = []
+        client.connection.on_message = lambda message: ops.append(message["op"])
+        await room.local.fault("kill_voice_websocket", user_id=BOT)
+        room.local._voice.room_of(hers).speaking(hers, 1)
+        await until(lambda: room.listener.kinds() == [Connected, Lost, Connected] and 5 in ops, "what was missed")
+        receiver = client.connection.receiver
+        assert isinstance(receiver, Receiver)
+        assert receiver._watchdog._announced == {}
         await room.hears(ada)
 
 

@@ -110,7 +110,8 @@ class ReceivingState(VoiceConnectionState):
         """Pass the voice gateway's messages about people to the receiver, and all of them to `on_message`."""
         if self.on_message is not None:
             self.on_message(msg)
-        tell_of_people(msg, self.receiver, own_id=self.user.id)
+        replayed = isinstance(ws, TolerantWebSocket) and time.monotonic() < ws.replays_until
+        tell_of_people(msg, self.receiver, own_id=self.user.id, replayed=replayed)
 
     # Behaviour that differs from discord.py's.
 
@@ -280,6 +281,7 @@ class ReceivingState(VoiceConnectionState):
     async def _connect_websocket(self, resume: bool) -> TolerantWebSocket:
         seq_ack = -1 if self.ws is MISSING else self.ws.seq_ack
         ws = await TolerantWebSocket.from_connection_state(self, resume=resume, hook=self.hook, seq_ack=seq_ack)
+        ws.replays_until = float("inf") if resume else float("-inf")
         self.state = ConnectionFlowState.websocket_connected
         return ws
 

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from voice.transport.packet_receiver import PacketReceiver
 
 
-def tell_of_people(msg: Mapping[str, Any], receiver: PacketReceiver, *, own_id: int) -> None:
+def tell_of_people(msg: Mapping[str, Any], receiver: PacketReceiver, *, own_id: int, replayed: bool = False) -> None:
     """Tell `receiver` what a message says about people; other messages say nothing. `own_id`: the bot's user id.
+    `replayed`: it was missed and is sent again after a resumption, so who began to speak then may be done long since.
 
     A malformed message raises what reading it raises (`KeyError`, `ValueError`, …), which the websocket survives.
     """
@@ -22,7 +23,7 @@ def tell_of_people(msg: Mapping[str, Any], receiver: PacketReceiver, *, own_id: 
         case DiscordVoiceWebSocket.CLIENTS_CONNECT:
             receiver.joined({_snowflake(user_id) for user_id in data["user_ids"]} - {own_id})
         case DiscordVoiceWebSocket.SPEAKING if data.get("user_id") is not None:
-            announced = bool(data.get("speaking"))
+            announced = bool(data.get("speaking")) and not replayed
             receiver.speaks(int(data["ssrc"]), _snowflake(data["user_id"]), announced=announced)
         case DiscordVoiceWebSocket.CLIENT_CONNECT if data.get("user_id") is not None and data.get("audio_ssrc"):
             # Op 12 announces video, and names the SSRC of the audio too.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ _log = structlog.get_logger()
 _SILENCE_S = 8.0
 
 _CLOSE_S = 1.0
+# The server sends what was missed right after a resumption.
+_REPLAY_S = 1.0
 
 # UDP may lose the request or the answer of IP discovery.
 _DISCOVERY_TRIES = 5
@@ -42,6 +45,8 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
 
     _connection: ReceivingState
     resumed = False
+    # Monotonic seconds. Messages until then may be those that were missed before a resumption.
+    replays_until = float("-inf")
 
     async def poll_event(self) -> None:
         """Read one message. Drops a message that is not JSON. Raises `TimeoutError` if the server has gone silent."""
@@ -65,6 +70,7 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
             self._connection.begin_anew()
         if op == self.RESUMED:
             self.resumed = True
+            self.replays_until = time.monotonic() + _REPLAY_S
         if op in (self.READY, self.SESSION_DESCRIPTION):
             # There is no connection without these two messages, so an error in them must fail it.
             await super().received_message(msg)
