@@ -49,6 +49,7 @@ HALF_AN_HOUR = RESUME_WITHIN_S / 1800
 
 # Page, a piece of a sentence with `#` for the number, and the number in the code.
 QUOTED = [
+    ("guide", "or lasts # s, the bot already", eager_recognition.LASTING_PAUSE_S),
     ("guide", "A model that fails twice in a row is left alone for # seconds", fallback.FIRST_OPEN_S),
     ("guide", "given up after # minutes", installing.INSTALL_TIMEOUT_S / 60),
     ("guide", "after at least # minutes", catch_up_offers.LEAST_AWAY_S / 60),
