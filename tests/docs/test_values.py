@@ -21,7 +21,7 @@ from bot.remote.link import encrypted_port
 from bot.remote.messages import log_messages
 from bot.remote.room_side import handover_pause, room_log
 from bot.room import forgetting_watch, live_message, recap_renewal, restarts, room_faults
-from bot.room.conversation import catch_up_offers, speaking
+from bot.room.conversation import catch_up_offers, eager_recognition, speaking
 from bot.screen import commentary, readers, screens, sharer
 from bot.settings import RESUME_WITHIN_S
 from bot.web import login_tries, open_pages, viewer
