@@ -12,6 +12,7 @@ import resource
 import socket
 import struct
 import sys
+import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ from rehearsal.discord import mls
 from tests.rehearsal.discord.stock import until
 from voice.errors import LinkError
 from voice.transport import receive_buffer
+from voice.transport.private import socket_reader as socket_reader_module
 from voice.transport.private import websocket as websocket_module
 from voice.transport.private.connection_state import ReceivingState
 from voice.transport.private.pending_transitions import PendingTransitions
@@ -186,6 +188,24 @@ async def test_what_the_system_dropped_is_counted_once() -> None:
                 reader._overflow_checked_at = float("-inf")
                 reader._count_overflow(receiving)
             assert state.receiver.counters().overflowed == receive_buffer.dropped(receiving) > 0
+
+
+@pytest.mark.asyncio
+async def test_a_reader_ends_although_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever leaves a silent channel waits for its thread, and the room's next process for them."""
+    monkeypatch.setattr(socket_reader_module, "_LONGEST_POLL_S", 600.0)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        async with connection_state() as state:
+            flushed = threading.Event()
+
+            def flush() -> float:
+                flushed.set()
+                return 600.0
+
+            monkeypatch.setattr(state._socket_reader, "_flush", flush)
+            state.socket = silent
+            state._socket_reader.resume()
+            await asyncio.to_thread(flushed.wait)
 
 
 @pytest.mark.asyncio

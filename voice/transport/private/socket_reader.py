@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import select
+import socket
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -45,11 +47,20 @@ class PollingReader(SocketReader):
         """`state`: has the socket, which each connection replaces. Datagrams go to its listeners."""
         super().__init__(state)
         self._receiver = receiver
+        # Wakes the thread from a poll when it has to end: in silence that would last, and whoever leaves waits for it.
+        self._woken, self._waker = socket.socketpair()
+        self._waker.setblocking(False)
         # Starts paused, before the thread runs, until `resume`. discord.py's reader pauses itself once its thread runs,
         # and on a busy machine this undoes an earlier `resume` or `stop`.
         self._idle_paused = False
         self._overflow: tuple[object, int] = (None, 0)
         self._overflow_checked_at = 0.0
+
+    def stop(self) -> None:
+        super().stop()
+        with suppress(OSError):
+            # It is full, or the thread has ended.
+            self._waker.send(b"\0")
 
     def run(self) -> None:
         try:
@@ -57,6 +68,8 @@ class PollingReader(SocketReader):
         finally:
             self.stop()
             self._callbacks.clear()
+            self._woken.close()
+            self._waker.close()
 
     def _do_run(self) -> None:
         wait_s = 0.0
@@ -68,7 +81,9 @@ class PollingReader(SocketReader):
             try:
                 poll = select.poll()
                 poll.register(sock.fileno(), select.POLLIN)
-                readable = bool(poll.poll(min(wait_s, _LONGEST_POLL_S) * 1000))
+                poll.register(self._woken, select.POLLIN)
+                found = [number for number, _ in poll.poll(min(wait_s, _LONGEST_POLL_S) * 1000)]
+                readable = sock.fileno() in found
             except (OSError, ValueError, AttributeError, TypeError):
                 # Between two connections the socket is missing or closed.
                 time.sleep(_NO_SOCKET_PAUSE_S)
