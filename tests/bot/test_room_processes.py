@@ -222,6 +222,8 @@ async def test_a_room_on_another_machine_is_drained_and_goes_on(
         await until(lambda: len(said(postgres_place)) == 2, "a turn here")
         await local.invoke(ADA, "leave")
         await until(lambda: len(logged(here, "session_ended")) == 1, "the session's end")
+        # Its process has told its last figures by then.
+        await until(lambda: len(logged(here, "room_ended")) == 1, "the room's end")
         figures = await measured(port)
         for machine_name in ("north", "here"):
             heard = figures[
