@@ -220,9 +220,9 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         household.state = verbatim("I am well.")
         household.words = (UnfinishedWords("A*da", "the key is _here_ " * 20), *[UnfinishedWords("Bo", "so")] * 9)
         (told,) = await say("status")
-        assert told.startswith("I am well.\nA da is saying: … ")
+        assert told.startswith("I am well.\nA\\*da is saying: … ")
         assert told.count("is saying") == MOST_SPEAKERS
-        assert told.count("the key is here") == 11
+        assert told.count("the key is \\_here\\_") == 11
         with monkeypatch.context() as patched:
             patched.setattr(room_commands, "readable_channels", lambda _: {602: "Elsewhere"})
             assert await say("status") == ["I am well."]
