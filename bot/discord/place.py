@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import io
+import secrets
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import discord
 import structlog
@@ -20,7 +21,7 @@ from bot.discord.digest_embed import RECAP, digest_embed
 from bot.discord.entry import entry_refusal, look_at
 from bot.discord.listening_mark import ListeningMark
 from bot.discord.occasions import occasions_of
-from bot.discord.request_errors import REQUEST_ERRORS
+from bot.discord.request_errors import PASSING_ERRORS, REQUEST_ERRORS
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
 from voice.transport.discord_gateway import DiscordMainGateway
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 WRITE_TIMEOUT_S = 10.0
+# The pause before a message is sent again.
+AGAIN_AFTER_S = 1.0
+# Discord takes 25 characters.
+_NONCE_BYTES = 8
 # Discord's limit for the name of a thread.
 _THREAD_CHARS = 100
 VOICE_CHANNELS = (discord.VoiceChannel, discord.StageChannel)
@@ -181,12 +186,24 @@ class DiscordPlace:
                 # No sentence about who hears what is cut off, however long a server's own words are.
                 *others, last = message_parts(in_language(text, self.language))
                 for part in others:
-                    await self._channel.send(part, allowed_mentions=nobody)
-                await self._channel.send(last, allowed_mentions=nobody, view=buttons)
+                    await self._send(part, allowed_mentions=nobody)
+                await self._send(last, allowed_mentions=nobody, view=buttons)
         except REQUEST_ERRORS as error:
             log.warning("message_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
             return False
         return True
+
+    async def _send(self, text: str | None = None, **how: Any) -> discord.Message:
+        """Post a message; try once more if Discord or the network is in trouble. Because of the nonce Discord posts it
+        only once, whatever became of the first try.
+        """
+        nonce = secrets.token_hex(_NONCE_BYTES)
+        try:
+            return await self._channel.send(text, nonce=nonce, **how)
+        except PASSING_ERRORS as error:
+            log.info("message_sent_again", channel_id=self.channel_id, error_class=type(error).__name__)
+        await asyncio.sleep(AGAIN_AFTER_S)
+        return await self._channel.send(text, nonce=nonce, **how)
 
     async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
         fields = [Field(name, text) for name, text in card.fields]
@@ -195,7 +212,7 @@ class DiscordPlace:
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 if edits is None:
-                    return (await self._channel.send(embed=embed, allowed_mentions=nobody)).id
+                    return (await self._send(embed=embed, allowed_mentions=nobody)).id
                 await self._channel.get_partial_message(edits).edit(embed=embed, allowed_mentions=nobody)
         except REQUEST_ERRORS as error:
             log.warning("card_not_shown", channel_id=self.channel_id, error_class=type(error).__name__)
@@ -229,7 +246,7 @@ class DiscordPlace:
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 # Nobody is called back for it.
-                return (await self._channel.send(embed=embed, silent=True, allowed_mentions=nobody)).id
+                return (await self._send(embed=embed, silent=True, allowed_mentions=nobody)).id
         except REQUEST_ERRORS as error:
             log.warning("recap_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
             return None
@@ -266,7 +283,7 @@ class DiscordPlace:
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 nobody = discord.AllowedMentions.none()
-                await self._channel.send(sentence, view=button, silent=True, allowed_mentions=nobody)
+                await self._send(sentence, view=button, silent=True, allowed_mentions=nobody)
         except REQUEST_ERRORS as error:
             log.warning("catch_up_not_offered", channel_id=self.channel_id, error_class=type(error).__name__)
             return False

@@ -71,6 +71,8 @@ class ChannelRoutes:
         channel_id = self._channel(request)
         data = await message_body(request)
         self._check_may_write(channel_id, bot_id, data)
+        if data.get("enforce_nonce") and (there := self._with_nonce(channel_id, bot_id, data.get("nonce"))):
+            return json_response(there)
         extra = new_message_fields(data)
         message = payloads.message(
             self._state.guild,
@@ -85,6 +87,12 @@ class ChannelRoutes:
         self._state.add_message(message)
         self._gateway.broadcast_message("MESSAGE_CREATE", message)
         return json_response(message)
+
+    def _with_nonce(self, channel_id: int, bot_id: int, nonce: object) -> Json | None:
+        """Return the bot's message that was posted with this nonce before. Discord looks back for some minutes."""
+        sent = [each.payload for each in self._state.messages() if each.channel_id == channel_id]
+        own = [message for message in sent if message["author"]["id"] == str(bot_id) and "nonce" in message]
+        return next((message for message in own if message["nonce"] == nonce), None)
 
     async def _post_thread(self, request: web.Request, bot_id: int) -> web.Response:
         channel_id = self._channel(request)

@@ -130,6 +130,23 @@ async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_b
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(("status", "carried_out"), [(503, 0), (503, 1), (502, 1)])
+async def test_a_notice_is_posted_once_though_discords_servers_fail(
+    status: int, carried_out: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the notice the bot would not listen, and leave. Discord may have posted it and told of an error."""
+    monkeypatch.setattr(place, "AGAIN_AFTER_S", 0.0)
+    async with online() as (local, client, _):
+        here = client.place(local.guild.id, CHANNEL)
+        assert isinstance(here, DiscordPlace)
+        await local.fault("rest_errors", count=1, status=status, carried_out=carried_out)
+        assert await here.write_notice("I listen.")
+        assert [message.content for message in local.messages] == ["I listen."]
+        await local.fault("rest_errors", count=2, status=503)
+        assert not await here.write_notice("I still listen.")
+
+
+@pytest.mark.asyncio
 async def test_many_messages_at_once_all_come() -> None:
     """Discord takes five in five seconds from a bot. The others wait for their turn, and none is refused."""
     async with online() as (local, client, _):
