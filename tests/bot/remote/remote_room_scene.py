@@ -224,7 +224,8 @@ class House:
         self.measured = Metrics(Health(self.clock))
         figures = partial(ProcessFigures(self.measured.own_series, self.clock).tell, ends_room)
         self.log = RoomLog(ends_room, self.clock, is_same_log=lambda _: False)
-        health = Health(self.clock)
+        # Of the room's process.
+        health = self.health = Health(self.clock)
         self.publisher = RoomPublisher(ends_room, health, reports=(self.log.tell, figures))
         self.host = RoomHost(ends_room, stores, self.publisher, health=health, clock=self.clock)
         self.distant = GuildParticipations(

@@ -20,9 +20,11 @@ from bot.participation.costs import Cost
 from bot.remote.link.gateway_link import GatewayLink
 from bot.remote.messages.wire_error import OtherProcessError
 from bot.remote.processes.placement import THIS_MACHINE
+from bot.remote.room_side.room_host import LOOK_EVERY_S
 from bot.room.endings import ProcessLostError
 from bot.server_settings import DEFAULTS, ListenOnly
 from bot.texts.text import in_language
+from bot.wiring.recogniser import HANGS
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import TurnPart
 from tests.bot.monitoring.test_metrics import samples, value
@@ -204,6 +206,18 @@ async def test_a_crash_is_raised_as_in_one_process(
         with pytest.raises(raised, match=words):
             await life.task
         assert await life.hosting == reason
+
+
+@pytest.mark.asyncio
+async def test_a_process_whose_speech_model_hangs_for_good_ends_its_room() -> None:
+    """Nobody would be understood in it any more; in another process the room goes on."""
+    async with living() as life:
+        life.house.health.add_fault_check(lambda: [HANGS])
+        await until(lambda: life.house.clock.sleeping > 0)
+        life.house.clock.advance(LOOK_EVERY_S)
+        with pytest.raises(SetupError, match="has ended or hangs"):
+            await life.task
+        assert await life.hosting == "crashed"
 
 
 @pytest.mark.asyncio
