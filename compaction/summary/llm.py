@@ -2,10 +2,12 @@
 
 The model says what matters; `checks` and `paragraph_checks` refuse what it certainly invented or turned round. What it
 left out stays out. A paragraph with a fault is asked for once more; if that fails too, the fold has none and says why.
+If it only repeats turns as facts, time and again, code chooses the facts of such a batch.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,8 +18,9 @@ from compaction.language.text import as_sentence, plain, sentences, whole_senten
 from compaction.model import Strategy, TurnKind
 from compaction.summary.answer import parse_answer
 from compaction.summary.checks import checked_facts, clauses, gives_orders, may_deny, sources_of, unfounded
+from compaction.summary.copied_facts import CopiedFacts
 from compaction.summary.day import sayings_of_day
-from compaction.summary.extractive import extract_chapter, extract_facts, make_gist
+from compaction.summary.extractive import ExtractiveSummariser, extract_chapter, extract_facts, make_gist
 from compaction.summary.fold_prompts import (
     ChapterPrompts,
     LedgerPrompts,
@@ -49,12 +52,15 @@ if TYPE_CHECKING:
     from compaction.summary.checks import Sources
     from compaction.summary.port import ChapterRequest, KnownFact
 
+_ONLY_COPIED = "The model repeats turns instead of writing facts."
+
 
 class LlmSummariser:
     """The summariser behind any `Completion`.
 
-    Between folds it keeps only whether to ask this endpoint for JSON or for lines. `within_s`: the caller's deadline
-    for one fold; a second call is left out if it would not end before. `zone`: of the days and times that it reads.
+    Between folds it keeps whether to ask this endpoint for JSON or for lines, and whether its last answers only
+    repeated turns. `within_s`: the caller's deadline for one fold; a second call is left out if it would not end
+    before. `zone`: of the days and times that it reads.
     """
 
     def __init__(
@@ -75,6 +81,7 @@ class LlmSummariser:
         self._recursive_prompts = RecursivePrompts(texts)
         self._chapter_prompts = ChapterPrompts(texts)
         self._structured = True
+        self._copied = CopiedFacts()
 
     @property
     def name(self) -> str:
@@ -96,6 +103,8 @@ class LlmSummariser:
         sources = _sources(request, self._zone)
         try:
             parsed = parse_answer(answer, request.turns, labels=self._prompts.labels)
+            if self._copied.note(parsed.facts, (*request.before, *request.turns)):
+                return await self._without_model(request, calls)
             labels = {each.label: each.ref for each in prompt.shown}
             facts = checked_facts(parsed.facts, request.turns, sources, labels)
             gist = _checked_gist(parsed.gist, request.turns, sources, MAX_GIST_CHARS)
@@ -118,6 +127,17 @@ class LlmSummariser:
             form=self._prompts.version,
             paragraph=paragraph.text,
             paragraph_problem=paragraph.problem,
+        )
+
+    async def _without_model(self, request: FoldRequest, calls: Calls) -> Fold:
+        """Return the fold that code makes. It says why, and is no failure: the model would answer no better again."""
+        made = await ExtractiveSummariser().fold(request)
+        return replace(
+            made,
+            prompt_tokens=calls.prompt_tokens,
+            completion_tokens=calls.completion_tokens,
+            form=self._prompts.version,
+            paragraph_problem=_ONLY_COPIED if request.wants_paragraph else "",
         )
 
     async def _settled(

@@ -1,0 +1,55 @@
+"""Tells a model that repeats turns instead of writing facts.
+
+A model of one or two billion parameters does that: it names the first turn of a batch and gives its words as a fact
+('oh no', 'how much is it'). All checks pass, because somebody said it, and the summary fills up with such words. Of 143
+recorded answers of strong models (benchmarks/memory/recorded) none has one such fact; of the first 17 answers of
+Qwen2.5-Coder 1.5B to one of these conversations 12 have no other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compaction.language.text import words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.model import Turn
+    from compaction.summary.answer import ModelFact
+
+# An answer is not used if its facts are copied and those of another of so many answers were. One alone can be chance:
+# 'The password is bluebird' needs no other words.
+_RECENT = 4
+
+
+class CopiedFacts:
+    """Watches the answers of one model, and remembers of the last few whether all of their facts were copied."""
+
+    def __init__(self) -> None:
+        self._recent: tuple[bool, ...] = ()
+
+    def note(self, facts: Sequence[ModelFact], turns: Sequence[Turn]) -> bool:
+        """Return whether the facts of one more answer are worth nothing. `turns`: all that its prompt showed."""
+        copied = bool(facts) and all(is_copied(each.text, turns) for each in facts)
+        habit = any(self._recent)
+        self._recent = (*self._recent, copied)[-_RECENT + 1 :]
+        return copied and habit
+
+
+def is_copied(text: str, turns: Sequence[Turn]) -> bool:
+    """Return whether a fact is word for word in one of these turns, with or without its speaker's name before it."""
+    told = words(text)
+    return any(
+        _is_within(told, part.text) or _is_within(_without(words(part.speaker), told), part.text)
+        for turn in turns
+        for part in turn.parts
+    )
+
+
+def _without(name: Sequence[str], told: Sequence[str]) -> Sequence[str]:
+    return told[len(name) :] if list(told[: len(name)]) == list(name) else told
+
+
+def _is_within(told: Sequence[str], said: str) -> bool:
+    return bool(told) and f" {' '.join(told)} " in f" {' '.join(words(said))} "
