@@ -2,8 +2,8 @@
  * An independent voice client for the tests: @discordjs/voice in the local Discord, without discord.js.
  *
  * The client joins through the control API with its own adapter, plays a tone, and records what one member says as raw
- * PCM (16 bit, 48 kHz, stereo). It writes its events as JSON lines to stdout, and reads the commands `play`, `status`
- * and `stop` as lines from stdin.
+ * PCM (16 bit, 48 kHz, stereo). It writes its events as JSON lines to stdout, and reads the commands
+ * `announce`, `play`, `status` and `stop` as lines from stdin.
  *
  *   node client.mjs --control http://127.0.0.1:PORT/control/TOKEN --user 2003 --listen 1001 --record heard.pcm [--hertz 660]
  */
@@ -139,7 +139,10 @@ const player = createAudioPlayer({ behaviors: { noSubscriber: NoSubscriberBehavi
 connection.subscribe(player);
 
 for await (const line of createInterface({ input: process.stdin })) {
-  if (line === 'play') {
+  if (line === 'announce') {
+    // Discord drops the sound of whom it does not know to speak, and the first packets may overtake the announcement.
+    connection.setSpeaking(true);
+  } else if (line === 'play') {
     player.play(tone(Number(options.hertz)));
     await entersState(player, AudioPlayerStatus.Playing, PATIENCE_MS);
     await entersState(player, AudioPlayerStatus.Idle, PATIENCE_MS);

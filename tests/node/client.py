@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tests.node.packages import NODE
+from tests.rehearsal.discord.stock import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -36,10 +37,16 @@ class NodeClient:
         raise AssertionError(f"the independent client ended before {name!r}: {await self.complaints()}")
 
     async def tell(self, line: str) -> None:
-        """Send a command: `play`, `status` or `stop`."""
+        """Send a command: `announce`, `play`, `status` or `stop`."""
         assert self._process.stdin is not None
         self._process.stdin.write(line.encode() + b"\n")
         await self._process.stdin.drain()
+
+    async def play(self, local: LocalDiscord, user_id: int) -> None:
+        """Let it play its tone, once the voice server knows that it speaks: the tone's beginning may overtake op 5."""
+        await self.tell("announce")
+        await until(lambda: (leg := local.media.leg_of(user_id)) is not None and leg.announced, "its op 5")
+        await self.tell("play")
 
     async def complaints(self) -> str:
         """Return the client's stderr after it has ended."""

@@ -51,7 +51,7 @@ async def test_it_hears_a_person_and_the_person_hears_it(independent_client: Pat
             assert len(ready["privacyCode"]) == 30
             await ada.meet(CHLOE)
             said = await ada.say(clip_of(tmp_path, voice_s=1.0))
-            await node.tell("play")
+            await node.play(local, CHLOE)
             await node.event("played")
             counted = await node.stop()
         heard = ada.heard(CHLOE)
@@ -96,7 +96,7 @@ async def test_it_hears_the_stock_bot_after_every_fault(independent_client: Path
             await until(agreed, what)
             before, spoken = await packets(), len(ada.heard(CHLOE))
             voice.play(Tone(0.5))
-            await node.tell("play")
+            await node.play(local, CHLOE)
             await node.event("played")
             # The tone has 25 frames, but this library drops those that arrive before op 5.
             assert await packets() >= before + 10, what

@@ -33,7 +33,7 @@ async def test_it_is_heard_after_each_of_three_drops(independent_client: Path, t
             await until(lambda: room.listener.kinds() == expected, "coming back")  # noqa: B023
             await until(lambda: CHLOE in room.link.members and room.link.privacy_code, "the group")
             before = room.listener.seconds_of(CHLOE)
-            await node.tell("play")
+            await node.play(room.local, CHLOE)
             await node.event("played")
             await until(lambda: room.listener.seconds_of(CHLOE) - before > 0.8, "the tone")  # noqa: B023
             if drops < 3:
