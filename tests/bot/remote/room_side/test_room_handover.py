@@ -129,7 +129,8 @@ async def test_a_room_that_was_given_up_does_not_wait_for_a_pause() -> None:
         assert not life.distant.end.done()
         life.ends.room._refused.set_result(RoomRefusedError(Text("This room is another process's.")))
         await pass_time(life, 0.5)
-        assert await life.distant.end == HANDED_OVER
+        assert life.distant.end.done()
+        assert life.distant.end.result() == HANDED_OVER
 
 
 @pytest.mark.asyncio
