@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 # What Discord reads as formatting or as part of a mention, a masked link or a timestamp; the colon of an address,
-# without which it is no link; and the first colon of an emoji by its name (`:fire:`).
-_ANYWHERE = r"[\\*_~`|<>\[\]#]|:(?=/|[\w+-]+:)"
+# without which it is no link; and the first colon of an emoji by its name (`:fire:`), whose second may come after the
+# text.
+_ANYWHERE = r"[\\*_~`|<>\[\]#]|:(?=/|[\w+-]+(?::|$))"
 # At the beginning of a line: an item of a list, or small text (`-#`).
 _ITEM = r"^[-+]"
 _SIGN = re.compile(f"({_ANYWHERE}|{_ITEM})")

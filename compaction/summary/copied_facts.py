@@ -38,17 +38,10 @@ class CopiedFacts:
 
 
 def is_copied(text: str, turns: Sequence[Turn]) -> bool:
-    """Return whether a fact is word for word in one of these turns, with or without its speaker's name before it."""
-    told = words(text)
+    """Return whether a fact is word for word in one of these turns, with or without its speaker before it ('Bob: ')."""
     return any(
-        _is_within(told, part.text) or _is_within(_without(words(part.speaker), told), part.text)
-        for turn in turns
-        for part in turn.parts
+        _is_within(words(text.removeprefix(f"{part.speaker}:")), part.text) for turn in turns for part in turn.parts
     )
-
-
-def _without(name: Sequence[str], told: Sequence[str]) -> Sequence[str]:
-    return told[len(name) :] if list(told[: len(name)]) == list(name) else told
 
 
 def _is_within(told: Sequence[str], said: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,7 @@ def test_a_second_bot_ends_with_a_sentence(
     data_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`roomtone run` on the folder of a running bot leaves its database as it is."""
-    monkeypatch.setenv("DISCORD_TOKEN", "77.local")
+    monkeypatch.setenv("DISCORD_TOKEN", f"{base64.b64encode(b'123456789012345678').decode()}.local.{'x' * 27}")
     before = (data_dir / "roomtone.db").read_bytes()
     with folder_lock(data_dir):
         assert "Another Roomtone uses" in told(capsys, "run", status=1)

@@ -59,7 +59,7 @@ def _names_of(node: ast.Call, function: ast.Attribute) -> Iterator[str]:
         return
     keywords = [keyword.arg for keyword in node.keywords if keyword.arg]
     match function.attr:
-        case "send":
+        case "send" | "_send":
             yield "thread.send" if "thread" in owner else "channel.send"
             yield from (f"send({keyword})" for keyword in keywords if keyword in {"embed", "file"})
         case "edit":

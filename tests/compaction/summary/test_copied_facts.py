@@ -39,6 +39,7 @@ TURNS = (
         ("Cy", False),
         ("", False),
         ("Bob's sister Olga brings the stove.", False),
+        ("Cy don't eat anything with nuts", False),
         ("Cy eats nothing with nuts.", False),
         ("Cy doesn't eat anything with nuts.", False),
         ("Dora isst nichts mit Nüssen.", False),

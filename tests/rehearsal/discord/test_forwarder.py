@@ -111,6 +111,7 @@ def test_everybody_in_the_channel_but_the_speaker_hears() -> None:
         "bad": 0,
         "injected": 0,
         "forgotten": 0,
+        "unannounced": 0,
     }
 
 

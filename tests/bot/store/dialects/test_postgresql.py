@@ -448,7 +448,10 @@ async def test_who_looks_learns_of_another_bot_at_once(
         async with second.held_by_bot():
             assert await lock.look()
             assert lock.has_rival
-        assert not await lock.look()
+        # The server lets go of the locks when it has ended the other bot's process there, a moment later.
+        async with asyncio.timeout(10.0):
+            while await lock.look():
+                pass
 
 
 def _held_at_once(dialect: PostgresDialect, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
