@@ -25,6 +25,11 @@ class ChatEndpoint:
     api_key: str = ""
     local: bool = False
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return what a request needs to be let in: the key, if there is one."""
+        return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+
 
 def find_model_file(chosen: Path | None, models_dir: Path) -> Path:
     """Return the GGUF file to serve: `chosen` if given, or else the downloaded model.
@@ -45,9 +50,8 @@ def find_model_file(chosen: Path | None, models_dir: Path) -> Path:
 
 async def check_endpoint(endpoint: ChatEndpoint) -> None:
     """Ask the endpoint for its models. Raises EndpointError when nothing answers."""
-    headers = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
     try:
-        async with httpx.AsyncClient(timeout=10.0, headers=headers) as client:
+        async with httpx.AsyncClient(timeout=10.0, headers=endpoint.headers) as client:
             answer = await client.get(f"{endpoint.base_url.rstrip('/')}/models")
             answer.raise_for_status()
     except httpx.HTTPError as error:

@@ -200,9 +200,8 @@ async def _ask(model: ChatEndpoint, body: dict[str, Json]) -> str:
 
     Raises EndpointError where nothing answers.
     """
-    headers = {"Authorization": f"Bearer {model.api_key}"} if model.api_key else {}
     try:
-        async with httpx.AsyncClient(timeout=_WAIT_S, headers=headers) as client:
+        async with httpx.AsyncClient(timeout=_WAIT_S, headers=model.headers) as client:
             answer = await client.post(f"{model.base_url}/chat/completions", json={**body, "model": model.model})
     except httpx.TransportError as error:
         raise EndpointError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from compaction.folding.signals import DegradedSegment
 from compaction.summary.ledger import SegmentLedger
-from compaction.summary.port import ChapterFold, FoldRequest
+from compaction.summary.port import ChapterFold, Fold, FoldRequest
 from compaction.summary.segments import make_chapter, make_repaired_segment, make_segment
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from compaction.model import Chapter, RenderedSummary, Segment, SessionId
     from compaction.ports import StoredMemory
     from compaction.summary.chapters import ChapterDue
-    from compaction.summary.port import ChapterRequest, Fold
+    from compaction.summary.port import ChapterRequest
 
 # Segments from which on the summary is rendered in a thread, and turns from which on a closing segment is made in one.
 _LONG = 20
@@ -95,6 +95,8 @@ def fold_result(
     """Return what the run stores. `summariser`, `model`: `name` and `model` of the `Summariser` that made the fold.
     `revision`: before the run. `at`: now, UTC epoch seconds.
     """
+    if isinstance(fold, Fold) and fold.made_by:
+        summariser = fold.made_by
     made_by = f"{summariser} {fold.form}".strip()
     record: Segment | Chapter
     if isinstance(fold, ChapterFold):

@@ -2,7 +2,7 @@
 
 The model says what matters; `checks` and `paragraph_checks` refuse what it certainly invented or turned round. What it
 left out stays out. A paragraph with a fault is asked for once more; if that fails too, the fold has none and says why.
-If it only repeats turns as facts, time and again, code chooses the facts of such a batch.
+If it answers time and again with nothing but a turn's own words, code chooses the facts of such a batch.
 """
 
 from __future__ import annotations
@@ -131,12 +131,12 @@ class LlmSummariser:
 
     async def _without_model(self, request: FoldRequest, calls: Calls) -> Fold:
         """Return the fold that code makes. It says why, and is no failure: the model would answer no better again."""
-        made = await ExtractiveSummariser().fold(request)
+        by_code = ExtractiveSummariser()
         return replace(
-            made,
+            await by_code.fold(request),
+            made_by=by_code.name,
             prompt_tokens=calls.prompt_tokens,
             completion_tokens=calls.completion_tokens,
-            form=self._prompts.version,
             paragraph_problem=_ONLY_COPIED if request.wants_paragraph else "",
         )
 

@@ -89,8 +89,8 @@ class Fold:
 
     `paragraph`: the checked summary of the whole session, at most 1,200 characters; empty if code has to make it, and
     `paragraph_problem` says why. Under `recursive` there is always a paragraph and there are no facts. `form`: the
-    version of the prompt, or `recursive` without a model. Token counts are None without a model, or if it did not
-    report them.
+    version of the prompt, or `recursive` without a model. `made_by`: the `name` of the summariser that made it, if that
+    is not the one that was asked. Token counts are None without a model, or if it did not report them.
     """
 
     gist: str
@@ -100,6 +100,7 @@ class Fold:
     form: str = ""
     paragraph: str = ""
     paragraph_problem: str = ""
+    made_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

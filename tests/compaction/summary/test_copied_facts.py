@@ -56,7 +56,8 @@ def facts(*texts: str) -> list[ModelFact]:
     return [ModelFact((10,), FactKind.OTHER, text) for text in texts]
 
 
-COPIED = facts("Cabin first", "she's got two")
+COPIED = facts("Cabin first")
+QUOTES = facts("Cabin first", "she's got two")
 WRITTEN = facts("Bob's sister Olga brings the stove.", "Cabin first")
 
 
@@ -70,12 +71,14 @@ WRITTEN = facts("Bob's sister Olga brings the stove.", "Cabin first")
         ([COPIED, WRITTEN, WRITTEN, WRITTEN, COPIED], [False] * 5),
         ([WRITTEN, WRITTEN, COPIED], [False] * 3),
         ([[], [], []], [False] * 3),
+        ([QUOTES, QUOTES, COPIED], [False] * 3),
+        ([COPIED, QUOTES, COPIED], [False, False, True]),
     ],
 )
 def test_one_copied_answer_is_chance_and_two_of_four_are_a_habit(
     answers: list[list[ModelFact]], worthless: list[bool]
 ) -> None:
-    """An answer with one written fact is always used."""
+    """An answer with a written fact is always used, and one with several quotes."""
     watch = CopiedFacts()
     assert [watch.note(each, TURNS) for each in answers] == worthless
 
@@ -108,6 +111,7 @@ def test_code_chooses_the_facts_of_a_model_that_only_copies() -> None:
         by_code = await ExtractiveSummariser().fold(request)
         assert (second.facts, second.gist) == (by_code.facts, by_code.gist)
         assert any("nuts" in fact.text for fact in second.facts)
+        assert (first.made_by, second.made_by) == ("", "extractive")
         assert (second.paragraph, second.paragraph_problem) == ("", "The model repeats turns instead of writing facts.")
         assert (second.prompt_tokens, second.completion_tokens) == (300, 40)
 
