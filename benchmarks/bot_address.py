@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 
 if TYPE_CHECKING:
     from benchmarks.report import Json

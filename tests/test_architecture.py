@@ -57,6 +57,16 @@ HOMES: dict[str, tuple[str, ...]] = {
 # Package, or folder of one -> its folders and modules in layers, lowest first. A module imports only from lower layers
 # and from its own folder. Imports for type checking count too. Folders in the same layer do not import each other.
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "benchmarks.memory": (
+        ("folders",),
+        ("conversations", "options"),
+        ("judges",),
+        ("systems",),
+        ("search", "targets"),
+        ("measurements",),
+        ("blind", "record"),
+        ("bench",),
+    ),
     "bot": (
         ("texts",),
         (
@@ -110,6 +120,15 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("report",),
         ("judge",),
         ("rehearse",),
+    ),
+    "rehearsal.discord": (
+        ("certificate", "guild"),
+        ("dave", "limits", "media", "websocket"),
+        ("gateway", "voice"),
+        ("interactions",),
+        ("rest",),
+        ("control", "faults"),
+        ("server",),
     ),
     "voice": (
         (

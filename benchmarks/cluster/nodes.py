@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from benchmarks.cluster.processes import family, networks_of, signal_family, started_at
 from benchmarks.errors import BenchmarkError
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process

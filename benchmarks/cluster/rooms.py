@@ -22,7 +22,7 @@ from psycopg import sql
 from benchmarks.cluster.nodes import Nodes
 from benchmarks.cluster.processes import owner_of_udp_port, use_of
 from benchmarks.errors import BenchmarkError
-from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip

@@ -21,7 +21,7 @@ from benchmarks.child_process import keep_stdout_for_answers, serve
 from benchmarks.leaks.growth import as_figures, holding
 from benchmarks.receive.client import main_gateway
 from benchmarks.receive.crowd import load_opus
-from rehearsal.discord.packet_encryption import XCHACHA_MODE, RtpPacket, encrypt_packet, packet_cipher
+from rehearsal.discord.media.packet_encryption import XCHACHA_MODE, RtpPacket, encrypt_packet, packet_cipher
 from rehearsal.script.scenario_file import scenario_path
 from voice.transport.link import VoiceLink
 from voice.transport.receiver import Receiver

@@ -1,7 +1,7 @@
 """`roomtone bench memory`: how much of a conversation is remembered after 5, 20 and 100 folds, and what that costs.
 
-This module only runs the parts: conversations come from `conversation_sets`, `race` plays them to each system, and
-`fact_judge`, `label_judge`, `fact_retrieval`, `human_reference` and `invented_entities` score the results.
+This module only runs the parts: conversations come from `measurements.conversation_sets`, `measurements.race` plays
+them to each system, and `judges` and `search` score the results.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING
 from benchmarks.disabled_logging import logging_disabled
 from benchmarks.errors import BenchmarkError, PeerError
 from benchmarks.measuring import Measuring
-from benchmarks.memory.barge_in import SUMMARY_S, TURN_S, measure_barge_in
 from benchmarks.memory.blind import read_verdicts
-from benchmarks.memory.cases import measure_cases
-from benchmarks.memory.conversation_sets import ConversationSets
-from benchmarks.memory.dependencies import find_embedder, find_endpoint, find_pythons
-from benchmarks.memory.prompt_quotes import quotes_in_prompts
-from benchmarks.memory.race import Race, measure_baselines
-from benchmarks.memory.readings import UnreadText, write_sheet
-from benchmarks.memory.reply_path import measure_reply_path
-from benchmarks.memory.roomtone_search import open_roomtone_search
-from benchmarks.memory.search_accuracy import measure_search_accuracy
-from benchmarks.memory.search_speed import fill_index, measure_search_speed
-from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
-from benchmarks.memory.system_catalogue import peer_system, recorded_systems, roomtone_systems, systems_without_model
+from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
+from benchmarks.memory.judges.readings import UnreadText, write_sheet
+from benchmarks.memory.measurements.barge_in import SUMMARY_S, TURN_S, measure_barge_in
+from benchmarks.memory.measurements.cases import measure_cases
+from benchmarks.memory.measurements.conversation_sets import ConversationSets
+from benchmarks.memory.measurements.prompt_quotes import quotes_in_prompts
+from benchmarks.memory.measurements.race import Race, measure_baselines
+from benchmarks.memory.measurements.reply_path import measure_reply_path
+from benchmarks.memory.measurements.search_accuracy import measure_search_accuracy
+from benchmarks.memory.measurements.search_speed import fill_index, measure_search_speed
+from benchmarks.memory.search.roomtone_search import open_roomtone_search
+from benchmarks.memory.systems.catalogue import peer_system, recorded_systems, roomtone_systems, systems_without_model
+from benchmarks.memory.systems.dependencies import find_embedder, find_endpoint, find_pythons
 from benchmarks.memory.targets import memory_targets
 from benchmarks.peers.process import peer_process
 from benchmarks.stub_model import stub_endpoint
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.memory.options import MemoryBenchOptions
-    from benchmarks.memory.system_catalogue import SystemSpec
+    from benchmarks.memory.systems.catalogue import SystemSpec
     from benchmarks.peers.environment import PeerLibrary
     from benchmarks.progress import Progress
     from benchmarks.report import BenchmarkReport, Json, Target

@@ -20,20 +20,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.disabled_logging import logging_disabled
-from benchmarks.memory.evaluation import turns_needed
-from benchmarks.memory.options import ANSWERS
-from benchmarks.memory.recorded_answers import recorded_folds
-from benchmarks.memory.system_catalogue import recorded_systems
-from benchmarks.memory.written_conversations import FOLDER, NAMES, read_written
+from benchmarks.memory.conversations.folds import turns_needed
+from benchmarks.memory.conversations.written import NAMES, read_written
+from benchmarks.memory.folders import ANSWERS, RECORDED
+from benchmarks.memory.systems.catalogue import recorded_systems
+from benchmarks.memory.systems.recorded_answers import recorded_folds
 from benchmarks.stats import share_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from benchmarks.memory.conversation import RecordedConversation
-    from benchmarks.memory.system_catalogue import SystemSpec
+    from benchmarks.memory.conversations.conversation import RecordedConversation
+    from benchmarks.memory.systems.catalogue import SystemSpec
 
-VERDICTS = FOLDER / "verdicts.toml"
+VERDICTS = RECORDED / "verdicts.toml"
 SIDES = ("roomtone", "recursive")
 # Every second fold is compared: texts one fold apart are nearly the same.
 _EVERY = 2

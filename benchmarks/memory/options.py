@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-ANSWERS = Path(__file__).parent / "recorded" / "answers"
+from benchmarks.memory.folders import ANSWERS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
 CHECKPOINTS = (5, 20, 100)
 
 

@@ -21,18 +21,19 @@ from typing import TYPE_CHECKING
 from benchmarks.disabled_logging import logging_disabled
 from benchmarks.errors import EndpointError
 from benchmarks.local_model import ChatEndpoint
-from benchmarks.memory.cases import TABLES, read_cases
-from benchmarks.memory.dependencies import find_pythons
-from benchmarks.memory.evaluation import folds_possible, turns_needed
-from benchmarks.memory.options import ANSWERS, MemoryBenchOptions
-from benchmarks.memory.recorded_answers import MODEL_NAME, recording_endpoint
-from benchmarks.memory.system_catalogue import RECORDED_SYSTEMS, answered_system
-from benchmarks.memory.transcripts import read_conversation_file
-from benchmarks.memory.written_conversations import LONG, NAMES, read_written
+from benchmarks.memory.conversations.folds import folds_possible, turns_needed
+from benchmarks.memory.conversations.transcripts import read_conversation_file
+from benchmarks.memory.conversations.written import LONG, NAMES, read_written
+from benchmarks.memory.folders import ANSWERS
+from benchmarks.memory.measurements.cases import TABLES, read_cases
+from benchmarks.memory.options import MemoryBenchOptions
+from benchmarks.memory.systems.catalogue import RECORDED_SYSTEMS, answered_system
+from benchmarks.memory.systems.dependencies import find_pythons
+from benchmarks.memory.systems.recorded_answers import MODEL_NAME, recording_endpoint
 from benchmarks.progress import NoProgress
 
 if TYPE_CHECKING:
-    from benchmarks.memory.conversation import RecordedConversation
+    from benchmarks.memory.conversations.conversation import RecordedConversation
 
 
 def conversations_of(name: str) -> list[RecordedConversation]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.memory.recorded_answers import MODEL
-from benchmarks.memory.synthetic_evenings import TemplateSet
+from benchmarks.memory.conversations.synthetic_evenings import TemplateSet
+from benchmarks.memory.systems.recorded_answers import MODEL
 from benchmarks.report import Target, at_least, at_most
 
 if TYPE_CHECKING:

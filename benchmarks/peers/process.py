@@ -6,7 +6,7 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from benchmarks.memory.systems import FoldCost, MemorySnapshot, format_line
+from benchmarks.memory.systems.memory_system import FoldCost, MemorySnapshot, format_line
 from benchmarks.peers.pipe import peer_pipe
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.summary.port import MAX_SUMMARY_CHARS
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.local_model import ChatEndpoint
-    from benchmarks.memory.conversation import ConversationLine
+    from benchmarks.memory.conversations.conversation import ConversationLine
     from benchmarks.peers.environment import PeerLibrary
     from benchmarks.peers.pipe import PeerPipe
     from benchmarks.report import Json

@@ -21,7 +21,7 @@ from benchmarks.receive.crowd_process import FIRST_PERSON_ID, NODE_ID
 from benchmarks.receive.decoders import measure_decoders
 from benchmarks.receive.node_peer import VERSION, peer_command
 from benchmarks.receive.targets import receive_targets
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.script.scenario_file import scenario_path
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.discord.packet_encryption import RtpPacket, encrypt_packet
+from rehearsal.discord.media.packet_encryption import RtpPacket, encrypt_packet
 from rehearsal.people.clip import FRAME_S, Clip
 from rehearsal.people.dave import MAX_VERSION, BinaryMessage, GatewayMessage, JsonMessage
 from rehearsal.people.rtp import MODE, PAYLOAD_TYPE_OPUS, TIMESTAMP_STEP
@@ -23,7 +23,7 @@ from rehearsal.people.voice_session import READY, PersonPacketCounts, VoiceSessi
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rehearsal.discord.forwarder import MediaLeg
+    from rehearsal.discord.media.forwarder import MediaLeg
     from rehearsal.discord.server import LocalDiscord
 
 _IDENTIFY, _SELECT_PROTOCOL, _HEARTBEAT, _SPEAKING, _HELLO = 0, 1, 3, 5, 8

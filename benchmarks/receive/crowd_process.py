@@ -21,7 +21,7 @@ import structlog
 from benchmarks.bot_address import bot_address
 from benchmarks.child_process import keep_stdout_for_answers, serve
 from benchmarks.receive.crowd import Crowd, load_opus
-from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import FRAME_S
 from rehearsal.script.scenario_file import scenario_path

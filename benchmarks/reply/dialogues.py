@@ -17,7 +17,7 @@ from importlib.resources import files
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
+from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from benchmarks.reply.recordings import INTERRUPTION, QUESTION, find_recording, voiced_after_s
 from benchmarks.reply.room import LONG_ANSWER, SHORT_ANSWER, open_room
 from benchmarks.reply.spread import spread
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.errors import PersonError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rehearsal.discord.arrivals import PacketArrival
+    from rehearsal.discord.media.arrivals import PacketArrival
 
 FRAME_S = 0.02
 _SEQUENCES = 0x1_0000

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.bot_address import bot_address
 from benchmarks.child_process import ANSWER_TIMEOUT_S, ChildErrors, child_process, python_module
-from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.runner.scripted_member import scripted_member
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from benchmarks.child_process import ChildProcess
-    from rehearsal.discord.arrivals import PacketArrival
+    from rehearsal.discord.media.arrivals import PacketArrival
     from rehearsal.people.person import ScriptedPerson
 
 _PERSON_ID = 2001

@@ -16,7 +16,7 @@ import structlog
 
 from benchmarks.reply.usual_glossary import CHANNEL, PEOPLE, SERVER
 from bot.cli.rehearsal.companion import InProcessCompanion
-from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.runner.local_environment import discord_addresses

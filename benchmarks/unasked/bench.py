@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from benchmarks.disabled_logging import logging_disabled
 from benchmarks.figures import number_at, sample_at
 from benchmarks.measuring import Measuring
-from benchmarks.memory.transcripts import read_conversations
+from benchmarks.memory.conversations.transcripts import read_conversations
 from benchmarks.report import BenchmarkReport, Target, at_most
 from benchmarks.unasked.room import TalkDecisions, play_talk, says_name
 from benchmarks.unasked.talk import PAUSE_S, UtteranceCut, make_talk
@@ -24,7 +24,7 @@ from bot.cli.rehearsal.written.audio import WORDS_A_SECOND
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from benchmarks.memory.conversation import RecordedConversation
+    from benchmarks.memory.conversations.conversation import RecordedConversation
     from benchmarks.progress import Progress
     from benchmarks.report import Json
     from benchmarks.unasked.options import UnaskedBenchOptions

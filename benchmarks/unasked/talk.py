@@ -16,7 +16,7 @@ from bot.cli.rehearsal.written.audio import speech_duration_s
 from compaction.language.text import sentences
 
 if TYPE_CHECKING:
-    from benchmarks.memory.conversation import RecordedConversation
+    from benchmarks.memory.conversations.conversation import RecordedConversation
 
 # From one utterance to the next. The median between two speakers of ten languages (Stivers et al., 2009).
 PAUSE_S = 0.2

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rehearsal.discord.guild import Channel, GuildSpec, Member
-from rehearsal.discord.guild_state import PostedMessage, VoiceCredentials
-from rehearsal.discord.interaction_result import InteractionReply, InteractionResult
-from rehearsal.discord.network import NetworkConditions
+from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
+from rehearsal.discord.guild.state import PostedMessage, VoiceCredentials
+from rehearsal.discord.interactions.result import InteractionReply, InteractionResult
+from rehearsal.discord.media.network import NetworkConditions
 from rehearsal.discord.server import LocalDiscord
 
 __all__ = [

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
 
-from rehearsal.discord.rest_wire import json_response
+from rehearsal.discord.rest.wire import json_response
 from rehearsal.errors import LocalDiscordError, RehearsalError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from rehearsal.discord.guild import GuildSpec
-    from rehearsal.discord.guild_state import PostedMessage, VoiceCredentials
-    from rehearsal.discord.interaction_result import InteractionResult
-    from rehearsal.discord.network import NetworkConditions
-    from rehearsal.discord.payloads import Json
+    from rehearsal.discord.guild.payloads import Json
+    from rehearsal.discord.guild.spec import GuildSpec
+    from rehearsal.discord.guild.state import PostedMessage, VoiceCredentials
+    from rehearsal.discord.interactions.result import InteractionResult
+    from rehearsal.discord.media.network import NetworkConditions
 
 PREFIX = "/control"
 _UNAUTHORISED = "The address of the control API ends in a token. Use the address that was printed."

@@ -13,24 +13,25 @@ from typing import TYPE_CHECKING, Any, Self
 import structlog
 from aiohttp import web
 
-from rehearsal.discord import payloads, rest
 from rehearsal.discord.certificate import Certificate, write_certificate
-from rehearsal.discord.connection import WebsocketServer
 from rehearsal.discord.control import PREFIX, ControlApi
-from rehearsal.discord.faults import FaultInjector
-from rehearsal.discord.forwarder import Forwarder
-from rehearsal.discord.gateway import HEARTBEAT_S, MAIN_SESSION_S, Gateway
-from rehearsal.discord.guild import GuildSpec
-from rehearsal.discord.guild_state import GuildState, PostedMessage, VoiceCredentials
-from rehearsal.discord.interaction_result import REPLY_TIMEOUT_S, InteractionResult
-from rehearsal.discord.interactions import RESPONSE_TIMEOUT_S, Interactions
-from rehearsal.discord.network import NetworkConditions
-from rehearsal.discord.rate_limits import RateLimits
-from rehearsal.discord.rest_faults import RestFaults
-from rehearsal.discord.rest_gate import RestGate
-from rehearsal.discord.service_faults import ServiceFaults
-from rehearsal.discord.voice_gateway import HEARTBEAT_S as VOICE_HEARTBEAT_S
-from rehearsal.discord.voice_gateway import RESUME_WINDOW_S, VoiceGateway
+from rehearsal.discord.faults.injector import FaultInjector
+from rehearsal.discord.faults.services import ServiceFaults
+from rehearsal.discord.gateway.gateway import HEARTBEAT_S, MAIN_SESSION_S, Gateway
+from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.spec import GuildSpec
+from rehearsal.discord.guild.state import GuildState, PostedMessage, VoiceCredentials
+from rehearsal.discord.interactions.interactions import RESPONSE_TIMEOUT_S, Interactions
+from rehearsal.discord.interactions.result import REPLY_TIMEOUT_S, InteractionResult
+from rehearsal.discord.limits.rate_limits import RateLimits
+from rehearsal.discord.media.forwarder import Forwarder
+from rehearsal.discord.media.network import NetworkConditions
+from rehearsal.discord.rest import routes
+from rehearsal.discord.rest.faults import RestFaults
+from rehearsal.discord.rest.gate import RestGate
+from rehearsal.discord.voice.gateway import HEARTBEAT_S as VOICE_HEARTBEAT_S
+from rehearsal.discord.voice.gateway import RESUME_WINDOW_S, VoiceGateway
+from rehearsal.discord.websocket.connection import WebsocketServer
 from rehearsal.errors import LocalDiscordError, PortUnavailableError
 from rehearsal.foreign_requests import refuse_foreign_requests
 
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from ssl import SSLContext
 
-    from rehearsal.discord.arrivals import ArrivalCallback
-    from rehearsal.discord.connection import ConnectionHandler
-    from rehearsal.discord.payloads import Json
-    from rehearsal.discord.voice_gateway import VoiceSessionCallback
+    from rehearsal.discord.guild.payloads import Json
+    from rehearsal.discord.media.arrivals import ArrivalCallback
+    from rehearsal.discord.voice.gateway import VoiceSessionCallback
+    from rehearsal.discord.websocket.connection import ConnectionHandler
 
 _log = structlog.get_logger()
 
@@ -118,7 +119,7 @@ class LocalDiscord:
         self._websockets = WebsocketServer()
         self._control_token = secrets.token_urlsafe(_CONTROL_TOKEN_BYTES)
         self._http_port = 0
-        self._rest: list[rest.RestApi] = [] if beside is None else beside._rest
+        self._rest: list[routes.RestApi] = [] if beside is None else beside._rest
         self._voice_ports: list[int] = []
         self._voice_port_in_use = 0
         self._stack = contextlib.AsyncExitStack()
@@ -147,7 +148,7 @@ class LocalDiscord:
     @property
     def api_base(self) -> str:
         """The base URL of the REST API, for `discord.http.Route.BASE`."""
-        return f"http://{self._host}:{self._http_port}{rest.PREFIX}"
+        return f"http://{self._host}:{self._http_port}{routes.PREFIX}"
 
     @property
     def control_base(self) -> str:
@@ -244,7 +245,7 @@ class LocalDiscord:
 
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
         """Inject a fault for the given member, else for the bots in voice, else for everybody in voice (see `faults`).
-        Faults of the main gateway and of REST affect bots only (see `service_faults`).
+        Faults of the main gateway and of REST affect bots only (see `faults.services`).
 
         Raises `LocalDiscordError` for an unknown fault or option, and when it would affect nobody.
         """
@@ -332,7 +333,7 @@ class LocalDiscord:
         stack.callback(self._gateway.close)
         stack.callback(self._interactions.close)
         self._rest.append(
-            rest.RestApi(self._state, self._gateway, self._interactions, gateway_url=lambda: self.gateway_url)
+            routes.RestApi(self._state, self._gateway, self._interactions, gateway_url=lambda: self.gateway_url)
         )
         if self._beside is not None:
             self._http_port = self._beside._http_port
@@ -340,7 +341,7 @@ class LocalDiscord:
             application = web.Application(middlewares=[refuse_foreign_requests])
             gate = RestGate(RateLimits(monotonic=time.monotonic, wall=time.time), self._rest_faults)
             control = ControlApi(self, token=self._control_token)
-            application.router.add_routes([*rest.routes(self._rest, gate), *control.routes()])
+            application.router.add_routes([*routes.rest_routes(self._rest, gate), *control.routes()])
             application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
             application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
             self._http_port = await self._listen(stack, application, "http_port", http_port, None)

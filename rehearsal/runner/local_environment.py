@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
-from rehearsal.discord.header_replay import HeaderReplay
-from rehearsal.discord.payloads import message_text
+from rehearsal.discord.guild.payloads import message_text
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.media.header_replay import HeaderReplay
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rehearsal.discord.interaction_result import InteractionResult
+    from rehearsal.discord.interactions.result import InteractionResult
     from rehearsal.people.person import ScriptedPerson
     from rehearsal.people.received_speech import ReceivedSpeech
     from rehearsal.script.scenario import NetworkSpec, OptionValue, Scenario

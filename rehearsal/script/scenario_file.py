@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from rehearsal.discord.faults import FAULTS
-from rehearsal.discord.header_replay import HeaderReplay
+from rehearsal.discord.faults.injector import FAULTS
+from rehearsal.discord.media.header_replay import HeaderReplay
 from rehearsal.errors import LocalDiscordError, ScenarioError
 from rehearsal.script.expectations import (
     EXPECTATION_KINDS,

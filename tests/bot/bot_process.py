@@ -12,7 +12,7 @@ import sys
 from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING
 
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
 

@@ -18,7 +18,7 @@ from bot.events import ignore_event
 from bot.settings import DiscordSettings
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.runner.scripted_member import scripted_member

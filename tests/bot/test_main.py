@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 
 from bot.cli.run import next_step
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from tests.bot.bot_process import (

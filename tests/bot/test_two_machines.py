@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from tests.bot.bot_process import ADA, CLIPS, PATIENCE_S, ada_in, logged, roomtone_run

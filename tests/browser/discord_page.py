@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import tzinfo
 
-    from rehearsal.discord.payloads import Json
+    from rehearsal.discord.guild.payloads import Json
 
 # Discord's flag of messages that one person sees, and its styles of buttons.
 _EPHEMERAL = 1 << 6

@@ -19,7 +19,7 @@ from PIL import Image
 from bot.cli.environment import logging_from_settings, null_console
 from bot.cli.rehearsal.companion import InProcessCompanion
 from config.load import load
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.runner.bot_lifecycle import _bot_setup
 from rehearsal.runner.local_environment import LocalEnvironment, open_local_environment
 from rehearsal.script.scenario_file import load_scenario, scenario_path

@@ -17,7 +17,7 @@ from bot.cli.rehearsal.companion import InProcessCompanion
 from bot.cli.rehearsal.speech_engines import RehearsalRecognizer
 from bot.room.conversation import membership
 from config.load import load
-from rehearsal.discord.guild import ROOMTONE_BOT_ID, SPARE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, SPARE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.runner.local_environment import discord_addresses
 from rehearsal.runner.observations import ObservedTurn

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.errors import PersonError
 from rehearsal.runner.scripted_member import scripted_member
 

@@ -24,7 +24,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from tests.deploy import bare_root, dockerfile
 from tests.deploy.image import Builder, Image, run, start

@@ -15,8 +15,8 @@ import pytest
 
 from bot.discord.client import RoomtoneClient
 from bot.settings import DiscordSettings
-from rehearsal.discord.commands import build_invocation
-from rehearsal.discord.guild import ROOMTONE_BOT_ID, GuildSpec
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, GuildSpec
+from rehearsal.discord.interactions.commands import build_invocation
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import FakeHousehold
 from tests.bot.discord.test_command_tree import all_command_adders

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import davey
 from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_encrypt
 
-from rehearsal.discord.mls import ExternalSender, append_proposals
+from rehearsal.discord.dave.mls import ExternalSender, append_proposals
 from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from tests.bot.bot_process import PATIENCE_S, ada_in, roomtone_run, stored, until_stored

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import ScriptedPerson
 from tests.scenarios.program import REPOSITORY, Program

@@ -80,7 +80,8 @@ def command(
 ) -> None:
     """Measure what is remembered, and what that costs a reply."""
     from benchmarks.memory.bench import run
-    from benchmarks.memory.options import ANSWERS, MemoryBenchOptions
+    from benchmarks.memory.folders import ANSWERS
+    from benchmarks.memory.options import MemoryBenchOptions
 
     refuse_unknown("--part", part, PARTS)
     options = MemoryBenchOptions(

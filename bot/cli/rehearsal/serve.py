@@ -15,7 +15,7 @@ from bot.cli.rehearsal.companion import InProcessCompanion
 from bot.cli.rehearsal.model_servers import as_lines, model_servers
 from bot.cli.signals import stop_on_signals
 from config.load import load
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PortUnavailableError, RehearsalError
 from rehearsal.runner.local_environment import discord_addresses

@@ -9,9 +9,8 @@ import pytest
 import structlog
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.memory import barge_in as bargein
 from benchmarks.memory import bench
-from benchmarks.memory import reply_path as replypath
+from benchmarks.memory.measurements import barge_in, reply_path
 from benchmarks.memory.options import MemoryBenchOptions
 from benchmarks.progress import NoProgress
 
@@ -39,9 +38,9 @@ def _quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a run take seconds, in a directory without settings."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bench, "_BARGE_IN_TURNS", 62)
-    monkeypatch.setattr(bargein, "TURN_S", 0.001)
-    monkeypatch.setattr(bargein, "SUMMARY_S", 0.002)
-    monkeypatch.setattr(replypath, "_REPLIES", 12)
+    monkeypatch.setattr(barge_in, "TURN_S", 0.001)
+    monkeypatch.setattr(barge_in, "SUMMARY_S", 0.002)
+    monkeypatch.setattr(reply_path, "_REPLIES", 12)
 
 
 @pytest.mark.slow

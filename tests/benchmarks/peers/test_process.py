@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.errors import PeerError
 from benchmarks.local_model import ChatEndpoint
-from benchmarks.memory.conversation import ConversationLine
+from benchmarks.memory.conversations.conversation import ConversationLine
 from benchmarks.peers.environment import PeerLibrary
 from benchmarks.peers.process import peer_process
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.receive.crowd import Crowd, load_opus
 from rehearsal.discord import LocalDiscord
-from rehearsal.discord.guild import GuildSpec, Member
+from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.script.scenario_file import scenario_path
 from tests.rehearsal.discord.stock import stock_bot, until
 from voice.transport.audio_events import AudioEvent, SpeechFrames

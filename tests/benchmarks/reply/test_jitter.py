@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.reply.jitter import jitter_ms, lateness_ms, talkspurts
-from rehearsal.discord.arrivals import PacketArrival
+from rehearsal.discord.media.arrivals import PacketArrival
 
 
 def arrival(sequence: int, at: float, *, silence: bool = False) -> PacketArrival:

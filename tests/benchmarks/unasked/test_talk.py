@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.memory.conversation import ConversationLine, RecordedConversation
+from benchmarks.memory.conversations.conversation import ConversationLine, RecordedConversation
 from benchmarks.unasked.talk import PAUSE_S, UtteranceCut, make_talk
 from bot.cli.rehearsal.written.audio import WORDS_A_SECOND
 

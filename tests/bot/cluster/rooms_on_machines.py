@@ -23,7 +23,7 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from tests.bot.bot_process import ADA, CLIPS, ada_in, logged, started

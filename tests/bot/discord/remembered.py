@@ -13,8 +13,8 @@ from bot.discord.connection import connected
 from bot.memory.session_reader import SessionReader
 from bot.store.sessions import Sessions
 from compaction.model import TurnKind, TurnPart
-from rehearsal.discord.guild import Channel, GuildSpec, Member
-from rehearsal.discord.permissions import DiscordPermission
+from rehearsal.discord.guild.permissions import DiscordPermission
+from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import PATIENCE_S, FakeHousehold, settings_for
 from tests.bot.evening import Evening
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bot.discord.client import AddCommands, RoomtoneClient
     from compaction.model import Turn
-    from rehearsal.discord.interaction_result import InteractionReply
+    from rehearsal.discord.interactions.result import InteractionReply
 
 ADA, BEN, CHLOE = 2001, 2002, 2003
 LOUNGE, COMMITTEE, STAIRS = 600, 602, 603

@@ -15,9 +15,9 @@ from discord import app_commands
 
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.connection import connected
-from rehearsal.discord import commands
-from rehearsal.discord.commands import OptionType
-from rehearsal.discord.guild import GuildSpec, Member, Role
+from rehearsal.discord.guild.spec import GuildSpec, Member, Role
+from rehearsal.discord.interactions import commands
+from rehearsal.discord.interactions.commands import OptionType
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_access import KINDS, WANTED
 from tests.bot.discord.test_client import PATIENCE_S, FakeHousehold, settings_for, settle
@@ -26,7 +26,7 @@ from tests.bot.discord.test_command_tree import all_command_adders
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rehearsal.discord.payloads import Json
+    from rehearsal.discord.guild.payloads import Json
 
 RAN = "It ran."
 CHANNEL = 600

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.discord.answers import Field, embed_in, message_parts
 from bot.texts.text import Text, verbatim
-from rehearsal.discord.guild import GuildSpec, Member
+from rehearsal.discord.guild.spec import GuildSpec, Member
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, online, settle
 
 GERMAN = GuildSpec(

@@ -15,8 +15,8 @@ from aiohttp.test_utils import TestServer
 from bot.channel.port import ChatError
 from bot.discord.chat import DiscordChat
 from bot.discord.connection import connected
-from rehearsal.discord import payloads
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for, settle
 

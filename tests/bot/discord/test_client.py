@@ -27,8 +27,8 @@ from bot.room.supervisor import RoomSupervisor
 from bot.settings import DiscordSettings
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
-from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
-from rehearsal.discord.permissions import DiscordPermission
+from rehearsal.discord.guild.permissions import DiscordPermission
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from tests.fakes.clock import FakeClock
 from voice.errors import LinkError

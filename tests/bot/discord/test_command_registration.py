@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from bot.discord import command_registration
 from bot.discord.command_registration import FIRST_PAUSE_S, LONGEST_PAUSE_S, CommandRegistration
 from bot.discord.connection import connected
-from rehearsal.discord import rate_limits
+from rehearsal.discord.limits import rate_limits
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import FakeHousehold, settings_for
 

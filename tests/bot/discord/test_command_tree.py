@@ -30,8 +30,8 @@ from bot.discord.commands.watch import add_watch_commands
 from bot.discord.connection import connected
 from bot.room.supervisor import RoomSupervisor
 from bot.settings import DiscordSettings
-from rehearsal.discord import payloads, permissions
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild import payloads, permissions
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, Visit, settings_for, settle
 from tests.fakes.clock import FakeClock

@@ -12,7 +12,7 @@ from bot.channel.port import ChatError
 from bot.discord.connection import connected
 from bot.discord.consent_buttons import HEARD, NOT_HEARD, NOT_HERE, ConsentButtons
 from bot.discord.place import DiscordPlace
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import settings_for, settle
 

@@ -13,7 +13,7 @@ from bot.dashboard.access import NOTHING
 from bot.discord.connection import connected
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.server_settings import no_server_settings
-from rehearsal.discord import payloads
+from rehearsal.discord.guild import payloads
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
 

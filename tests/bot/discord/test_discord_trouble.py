@@ -14,7 +14,7 @@ from bot.discord.place import DiscordPlace
 from bot.errors import SetupError
 from bot.memory.session_reader import SessionReader
 from bot.texts.text import Text
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.commands.test_recall import searching

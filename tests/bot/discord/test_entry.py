@@ -9,8 +9,8 @@ import pytest
 
 from bot.discord.entry import ChannelFacts, entry_refusal
 from bot.texts.text import in_language
-from rehearsal.discord.guild import Channel, GuildSpec
-from rehearsal.discord.permissions import DiscordPermission
+from rehearsal.discord.guild.permissions import DiscordPermission
+from rehearsal.discord.guild.spec import Channel, GuildSpec
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, online, settle
 
 ALL = discord.Permissions(view_channel=True, connect=True, speak=True, request_to_speak=True)

@@ -14,7 +14,7 @@ from bot.discord.live_probe import probe_channel
 from bot.errors import SetupError
 from bot.settings import DiscordSettings
 from rehearsal.discord import LocalDiscord
-from rehearsal.discord.header_replay import HeaderReplay
+from rehearsal.discord.media.header_replay import HeaderReplay
 from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import repointed, until
 from tests.rehearsal.people.sounds import clip_of

@@ -18,10 +18,10 @@ from bot.health import format_degraded_part
 from bot.settings import DiscordSettings
 from bot.shards import ONLY_SHARD, Shards, whole
 from bot.texts.text import in_language
+from rehearsal.discord.gateway.session_table import SESSION_STARTS
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.discord.session_table import SESSION_STARTS
 from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for, settle
-from tests.rehearsal.discord.test_shards import EVEN, ODD
+from tests.rehearsal.discord.gateway.test_shards import EVEN, ODD
 from voice.transport.discord_gateway import DiscordMainGateway
 
 if TYPE_CHECKING:

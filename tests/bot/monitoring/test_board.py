@@ -14,7 +14,7 @@ from bot.app import running_bot
 from bot.discord.endpoint import point_at
 from bot.events import ignore_event
 from bot.settings import DiscordSettings
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.runner.scripted_member import scripted_member

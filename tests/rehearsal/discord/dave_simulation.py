@@ -14,7 +14,7 @@ from typing import Any
 
 import davey
 
-from rehearsal.discord.delivery import (
+from rehearsal.discord.dave.delivery import (
     DaveOpcode,
     DeliveryEffect,
     DeliveryService,

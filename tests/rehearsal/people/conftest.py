@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from rehearsal.discord.guild import GuildSpec, Member
+from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from tests.rehearsal.people.room import NAMES, Room
 from tests.rehearsal.people.sounds import clip_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.discord.network import NetworkConditions
+from rehearsal.discord.media.network import NetworkConditions
 from rehearsal.errors import PersonError
 from tests.rehearsal.people.room import ADA, BEN, CLEO, Room, heard_all
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import discord
 import pytest
 
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.errors import RehearsalError
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import ScriptedPerson

@@ -22,7 +22,7 @@ from voice.transport.paced_sender import running_paced_sender
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rehearsal.discord.arrivals import PacketArrival
+    from rehearsal.discord.media.arrivals import PacketArrival
 
 
 @pytest.mark.asyncio

@@ -28,7 +28,7 @@ import pytest
 from discord.gateway import DiscordVoiceWebSocket
 from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 
-from rehearsal.discord import mls
+from rehearsal.discord.dave import mls
 from tests.rehearsal.discord.stock import until
 from voice.errors import LinkError
 from voice.transport import receive_buffer

@@ -18,7 +18,7 @@ from bot.store.sessions import Sessions
 from compaction.errors import StoreError
 from compaction.model import TurnKind
 from compaction.summary.extractive import ExtractiveSummariser
-from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, Remembered, seen
 from tests.bot.discord.test_client import FakeHousehold, settings_for, settle

@@ -8,15 +8,15 @@ import pytest
 
 from bot.discord.access import RULES
 from bot.discord.connection import connected
-from rehearsal.discord.guild import GuildSpec, Member
-from rehearsal.discord.message_limits import check_embeds
+from rehearsal.discord.guild.spec import GuildSpec, Member
+from rehearsal.discord.limits.message_limits import check_embeds
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.remembered import seen
 from tests.bot.discord.test_client import FakeHousehold, settings_for, settle
 from tests.bot.discord.test_command_tree import all_command_adders
 
 if TYPE_CHECKING:
-    from rehearsal.discord.interaction_result import InteractionReply
+    from rehearsal.discord.interactions.result import InteractionReply
 
 ADA, BEN, CHLOE, DORA = 2001, 2002, 2003, 2004
 GUILD = GuildSpec(

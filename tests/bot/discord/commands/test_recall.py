@@ -18,7 +18,7 @@ from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, TurnPart
-from rehearsal.discord.message_limits import check_embeds
+from rehearsal.discord.limits.message_limits import check_embeds
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, Remembered, remembered, seen
 from tests.bot.discord.test_client import settle

@@ -1,0 +1,124 @@
+"""The bots' sessions on the main gateway, which the guilds of one local Discord share."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rehearsal.discord.gateway.session import GatewaySession
+    from rehearsal.discord.guild.payloads import Json
+    from rehearsal.discord.websocket.connection import GatewayConnection
+
+# How many sessions a bot may start in a day, and how many of them in five seconds.
+SESSION_STARTS, START_CONCURRENCY = 1000, 1
+
+
+class SessionTable:
+    """All sessions, by their id and by their websocket. Use it only from the event loop's thread.
+
+    *Ownership*: the timers of sessions; `close` cancels them.
+    """
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, GatewaySession] = {}
+        self._by_connection: dict[GatewayConnection, GatewaySession] = {}
+        # How many sessions each bot has started.
+        self.starts: dict[int, int] = {}
+        # Of bots whose next session begins slowly: after how many seconds READY comes.
+        self._ready_after_s: dict[int, float] = {}
+        self._late_events: dict[str, asyncio.TimerHandle] = {}
+
+    def __len__(self) -> int:
+        """Return the number of sessions that have begun and are not over."""
+        return len(self._by_id)
+
+    def close(self) -> None:
+        """Cancel every timer."""
+        for session in self._by_id.values():
+            session.stop_expiry()
+        for event in self._late_events.values():
+            event.cancel()
+        self._late_events.clear()
+
+    def start_limit(self, user_id: int) -> Json:
+        """Return how often the bot may still connect, as GET /gateway/bot has it."""
+        return {
+            "total": SESSION_STARTS,
+            "remaining": max(0, SESSION_STARTS - self.starts.get(user_id, 0)),
+            "reset_after": 86_400_000,
+            "max_concurrency": START_CONCURRENCY,
+        }
+
+    # --- which sessions there are ------------------------------------------------------------------------------
+
+    def find(self, session_id: object) -> GatewaySession | None:
+        """Return the session with this id, or None."""
+        return self._by_id.get(str(session_id))
+
+    def of_connection(self, connection: GatewayConnection) -> GatewaySession | None:
+        """Return the session that has identified or resumed on this websocket, or None."""
+        return self._by_connection.get(connection)
+
+    def of_user(self, user_id: int) -> list[GatewaySession]:
+        return [each for each in self._by_id.values() if each.user_id == user_id]
+
+    def seeing(self, guild_id: int) -> list[GatewaySession]:
+        """Return the sessions that get the events of a guild."""
+        return [each for each in self._by_id.values() if each.sees(guild_id)]
+
+    # --- how they begin and end --------------------------------------------------------------------------------
+
+    def identify(self, session: GatewaySession, connection: GatewayConnection) -> float:
+        """Add a session's websocket. Return after how many seconds READY comes."""
+        self.starts[session.user_id] = self.starts.get(session.user_id, 0) + 1
+        self._by_connection[connection] = session
+        return self._ready_after_s.pop(session.user_id, 0.0)
+
+    def begin(self, session: GatewaySession) -> None:
+        """Add a session that gets READY now."""
+        self._by_id[session.id] = session
+
+    def move(self, session: GatewaySession, connection: GatewayConnection) -> None:
+        """Continue a session on another websocket, and cut off the one that it had."""
+        if session.connection is not None:
+            self._by_connection.pop(session.connection, None)
+            session.connection.abort()
+        session.stop_expiry()
+        self._by_connection[connection] = session
+
+    def disconnect(self, connection: GatewayConnection) -> GatewaySession | None:
+        """Forget a websocket that is closed. Return the session that has no websocket now, or None."""
+        session = self._by_connection.pop(connection, None)
+        if session is None or session.connection is not connection:
+            return None
+        session.connection = None
+        return session
+
+    def end(self, session: GatewaySession) -> GatewayConnection | None:
+        """Forget a session. Return the websocket that it had, or None."""
+        session.stop_expiry()
+        self._by_id.pop(session.id, None)
+        connection, session.connection = session.connection, None
+        if connection is not None:
+            self._by_connection.pop(connection, None)
+        return connection
+
+    def delay_next(self, user_id: int, seconds: float) -> None:
+        """Let READY of the bot's next session come so late."""
+        self._ready_after_s[user_id] = seconds
+
+    def soon(self, session: GatewaySession, pause_s: float, act: Callable[[], None]) -> None:
+        """Act now, or after a pause if the client is still there."""
+        if not pause_s:
+            act()
+            return
+
+        def late() -> None:
+            del self._late_events[session.id]
+            if session.connection is not None:
+                act()
+
+        self._late_events[session.id] = asyncio.get_running_loop().call_later(pause_s, late)

@@ -1,0 +1,307 @@
+"""The JSON objects of Discord's API v10, as the local Discord sends them. Pure functions of the guild and its state.
+
+The fields are those that discord.py 2.7.1 and @discordjs/voice read, and those that Discord always sends.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from rehearsal.discord.guild import permissions
+from rehearsal.discord.guild.intents import application_flags
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
+
+Json: TypeAlias = dict[str, Any]
+
+# Discord's own constants for channel and message types.
+TEXT_CHANNEL, VOICE_CHANNEL, STAGE_CHANNEL = 0, 2, 13
+_PUBLIC_THREAD = 11
+_DEFAULT_MESSAGE, _COMMAND_REPLY = 0, 20
+_JOINED_AT = "2024-01-01T00:00:00+00:00"
+# The id of the moderators' role is the guild's id plus this number. The id of @everyone's role is the guild's own id.
+MODERATOR_ROLE_OFFSET = 1
+
+
+def user(member: Member, *, bot: bool) -> Json:
+    """Return a user object. `username` is lower-case; people see `global_name`."""
+    return {
+        "id": str(member.id),
+        "username": member.name.lower().replace(" ", "_"),
+        "discriminator": "0",
+        "global_name": member.name,
+        "avatar": None,
+        "bot": bot,
+        "public_flags": 0,
+        "flags": 0,
+    }
+
+
+def guild_user(guild: GuildSpec, user_id: int) -> Json:
+    """Return the user object of a member of the guild."""
+    return user(guild.member(user_id), bot=guild.is_bot(user_id))
+
+
+def guild_member(guild: GuildSpec, user_id: int) -> Json:
+    """Return the guild member object with the user object inside."""
+    member = guild.member(user_id)
+    moderators = (guild.id + MODERATOR_ROLE_OFFSET,) if member.moderator else ()
+    return {
+        "user": guild_user(guild, user_id),
+        "nick": None,
+        "avatar": None,
+        "roles": [str(role_id) for role_id in (*moderators, *member.role_ids)],
+        "joined_at": _JOINED_AT,
+        "premium_since": None,
+        "deaf": False,
+        "mute": False,
+        "pending": False,
+        "flags": 0,
+    }
+
+
+def permission_bits(guild: GuildSpec, user_id: int) -> str:
+    """Return the member's permissions in every channel, as the API's decimal string."""
+    if guild.owner.id == user_id:
+        return str(permissions.ALL)
+    member = guild.member(user_id)
+    bits = int(permissions.MODERATOR if member.moderator else permissions.EVERYONE)
+    for role in guild.roles:
+        if role.id in member.role_ids:
+            bits |= role.permissions
+    return str(permissions.ALL if bits & permissions.DiscordPermission.ADMINISTRATOR else bits)
+
+
+def channel_permissions(guild: GuildSpec, spec: Channel, user_id: int) -> int:
+    """Return the permission bits that a member has in one channel. Who may not see it may do nothing there."""
+    bits = int(permission_bits(guild, user_id))
+    if bits == permissions.ALL:
+        return bits
+    bits &= ~spec.denied
+    return bits if bits & permissions.DiscordPermission.VIEW_CHANNEL else 0
+
+
+def members_chunk(guild: GuildSpec, asked: Json) -> Json:
+    """Return the data of GUILD_MEMBERS_CHUNK for a request (op 8) by ids or by the beginning of a name."""
+    ids = asked.get("user_ids")
+    wanted = {str(each) for each in ids} if isinstance(ids, list) else ({str(ids)} if ids else None)
+    prefix = str(asked.get("query") or "").lower()
+    members = [
+        guild_member(guild, member.id)
+        for member in guild.members
+        if (wanted is None or str(member.id) in wanted) and member.name.lower().startswith(prefix)
+    ]
+    chunk: Json = {
+        "guild_id": str(guild.id),
+        "members": members,
+        "chunk_index": 0,
+        "chunk_count": 1,
+        "not_found": [],
+    }
+    if asked.get("presences"):
+        chunk["presences"] = []
+    if asked.get("nonce") is not None:
+        chunk["nonce"] = asked["nonce"]
+    return chunk
+
+
+def channel(guild: GuildSpec, spec: Channel) -> Json:
+    """Return the channel object."""
+    common: Json = {
+        "id": str(spec.id),
+        "guild_id": str(guild.id),
+        "name": spec.name,
+        "position": guild.channels.index(spec),
+        "permission_overwrites": _overwrites(guild, spec),
+        "parent_id": None,
+        "nsfw": False,
+        "last_message_id": None,
+        "rate_limit_per_user": 0,
+        "flags": 0,
+    }
+    if guild.is_voice(spec.id):
+        voice = {"bitrate": 64000, "user_limit": spec.user_limit, "rtc_region": None, "video_quality_mode": 1}
+        return {**common, "type": STAGE_CHANNEL if spec.stage else VOICE_CHANNEL, **voice}
+    return {**common, "type": TEXT_CHANNEL, "topic": None}
+
+
+def thread(guild: GuildSpec, *, thread_id: int, parent_id: int, name: str, owner_id: int) -> Json:
+    """Return a public thread of a text channel."""
+    return {
+        "id": str(thread_id),
+        "guild_id": str(guild.id),
+        "parent_id": str(parent_id),
+        "owner_id": str(owner_id),
+        "name": name,
+        "type": _PUBLIC_THREAD,
+        "message_count": 0,
+        "member_count": 1,
+        "rate_limit_per_user": 0,
+        "flags": 0,
+        "total_message_sent": 0,
+        "thread_metadata": {
+            "archived": False,
+            "auto_archive_duration": 1440,
+            "archive_timestamp": now(),
+            "locked": False,
+        },
+    }
+
+
+def _overwrites(guild: GuildSpec, spec: Channel) -> list[Json]:
+    """Return what the channel takes from @everyone."""
+    return [{"id": str(guild.id), "type": 0, "allow": "0", "deny": str(spec.denied)}] if spec.denied else []
+
+
+def roles(guild: GuildSpec) -> list[Json]:
+    """Return @everyone, the moderators' role, and the guild's own."""
+    return [
+        _role(guild.id, "@everyone", permissions.EVERYONE, position=0),
+        _role(guild.id + MODERATOR_ROLE_OFFSET, "Moderators", permissions.MODERATOR, position=1),
+        *(_role(role.id, role.name, role.permissions, position=2 + at) for at, role in enumerate(guild.roles)),
+    ]
+
+
+def _role(role_id: int, name: str, granted: int, *, position: int) -> Json:
+    return {
+        "id": str(role_id),
+        "name": name,
+        "permissions": str(int(granted)),
+        "position": position,
+        "color": 0,
+        "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
+        "hoist": False,
+        "icon": None,
+        "unicode_emoji": None,
+        "managed": False,
+        "mentionable": False,
+        "flags": 0,
+    }
+
+
+def guild_object(guild: GuildSpec) -> Json:
+    """Return the guild object as REST sends it."""
+    return {
+        "id": str(guild.id),
+        "name": guild.name,
+        "owner_id": str(guild.owner.id),
+        "icon": None,
+        "splash": None,
+        "discovery_splash": None,
+        "description": None,
+        "banner": None,
+        "region": "local",
+        "afk_timeout": 300,
+        "afk_channel_id": next((str(each.id) for each in guild.voice_channels if each.afk), None),
+        "verification_level": 0,
+        "default_message_notifications": 0,
+        "explicit_content_filter": 0,
+        "roles": roles(guild),
+        "emojis": [],
+        "stickers": [],
+        "features": [],
+        "mfa_level": 0,
+        "application_id": None,
+        "system_channel_id": None,
+        "system_channel_flags": 0,
+        "rules_channel_id": None,
+        "public_updates_channel_id": None,
+        "safety_alerts_channel_id": None,
+        "vanity_url_code": None,
+        "premium_tier": 0,
+        "premium_progress_bar_enabled": False,
+        "preferred_locale": guild.locale,
+        "nsfw_level": 0,
+    }
+
+
+def guild_create(guild: GuildSpec, members: list[Json], voice_states: Iterable[Json]) -> Json:
+    """Return the data of GUILD_CREATE with these of its members."""
+    return {
+        **guild_object(guild),
+        "joined_at": _JOINED_AT,
+        "large": False,
+        "unavailable": False,
+        "member_count": len(guild.members),
+        "members": members,
+        "channels": [channel(guild, spec) for spec in guild.channels],
+        "voice_states": list(voice_states),
+        "threads": [],
+        "presences": [],
+        "stage_instances": [],
+        "guild_scheduled_events": [],
+        "soundboard_sounds": [],
+    }
+
+
+def application(guild: GuildSpec, bot_id: int) -> Json:
+    """Return the application of a bot. The application has the same id as the bot."""
+    return {
+        "id": str(bot_id),
+        "name": guild.member(bot_id).name,
+        "icon": None,
+        "description": "",
+        "summary": "",
+        "bot_public": True,
+        "bot_require_code_grant": False,
+        "verify_key": "0" * 64,
+        "flags": application_flags(guild.member(bot_id).privileged_intents),
+        "owner": guild_user(guild, guild.owner.id),
+        "team": None,
+    }
+
+
+def message(
+    guild: GuildSpec,
+    *,
+    message_id: int,
+    channel_id: int,
+    author_id: int,
+    content: str,
+    extra: Json | None = None,
+    reply_to_command: bool = False,
+) -> Json:
+    """Return a message object. `extra`: other fields that the author sent, such as embeds, components and flags."""
+    return {
+        "id": str(message_id),
+        "channel_id": str(channel_id),
+        "guild_id": str(guild.id),
+        "author": guild_user(guild, author_id),
+        "member": {
+            key: value for key, value in guild_member(guild, author_id).items() if key not in ("user", "avatar")
+        },
+        "content": content,
+        "timestamp": now(),
+        "edited_timestamp": None,
+        "tts": False,
+        "mention_everyone": False,
+        "mentions": [],
+        "mention_roles": [],
+        "attachments": [],
+        "embeds": [],
+        "components": [],
+        "pinned": False,
+        "flags": 0,
+        "type": _COMMAND_REPLY if reply_to_command else _DEFAULT_MESSAGE,
+        **(extra or {}),
+    }
+
+
+def message_text(message: Json) -> str:
+    """Return what people read in a message: its text, then the texts of its embeds, one a line."""
+    lines = [message["content"]]
+    for embed in message["embeds"]:
+        lines += [embed.get("title"), embed.get("description")]
+        for field in embed.get("fields") or []:
+            lines += [field.get("name"), field.get("value")]
+        lines.append((embed.get("footer") or {}).get("text"))
+    return "\n".join(line for line in lines if line)
+
+
+def now() -> str:
+    """Return the current time in Discord's format."""
+    return datetime.datetime.now(datetime.UTC).isoformat()

@@ -1,0 +1,360 @@
+"""Interactions: a bot gets the event over the gateway and answers it through REST.
+
+Discord's rules apply: a bot has three seconds for the first answer, sends only one first answer, and may send
+follow-ups and edits for fifteen minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.state import BUTTON, buttons_of
+from rehearsal.discord.interactions.commands import build_invocation, build_suggestion
+from rehearsal.discord.interactions.result import REPLY_TIMEOUT_S, InteractionReply, InteractionResult
+from rehearsal.discord.limits.message_limits import (
+    MAX_ATTACHMENT_BYTES,
+    RefusedError,
+    check_choices,
+    edit_message,
+    new_message_fields,
+)
+from rehearsal.errors import LocalDiscordError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rehearsal.discord.gateway.gateway import Gateway
+    from rehearsal.discord.guild.payloads import Json
+    from rehearsal.discord.guild.state import GuildState
+    from rehearsal.discord.interactions.result import ReplyKind
+
+# The time limits are Discord's.
+RESPONSE_TIMEOUT_S = 3.0
+TOKEN_LIFETIME_S = 15 * 60.0
+EPHEMERAL = 1 << 6
+_COMMAND, _COMPONENT, _AUTOCOMPLETE = 2, 3, 4
+_GUILD_CONTEXT = 0
+_INTERACTIONS_KEPT = 200
+
+
+class CallbackType(IntEnum):
+    """The kinds of first answer to an interaction."""
+
+    MESSAGE = 4
+    DEFERRED_MESSAGE = 5
+    DEFERRED_UPDATE = 6
+    UPDATE_MESSAGE = 7
+    AUTOCOMPLETE = 8
+    MODAL = 9
+
+
+@dataclass(slots=True)
+class _Interaction:
+    kind: int
+    token: str
+    application_id: int
+    channel_id: int
+    result: InteractionResult
+    started_at: float
+    answered: bool = False
+    ephemeral: bool = False
+    # True while a deferred answer has no text yet.
+    loading: bool = False
+    original_id: int | None = None
+    messages: dict[int, Json] = field(default_factory=dict)
+    # The message whose button was pressed.
+    source: Json | None = None
+
+
+class Interactions:
+    """The most recent interactions. *Ownership*: the timers of those on their way; `close` cancels them."""
+
+    def __init__(self, state: GuildState, gateway: Gateway, *, response_timeout_s: float = RESPONSE_TIMEOUT_S) -> None:
+        self._state = state
+        self._gateway = gateway
+        self._response_timeout_s = response_timeout_s
+        self._by_token: dict[str, _Interaction] = {}
+        # How long an interaction takes to the bot (the fault "late_interactions"). Its time has begun meanwhile.
+        self.delivery_delay_s = 0.0
+        self._on_their_way: set[asyncio.TimerHandle] = set()
+
+    def close(self) -> None:
+        """Cancel every timer."""
+        for timer in self._on_their_way:
+            timer.cancel()
+
+    def expire(self) -> None:
+        """End the time in which the bot may answer the interactions so far."""
+        for interaction in self._by_token.values():
+            interaction.started_at = float("-inf")
+
+    def knows(self, token: str) -> bool:
+        """Return whether the token is that of an interaction here."""
+        return token in self._by_token
+
+    async def invoke(
+        self,
+        user_id: int,
+        command: str,
+        options: Mapping[str, Any],
+        *,
+        channel_id: int,
+        timeout_s: float = REPLY_TIMEOUT_S,
+    ) -> InteractionResult:
+        """Use a slash command as a member. Return once the bot has answered with a message.
+
+        Raises `LocalDiscordError` for a wrong command or option, or when the bot is offline or does not answer in time.
+        """
+        registered = self._state.all_commands()
+        found = build_invocation(self._state.guild, registered, user_id=user_id, name=command, options=options)
+        if not self._gateway.online(found.application_id):
+            raise LocalDiscordError(f"The bot with /{command} is offline. Start it first.")
+        interaction = self._begin(_COMMAND, user_id, command, found.application_id, channel_id)
+        event = self._event(interaction, user_id, found.data)
+        self._send(found.application_id, event)
+        result = interaction.result
+        await result.until(lambda _: interaction.answered, timeout_s=self._response_timeout_s)
+        await result.until(lambda current: bool(current.replies), timeout_s=timeout_s)
+        return result
+
+    async def suggest(
+        self, user_id: int, command: str, option: str, typed: str, *, channel_id: int
+    ) -> list[tuple[str, Any]]:
+        """Type into an option as a member. Returns the names and values that the bot suggests.
+
+        Raises `LocalDiscordError` as `invoke` does, and for an option that suggests nothing.
+        """
+        registered = self._state.all_commands()
+        found = build_suggestion(
+            self._state.guild, registered, user_id=user_id, name=command, option=option, typed=typed
+        )
+        interaction = self._begin(_AUTOCOMPLETE, user_id, command, found.application_id, channel_id)
+        event = self._event(interaction, user_id, found.data)
+        self._send(found.application_id, event)
+        await interaction.result.until(lambda _: interaction.answered, timeout_s=self._response_timeout_s)
+        return [(choice["name"], choice["value"]) for choice in interaction.result.choices]
+
+    async def press(
+        self, user_id: int, message_id: int, button: str, *, timeout_s: float = REPLY_TIMEOUT_S
+    ) -> InteractionResult:
+        """Press a button below a message as a member. Return once the bot has answered.
+
+        `button`: its custom id, or what stands on it. The bot answers with a message, or by editing the one with the
+        button. Raises `LocalDiscordError` if there is no such button, it is disabled, or the member does not see the
+        message; and as `invoke` does.
+        """
+        self._state.guild.member(user_id)
+        source, owner = self._find_message(message_id)
+        if owner is not None and source["flags"] & EPHEMERAL and owner.result.user_id != user_id:
+            raise LocalDiscordError(f"Only user {owner.result.user_id} sees message {message_id}.")
+        open_buttons = [each for each in buttons_of(source) if not each["disabled"]]
+        pressed = next((each for each in open_buttons if button in (each["custom_id"], each["label"])), None)
+        if pressed is None:
+            there = ", ".join(each["custom_id"] for each in open_buttons) or "none"
+            raise LocalDiscordError(f"Message {message_id} has no button {button!r} to press. It has {there}.")
+        custom_id = pressed["custom_id"]
+        application_id = int(source["author"]["id"])
+        if not self._gateway.online(application_id):
+            raise LocalDiscordError(f"The bot that wrote message {message_id} is offline. Start it first.")
+        interaction = self._begin(_COMPONENT, user_id, custom_id, application_id, int(source["channel_id"]))
+        interaction.source = source
+        data: Json = {"custom_id": custom_id, "component_type": BUTTON}
+        event = self._event(interaction, user_id, data) | {"message": source}
+        self._send(application_id, event)
+        result = interaction.result
+        await result.until(lambda _: interaction.answered, timeout_s=self._response_timeout_s)
+        await result.until(lambda current: bool(current.replies), timeout_s=timeout_s)
+        return result
+
+    def _send(self, application_id: int, event: Json) -> None:
+        def arrive() -> None:
+            self._on_their_way.discard(timer)
+            self._gateway.send_to(application_id, "INTERACTION_CREATE", event)
+
+        if not self.delivery_delay_s:
+            self._gateway.send_to(application_id, "INTERACTION_CREATE", event)
+            return
+        timer = asyncio.get_running_loop().call_later(self.delivery_delay_s, arrive)
+        self._on_their_way.add(timer)
+
+    def _find_message(self, message_id: int) -> tuple[Json, _Interaction | None]:
+        for interaction in self._by_token.values():
+            if message_id in interaction.messages:
+                return interaction.messages[message_id], interaction
+        for posted in self._state.messages():
+            if posted.id == message_id:
+                return posted.payload, None
+        raise LocalDiscordError(f"There is no message {message_id}.")
+
+    def _begin(self, kind: int, user_id: int, command: str, application_id: int, channel_id: int) -> _Interaction:
+        while len(self._by_token) >= _INTERACTIONS_KEPT:
+            del self._by_token[next(iter(self._by_token))]
+        result = InteractionResult(id=self._state.snowflake(), command=command, user_id=user_id)
+        interaction = _Interaction(
+            kind=kind,
+            token=secrets.token_urlsafe(32),
+            application_id=application_id,
+            channel_id=channel_id,
+            result=result,
+            started_at=time.monotonic(),
+        )
+        self._by_token[interaction.token] = interaction
+        return interaction
+
+    def _event(self, interaction: _Interaction, user_id: int, data: Json) -> Json:
+        guild = self._state.guild
+        spec = next(each for each in guild.channels if each.id == interaction.channel_id)
+        bits = str(payloads.channel_permissions(guild, spec, user_id))
+        return {
+            "id": str(interaction.result.id),
+            "application_id": str(interaction.application_id),
+            "type": interaction.kind,
+            "token": interaction.token,
+            "version": 1,
+            "data": data,
+            "guild_id": str(guild.id),
+            "guild": {"id": str(guild.id), "locale": guild.locale, "features": []},
+            "guild_locale": guild.locale,
+            "channel_id": str(spec.id),
+            "channel": {**payloads.channel(guild, spec), "permissions": bits},
+            "member": {**payloads.guild_member(guild, user_id), "permissions": bits},
+            "app_permissions": str(payloads.channel_permissions(guild, spec, interaction.application_id)),
+            "locale": next(each.locale for each in guild.members if each.id == user_id),
+            "entitlements": [],
+            "authorizing_integration_owners": {"0": str(guild.id)},
+            "context": _GUILD_CONTEXT,
+            "attachment_size_limit": MAX_ATTACHMENT_BYTES,
+        }
+
+    # --- called by REST ----------------------------------------------------------------------------------------
+
+    def answer(self, interaction_id: int, token: str, body: Json) -> Json:
+        """Handle the first answer and return the callback response object. Raises `RefusedError`."""
+        interaction = self._by_token.get(token)
+        late = interaction and time.monotonic() - interaction.started_at > self._response_timeout_s
+        if interaction is None or interaction.result.id != interaction_id or (late and not interaction.answered):
+            raise RefusedError(404, 10062, "Unknown interaction")
+        if interaction.answered:
+            raise RefusedError(400, 40060, "Interaction has already been acknowledged.")
+        try:
+            kind = CallbackType(body.get("type", 0))
+        except ValueError as error:
+            raise RefusedError(400, 50035, "Invalid Form Body") from error
+        data = body.get("data") or {}
+        resource: Json | None = None
+        if kind is CallbackType.MESSAGE:
+            message = self._write(interaction, data, "initial")
+            interaction.original_id = int(message["id"])
+            resource = {"type": kind, "message": message}
+        elif kind is CallbackType.DEFERRED_MESSAGE:
+            interaction.loading = True
+            interaction.result.deferred = True
+            interaction.ephemeral = bool(data.get("flags", 0) & EPHEMERAL)
+            resource = {"type": kind}
+        elif kind is CallbackType.AUTOCOMPLETE and interaction.kind == _AUTOCOMPLETE:
+            interaction.result.choices += check_choices(data.get("choices"))
+            resource = {"type": kind}
+        elif kind in (CallbackType.DEFERRED_UPDATE, CallbackType.UPDATE_MESSAGE) and interaction.source is not None:
+            source = interaction.source
+            interaction.original_id = int(source["id"])
+            interaction.messages[interaction.original_id] = source
+            interaction.ephemeral = bool(source["flags"] & EPHEMERAL)
+            if kind is CallbackType.UPDATE_MESSAGE:
+                self._change(interaction, source, data)
+            resource = {"type": kind, "message": source}
+        else:
+            raise RefusedError(400, 50035, f"This interaction cannot be answered with {kind.name.lower()} here.")
+        interaction.answered = True
+        interaction.result.note(None)
+        described: Json = {
+            "id": str(interaction_id),
+            "type": interaction.kind,
+            "response_message_loading": interaction.loading,
+            "response_message_ephemeral": interaction.ephemeral,
+        }
+        if interaction.original_id is not None:
+            described["response_message_id"] = str(interaction.original_id)
+        return {"interaction": described, "resource": resource}
+
+    def follow_up(self, application_id: int, token: str, data: Json) -> Json:
+        """Handle a follow-up message. As on Discord, the first one after a deferred answer becomes that answer."""
+        interaction = self._find(application_id, token)
+        if interaction.loading:
+            return self.edit(application_id, token, "@original", data)
+        return self._write(interaction, data, "followup")
+
+    def edit(self, application_id: int, token: str, which: str, data: Json) -> Json:
+        """Handle an edit of the first answer (`@original`) or of a follow-up. Return the message."""
+        interaction = self._find(application_id, token)
+        if which == "@original" and interaction.loading:
+            interaction.loading = False
+            # As on Discord, only the deferred answer decides who sees it.
+            flags = data.get("flags", 0) & ~EPHEMERAL | (EPHEMERAL if interaction.ephemeral else 0)
+            message = self._write(interaction, {**data, "flags": flags}, "initial")
+            interaction.original_id = int(message["id"])
+            return message
+        message = self.message(application_id, token, which)
+        self._change(interaction, message, data)
+        return message
+
+    def _change(self, interaction: _Interaction, message: Json, data: Json) -> None:
+        edit_message(message, data)
+        message["edited_timestamp"] = payloads.now()
+        self._note(interaction, "edit", message)
+
+    def message(self, application_id: int, token: str, which: str) -> Json:
+        """Return the first answer (`@original`) or a follow-up."""
+        interaction = self._find(application_id, token)
+        number = interaction.original_id if which == "@original" else int(which) if which.isdigit() else None
+        if number is None or number not in interaction.messages:
+            raise RefusedError(404, 10008, "Unknown Message")
+        return interaction.messages[number]
+
+    def delete(self, application_id: int, token: str, which: str) -> None:
+        """Delete the first answer or a follow-up."""
+        message = self.message(application_id, token, which)
+        number = int(message["id"])
+        del self._find(application_id, token).messages[number]
+        self._state.delete_message(number)
+
+    def _find(self, application_id: int, token: str) -> _Interaction:
+        interaction = self._by_token.get(token)
+        if interaction is None or interaction.application_id != application_id or not interaction.answered:
+            raise RefusedError(404, 10015, "Unknown Webhook")
+        if time.monotonic() - interaction.started_at > TOKEN_LIFETIME_S:
+            raise RefusedError(401, 50027, "Invalid Webhook Token")
+        return interaction
+
+    def _write(self, interaction: _Interaction, data: Json, kind: ReplyKind) -> Json:
+        extra = new_message_fields(data)
+        message = payloads.message(
+            self._state.guild,
+            message_id=self._state.snowflake(),
+            channel_id=interaction.channel_id,
+            author_id=interaction.application_id,
+            content=data.get("content") or "",
+            extra={**extra, "application_id": str(interaction.application_id)},
+            reply_to_command=kind == "initial",
+        )
+        interaction.messages[int(message["id"])] = message
+        ephemeral = bool(message["flags"] & EPHEMERAL)
+        if not ephemeral:
+            self._state.add_message(message)
+            self._gateway.broadcast_message("MESSAGE_CREATE", message)
+        self._note(interaction, kind, message)
+        return message
+
+    def _note(self, interaction: _Interaction, kind: ReplyKind, message: Json) -> None:
+        reply = InteractionReply(
+            kind=kind,
+            content=message["content"],
+            ephemeral=bool(message["flags"] & EPHEMERAL),
+            payload=dict(message),
+        )
+        interaction.result.note(reply)

@@ -1,0 +1,86 @@
+"""A bot's answers to one interaction, for those who used the command or pressed the button."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rehearsal.discord.guild.state import buttons_of
+from rehearsal.errors import LocalDiscordError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rehearsal.discord.guild.payloads import Json
+
+# How long to wait for a text after a deferred answer.
+REPLY_TIMEOUT_S = 30.0
+
+ReplyKind: TypeAlias = Literal["initial", "followup", "edit"]
+
+
+@dataclass(frozen=True, slots=True)
+class InteractionReply:
+    """One answer of a bot. An edit counts as a reply of its own."""
+
+    kind: ReplyKind
+    content: str
+    ephemeral: bool
+    payload: Json = field(repr=False)
+
+
+@dataclass(slots=True)
+class InteractionResult:
+    """A bot's answers to one command. Replies are added while the bot sends them."""
+
+    id: int
+    command: str
+    user_id: int
+    deferred: bool = False
+    replies: list[InteractionReply] = field(default_factory=list)
+    # What the bot suggests for an option that the person is typing.
+    choices: list[Json] = field(default_factory=list)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+
+    @property
+    def content(self) -> str:
+        """The text of the last reply, or '' when there is none."""
+        return self.replies[-1].content if self.replies else ""
+
+    async def until(
+        self, condition: Callable[[InteractionResult], bool], *, timeout_s: float = REPLY_TIMEOUT_S
+    ) -> None:
+        """Wait until `condition` holds. Raises `LocalDiscordError` after `timeout_s`."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not condition(self):
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError as error:
+            raise LocalDiscordError(
+                f"/{self.command} had {len(self.replies)} replies within {timeout_s:g} s, and more were expected. "
+                "The bot's log shows what it did."
+            ) from error
+
+    def note(self, reply: InteractionReply | None) -> None:
+        """Add a reply, and wake the tasks that wait for a change. `reply` is None when something else has changed."""
+        if reply is not None:
+            self.replies.append(reply)
+        self._changed.set()
+
+    def as_dict(self) -> Json:
+        """Return the result as the control API sends it."""
+        replies = [
+            {
+                "kind": reply.kind,
+                "message_id": reply.payload["id"],
+                "content": reply.content,
+                "ephemeral": reply.ephemeral,
+                "embeds": reply.payload.get("embeds", []),
+                "components": reply.payload.get("components", []),
+                "buttons": buttons_of(reply.payload),
+            }
+            for reply in self.replies
+        ]
+        return {"command": self.command, "deferred": self.deferred, "replies": replies}

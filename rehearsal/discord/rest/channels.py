@@ -1,0 +1,166 @@
+"""The part of Discord's REST API that is about one channel: its messages and threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.intents import readable
+from rehearsal.discord.guild.permissions import DiscordPermission
+from rehearsal.discord.limits.message_limits import RefusedError, edit_message, new_message_fields
+from rehearsal.discord.rest.wire import json_response, message_body, number_in
+
+if TYPE_CHECKING:
+    from rehearsal.discord.gateway.gateway import Gateway
+    from rehearsal.discord.guild.payloads import Json
+    from rehearsal.discord.guild.state import GuildState
+    from rehearsal.discord.rest.wire import BotHandler
+
+_UNKNOWN_CHANNEL = (404, 10003, "Unknown Channel")
+_UNKNOWN_MESSAGE = (404, 10008, "Unknown Message")
+_MISSING_ACCESS = (403, 50001, "Missing Access")
+_MISSING_PERMISSIONS = (403, 50013, "Missing Permissions")
+_MOST_NAME_CHARS = 100
+_MAX_LISTED = 100
+
+
+class ChannelRoutes:
+    """The request handlers of one guild's channels."""
+
+    def __init__(self, state: GuildState, gateway: Gateway) -> None:
+        self._state = state
+        self._gateway = gateway
+
+    def handlers(self) -> list[tuple[str, str, BotHandler]]:
+        """Return method, path and handler of each route."""
+        message = "/channels/{channel}/messages/{message}"
+        return [
+            ("GET", "/channels/{channel}", self._get_channel),
+            ("GET", "/channels/{channel}/messages", self._get_messages),
+            ("POST", "/channels/{channel}/messages", self._post_message),
+            ("POST", "/channels/{channel}/threads", self._post_thread),
+            ("POST", "/channels/{channel}/typing", self._accepted),
+            ("PUT", "/channels/{channel}/voice-status", self._accepted),
+            ("GET", message, self._get_message),
+            ("PATCH", message, self._patch_message),
+            ("DELETE", message, self._delete_message),
+            ("PUT", message + "/reactions/{emoji}/@me", self._accepted),
+            ("DELETE", message + "/reactions/{emoji}/@me", self._accepted),
+        ]
+
+    async def _accepted(self, request: web.Request, bot_id: int) -> web.Response:
+        self._channel(request)
+        return web.Response(status=204)
+
+    async def _get_channel(self, request: web.Request, bot_id: int) -> web.Response:
+        channel_id = self._channel(request)
+        guild = self._state.guild
+        spec = next(each for each in guild.channels if each.id == channel_id)
+        return json_response(payloads.channel(guild, spec))
+
+    async def _get_messages(self, request: web.Request, bot_id: int) -> web.Response:
+        channel_id = self._channel(request)
+        limit = request.query.get("limit", "50")
+        count = min(int(limit), _MAX_LISTED) if limit.isdigit() else 50
+        found = [each.payload for each in self._state.messages() if each.channel_id == channel_id]
+        return json_response([self._seen(message, bot_id) for message in found[::-1][:count]])
+
+    async def _post_message(self, request: web.Request, bot_id: int) -> web.Response:
+        channel_id = self._channel(request)
+        data = await message_body(request)
+        self._check_may_write(channel_id, bot_id, data)
+        if data.get("enforce_nonce") and (there := self._with_nonce(channel_id, bot_id, data.get("nonce"))):
+            return json_response(there)
+        extra = new_message_fields(data)
+        message = payloads.message(
+            self._state.guild,
+            message_id=self._state.snowflake(),
+            channel_id=channel_id,
+            author_id=bot_id,
+            content=data.get("content") or "",
+            extra=extra,
+        )
+        if data.get("nonce") is not None:
+            message["nonce"] = data["nonce"]
+        self._state.add_message(message)
+        self._gateway.broadcast_message("MESSAGE_CREATE", message)
+        return json_response(message)
+
+    def _with_nonce(self, channel_id: int, bot_id: int, nonce: object) -> Json | None:
+        """Return the bot's message that was posted with this nonce before. Discord looks back for some minutes."""
+        sent = [each.payload for each in self._state.messages() if each.channel_id == channel_id]
+        own = [message for message in sent if message["author"]["id"] == str(bot_id) and "nonce" in message]
+        return next((message for message in own if message["nonce"] == nonce), None)
+
+    async def _post_thread(self, request: web.Request, bot_id: int) -> web.Response:
+        channel_id = self._channel(request)
+        if self._state.guild.is_voice(channel_id):
+            raise RefusedError(400, 50024, "Cannot execute action on this channel type")
+        self._check_granted(channel_id, bot_id, DiscordPermission.CREATE_PUBLIC_THREADS)
+        name = str((await request.json()).get("name") or "")
+        if not 1 <= len(name) <= _MOST_NAME_CHARS:
+            raise RefusedError(400, 50035, "Invalid Form Body: name must be between 1 and 100 in length.")
+        return json_response(self._state.add_thread(channel_id, name, bot_id), status=201)
+
+    async def _get_message(self, request: web.Request, bot_id: int) -> web.Response:
+        return json_response(self._seen(self._message(request), bot_id))
+
+    async def _patch_message(self, request: web.Request, bot_id: int) -> web.Response:
+        message = self._own_message(request, bot_id)
+        data = await message_body(request)
+        edit_message(message, data)
+        if data.get("flags") is not None:
+            message["flags"] = data["flags"]
+        message["edited_timestamp"] = payloads.now()
+        self._gateway.broadcast_message("MESSAGE_UPDATE", message)
+        return json_response(message)
+
+    async def _delete_message(self, request: web.Request, bot_id: int) -> web.Response:
+        message = self._own_message(request, bot_id)
+        self._state.delete_message(int(message["id"]))
+        gone = {key: message[key] for key in ("id", "channel_id", "guild_id")}
+        self._gateway.broadcast("MESSAGE_DELETE", gone)
+        return web.Response(status=204)
+
+    def _seen(self, message: Json, bot_id: int) -> Json:
+        """Return a message as the bot may read it: here counts what the bot's owner has allowed it."""
+        allowed = self._state.guild.member(bot_id).privileged_intents
+        return readable(message, user_id=bot_id, intents=allowed)
+
+    def _check_may_write(self, channel_id: int, bot_id: int, data: Json) -> None:
+        """Raise `RefusedError` if a bot may not send this message there."""
+        in_thread = channel_id in self._state.threads
+        needed = DiscordPermission.SEND_MESSAGES_IN_THREADS if in_thread else DiscordPermission.SEND_MESSAGES
+        if data.get("embeds"):
+            needed |= DiscordPermission.EMBED_LINKS
+        if data.get("attachments"):
+            needed |= DiscordPermission.ATTACH_FILES
+        self._check_granted(channel_id, bot_id, needed)
+
+    def _check_granted(self, channel_id: int, bot_id: int, needed: DiscordPermission) -> None:
+        granted = payloads.channel_permissions(self._state.guild, self._state.channel_of(channel_id), bot_id)
+        if not granted & DiscordPermission.VIEW_CHANNEL:
+            raise RefusedError(*_MISSING_ACCESS)
+        if needed & ~granted:
+            raise RefusedError(*_MISSING_PERMISSIONS)
+
+    def _channel(self, request: web.Request) -> int:
+        channel_id = number_in(request, "channel")
+        if not self._state.has_channel(channel_id):
+            raise RefusedError(*_UNKNOWN_CHANNEL)
+        return channel_id
+
+    def _message(self, request: web.Request) -> Json:
+        channel_id = self._channel(request)
+        message = self._state.message(number_in(request, "message"))
+        if message is None or message["channel_id"] != str(channel_id):
+            raise RefusedError(*_UNKNOWN_MESSAGE)
+        return message
+
+    def _own_message(self, request: web.Request, bot_id: int) -> Json:
+        message = self._message(request)
+        if message["author"]["id"] != str(bot_id):
+            raise RefusedError(403, 50005, "Cannot edit a message authored by another user")
+        return message

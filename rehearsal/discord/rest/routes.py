@@ -1,0 +1,282 @@
+"""The part of Discord's REST API v10 that a voice bot uses. Errors have Discord's status, `code` and `message`.
+
+`rest_channels` has what is about one channel, `rest_wire` the form of requests and answers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+from aiohttp import web
+
+from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.identity import bot_of_token
+from rehearsal.discord.guild.permissions import DiscordPermission
+from rehearsal.discord.limits.command_limits import check_commands
+from rehearsal.discord.limits.message_limits import RefusedError
+from rehearsal.discord.rest.channels import ChannelRoutes
+from rehearsal.discord.rest.wire import json_response, message_body, number_in, translated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rehearsal.discord.gateway.gateway import Gateway
+    from rehearsal.discord.guild.state import GuildState
+    from rehearsal.discord.interactions.interactions import Interactions
+    from rehearsal.discord.rest.gate import RestGate
+    from rehearsal.discord.rest.wire import BotHandler, Handler
+
+_log = structlog.get_logger()
+
+PREFIX = "/api/v10"
+_UNAUTHORIZED = (401, 0, "401: Unauthorized")
+_UNKNOWN_VOICE_STATE = (404, 10065, "Unknown Voice State")
+_MISSING_ACCESS = (403, 50001, "Missing Access")
+_MISSING_PERMISSIONS = (403, 50013, "Missing Permissions")
+_MAX_NICKNAME = 32
+
+
+class RestApi:
+    """The request handlers. Each request acts for the bot whose token it contains."""
+
+    def __init__(
+        self, state: GuildState, gateway: Gateway, interactions: Interactions, *, gateway_url: Callable[[], str]
+    ) -> None:
+        self._state = state
+        self._gateway = gateway
+        self._interactions = interactions
+        self._gateway_url = gateway_url
+        self._channels = ChannelRoutes(state, gateway)
+
+    def owns(self, path: Mapping[str, str]) -> bool:
+        """Return whether a request is about this guild. `path`: the parts of its path that have a name."""
+        number = path.get("channel", "")
+        return (
+            path.get("guild") == str(self._state.guild.id)
+            or (number.isdecimal() and self._state.has_channel(int(number)))
+            or self._interactions.knows(path.get("token", ""))
+        )
+
+    def handlers(self) -> list[tuple[str, str, Handler]]:
+        """Return method, path and handler of each route. The catch-all route comes last."""
+        commands = "/applications/{application}/commands"
+        guild_commands = "/applications/{application}/guilds/{guild}/commands"
+        hook = "/webhooks/{application}/{token}"
+        table: list[tuple[str, str, Handler]] = [
+            ("GET", "/gateway", self._get_gateway),
+            ("GET", "/gateway/bot", self._for_bot(self._get_gateway_bot)),
+            ("GET", "/users/@me", self._for_bot(self._get_me)),
+            ("DELETE", "/users/@me/guilds/{guild}", self._for_bot(self._leave_guild)),
+            ("GET", "/users/{user}", self._for_bot(self._get_user)),
+            ("GET", "/applications/@me", self._for_bot(self._get_application)),
+            ("GET", "/oauth2/applications/@me", self._for_bot(self._get_application)),
+            ("GET", "/applications/{application}/emojis", self._for_bot(self._no_emojis)),
+            ("GET", "/soundboard-default-sounds", self._for_bot(self._nothing)),
+            *[("GET", path, self._for_bot(self._get_commands)) for path in (commands, guild_commands)],
+            *[("PUT", path, self._for_bot(self._put_commands)) for path in (commands, guild_commands)],
+            ("GET", "/guilds/{guild}", self._for_bot(self._get_guild)),
+            ("GET", "/guilds/{guild}/channels", self._for_bot(self._get_channels)),
+            ("GET", "/guilds/{guild}/roles", self._for_bot(self._get_roles)),
+            ("GET", "/guilds/{guild}/members", self._for_bot(self._get_members)),
+            ("GET", "/guilds/{guild}/members/{user}", self._for_bot(self._get_member)),
+            ("PATCH", "/guilds/{guild}/members/@me", self._for_bot(self._patch_me)),
+            ("GET", "/guilds/{guild}/voice-states/@me", self._for_bot(self._get_my_voice_state)),
+            ("PATCH", "/guilds/{guild}/voice-states/@me", self._for_bot(self._patch_my_voice_state)),
+            *[(method, path, self._for_bot(handler)) for method, path, handler in self._channels.handlers()],
+            # These requests are authorised by an interaction token instead of the bot's token.
+            ("POST", "/interactions/{interaction}/{token}/callback", self._answer_interaction),
+            ("POST", hook, self._post_follow_up),
+            ("GET", hook + "/messages/{message}", self._get_reply),
+            ("PATCH", hook + "/messages/{message}", self._patch_reply),
+            ("DELETE", hook + "/messages/{message}", self._delete_reply),
+        ]
+        table.append(("*", "/{path:.*}", self._unknown))
+        return [(method, PREFIX + path, translated(handler)) for method, path, handler in table]
+
+    def _for_bot(self, handler: BotHandler) -> Handler:
+        async def authenticated(request: web.Request) -> web.Response:
+            authorization = request.headers.get("Authorization", "")
+            bot_id = bot_of_token(self._state, authorization) if authorization.startswith("Bot ") else None
+            if bot_id is None:
+                raise RefusedError(*_UNAUTHORIZED)
+            return await handler(request, bot_id)
+
+        return authenticated
+
+    # --- who and where -----------------------------------------------------------------------------------------
+
+    async def _get_gateway(self, request: web.Request) -> web.Response:
+        return json_response({"url": self._gateway_url()})
+
+    async def _get_gateway_bot(self, request: web.Request, bot_id: int) -> web.Response:
+        limit = self._gateway.sessions.start_limit(bot_id)
+        return json_response(
+            {"url": self._gateway_url(), "shards": self._gateway.recommended_shards, "session_start_limit": limit}
+        )
+
+    async def _get_me(self, request: web.Request, bot_id: int) -> web.Response:
+        return json_response(payloads.guild_user(self._state.guild, bot_id))
+
+    async def _leave_guild(self, request: web.Request, bot_id: int) -> web.Response:
+        """Tell the bot that it has left. The local guild keeps it as a member, for whoever starts it again."""
+        self._check_guild(request)
+        self._gateway.leave(bot_id)
+        self._gateway.send_to(bot_id, "GUILD_DELETE", {"id": str(self._state.guild.id)})
+        return web.Response(status=204)
+
+    async def _get_user(self, request: web.Request, bot_id: int) -> web.Response:
+        return json_response(payloads.guild_user(self._state.guild, self._member(request)))
+
+    async def _get_application(self, request: web.Request, bot_id: int) -> web.Response:
+        return json_response(payloads.application(self._state.guild, bot_id))
+
+    async def _no_emojis(self, request: web.Request, bot_id: int) -> web.Response:
+        return json_response({"items": []})
+
+    async def _nothing(self, request: web.Request, bot_id: int) -> web.Response:
+        return json_response([])
+
+    async def _get_guild(self, request: web.Request, bot_id: int) -> web.Response:
+        self._check_guild(request)
+        return json_response(payloads.guild_object(self._state.guild))
+
+    async def _get_channels(self, request: web.Request, bot_id: int) -> web.Response:
+        self._check_guild(request)
+        guild = self._state.guild
+        return json_response([payloads.channel(guild, spec) for spec in guild.channels])
+
+    async def _get_roles(self, request: web.Request, bot_id: int) -> web.Response:
+        self._check_guild(request)
+        return json_response(payloads.roles(self._state.guild))
+
+    async def _get_members(self, request: web.Request, bot_id: int) -> web.Response:
+        self._check_guild(request)
+        guild = self._state.guild
+        return json_response([payloads.guild_member(guild, member.id) for member in guild.members])
+
+    async def _get_member(self, request: web.Request, bot_id: int) -> web.Response:
+        self._check_guild(request)
+        return json_response(self._state.member(self._member(request)))
+
+    async def _patch_me(self, request: web.Request, bot_id: int) -> web.Response:
+        """Change the bot's own nickname."""
+        self._check_guild(request)
+        nickname = (await message_body(request)).get("nick") or None
+        if not int(payloads.permission_bits(self._state.guild, bot_id)) & DiscordPermission.CHANGE_NICKNAME:
+            raise RefusedError(*_MISSING_PERMISSIONS)
+        if nickname is not None and len(nickname) > _MAX_NICKNAME:
+            raise RefusedError(400, 50035, "Invalid Form Body")
+        member = self._state.set_nickname(bot_id, nickname)
+        self._gateway.broadcast("GUILD_MEMBER_UPDATE", {**member, "guild_id": str(self._state.guild.id)})
+        return json_response(member)
+
+    async def _get_my_voice_state(self, request: web.Request, bot_id: int) -> web.Response:
+        self._check_guild(request)
+        state = self._state.voice_state(bot_id)
+        if state is None:
+            raise RefusedError(*_UNKNOWN_VOICE_STATE)
+        return json_response(state)
+
+    async def _patch_my_voice_state(self, request: web.Request, bot_id: int) -> web.Response:
+        self._check_guild(request)
+        data = await message_body(request)
+        state = self._state.voice_state(bot_id)
+        if state is None or str(data.get("channel_id")) != state["channel_id"]:
+            raise RefusedError(*_UNKNOWN_VOICE_STATE)
+        guild = self._state.guild
+        if not guild.is_stage(int(state["channel_id"])):
+            raise RefusedError(400, 50024, "Cannot execute action on this channel type")
+        suppress = bool(data.get("suppress", state["suppress"]))
+        may_speak = int(payloads.permission_bits(guild, bot_id)) & DiscordPermission.MUTE_MEMBERS
+        if state["suppress"] and not suppress and not may_speak:
+            raise RefusedError(*_MISSING_PERMISSIONS)
+        asks_at = data.get("request_to_speak_timestamp")
+        changed = self._state.set_stage_role(bot_id, suppress=suppress, asks_at=asks_at)
+        self._gateway.broadcast("VOICE_STATE_UPDATE", changed)
+        return web.Response(status=204)
+
+    # --- commands ----------------------------------------------------------------------------------------------
+
+    async def _get_commands(self, request: web.Request, bot_id: int) -> web.Response:
+        return json_response(self._state.commands(bot_id, self._command_scope(request, bot_id)))
+
+    async def _put_commands(self, request: web.Request, bot_id: int) -> web.Response:
+        scope = self._command_scope(request, bot_id)
+        body = await request.json()
+        if not isinstance(body, list) or not all(isinstance(each, dict) and each.get("name") for each in body):
+            raise RefusedError(400, 50035, "Invalid Form Body")
+        check_commands(body)
+        return json_response(self._state.put_commands(bot_id, scope, body))
+
+    def _command_scope(self, request: web.Request, bot_id: int) -> int | None:
+        if request.match_info["application"] != str(bot_id):
+            raise RefusedError(*_MISSING_ACCESS)
+        if "guild" not in request.match_info:
+            return None
+        self._check_guild(request)
+        return self._state.guild.id
+
+    # --- interactions ------------------------------------------------------------------------------------------
+
+    async def _answer_interaction(self, request: web.Request) -> web.Response:
+        body = await message_body(request)
+        if isinstance(body.get("data"), dict) and "attachments" in body:
+            body["data"]["attachments"] = body["attachments"]
+        interaction_id = number_in(request, "interaction")
+        answered = self._interactions.answer(interaction_id, request.match_info["token"], body)
+        if request.query.get("with_response", "").lower() in ("1", "true"):
+            return json_response(answered)
+        return web.Response(status=204)
+
+    async def _post_follow_up(self, request: web.Request) -> web.Response:
+        body = await message_body(request)
+        return json_response(self._interactions.follow_up(*_hook(request), body))
+
+    async def _get_reply(self, request: web.Request) -> web.Response:
+        return json_response(self._interactions.message(*_hook(request), request.match_info["message"]))
+
+    async def _patch_reply(self, request: web.Request) -> web.Response:
+        body = await message_body(request)
+        return json_response(self._interactions.edit(*_hook(request), request.match_info["message"], body))
+
+    async def _delete_reply(self, request: web.Request) -> web.Response:
+        self._interactions.delete(*_hook(request), request.match_info["message"])
+        return web.Response(status=204)
+
+    # --- helpers -----------------------------------------------------------------------------------------------
+
+    async def _unknown(self, request: web.Request) -> web.Response:
+        _log.info("rest_route_unknown", method=request.method, path=request.path)
+        raise RefusedError(404, 0, "404: Not Found")
+
+    def _check_guild(self, request: web.Request) -> None:
+        if request.match_info["guild"] != str(self._state.guild.id):
+            raise RefusedError(404, 10004, "Unknown Guild")
+
+    def _member(self, request: web.Request) -> int:
+        user_id = number_in(request, "user")
+        if not any(member.id == user_id for member in self._state.guild.members):
+            raise RefusedError(404, 10013, "Unknown User")
+        return user_id
+
+
+def rest_routes(guilds: Sequence[RestApi], gate: RestGate) -> list[web.RouteDef]:
+    """Return the routes of a Discord with these guilds, which may become more. What is about none is the first's."""
+    return [
+        web.route(method, path, gate.guarded(method, path.removeprefix(PREFIX), _of_guild(guilds, number)))
+        for number, (method, path, _) in enumerate(guilds[0].handlers())
+    ]
+
+
+def _of_guild(guilds: Sequence[RestApi], number: int) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
+        guild = next((each for each in guilds if each.owns(request.match_info)), guilds[0])
+        _, _, handler = guild.handlers()[number]
+        return await handler(request)
+
+    return handle
+
+
+def _hook(request: web.Request) -> tuple[int, str]:
+    return number_in(request, "application"), request.match_info["token"]

@@ -1,0 +1,203 @@
+"""The sessions of one voice channel. The room carries out the effects that its delivery service returns.
+
+A session stays for a while without a websocket, so that the client can resume (op 7) and get the messages it missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, assert_never
+
+import structlog
+
+from rehearsal.discord.dave.delivery import (
+    DaveOpcode,
+    DeliveryEffect,
+    DeliveryService,
+    SendBinary,
+    SendJson,
+    StartCommitTimer,
+    StartTransitionTimer,
+    read_transition_id,
+)
+from rehearsal.errors import MlsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rehearsal.discord.guild.payloads import Json
+    from rehearsal.discord.media.forwarder import MediaLeg
+    from rehearsal.discord.websocket.connection import GatewayConnection
+
+_log = structlog.get_logger()
+
+SPEAKING, CLIENTS_CONNECT, VIDEO, CLIENT_DISCONNECT = 5, 11, 12, 13
+# The number of messages that are kept, so that they can be sent again after a resume.
+_REPLAYED_MESSAGES = 500
+
+
+@dataclass(slots=True, eq=False)
+class VoiceSession:
+    """One client's voice session after op 0. Between a disconnect and a resume it has no websocket."""
+
+    user_id: int
+    session_id: str
+    leg: MediaLeg
+    connection: GatewayConnection | None
+    protocol_selected: bool = False
+    sequence: int = 0
+    expiry: asyncio.TimerHandle | None = None
+    _replay: deque[tuple[int, str | bytes]] = field(default_factory=lambda: deque(maxlen=_REPLAYED_MESSAGES))
+
+    def send_json(self, opcode: int, data: Any) -> None:
+        """Send a message with a sequence number. If the client misses it, it is sent again after a resume."""
+        message = {"op": opcode, "d": data, "seq": self._next_sequence()}
+        self._keep(json.dumps(message, separators=(",", ":")))
+
+    def send_binary(self, opcode: int, body: bytes) -> None:
+        """Send a binary message: sequence number, opcode, body."""
+        self._keep(struct.pack(">HB", self._next_sequence(), opcode) + body)
+
+    def send_unsequenced(self, message: Json) -> None:
+        """Send a handshake message or a heartbeat answer, which have no sequence number."""
+        if self.connection is not None:
+            self.connection.send_json(message)
+
+    def resume(self, connection: GatewayConnection, after: int) -> None:
+        """Continue on a new websocket, and send the messages that came after the sequence number `after`."""
+        self.connection = connection
+        for sequence, frame in self._replay:
+            # Sequence numbers have 16 bits and wrap around. A number up to half the range ahead counts as newer.
+            if 0 < (sequence - after) & 0xFFFF < 0x8000:
+                connection.send(frame)
+
+    def _next_sequence(self) -> int:
+        self.sequence = (self.sequence + 1) & 0xFFFF
+        return self.sequence
+
+    def _keep(self, frame: str | bytes) -> None:
+        self._replay.append((self.sequence, frame))
+        if self.connection is not None:
+            self.connection.send(frame)
+
+
+class VoiceRoom:
+    """One voice channel. Use it only from the event loop's thread. `close` cancels its timers."""
+
+    def __init__(self, channel_id: int) -> None:
+        self.channel_id = channel_id
+        self.delivery = DeliveryService(channel_id)
+        self.sessions: dict[int, VoiceSession] = {}
+        # How long op 5 is delayed (the fault "late_speaking").
+        self.speaking_delay_s = 0.0
+        self._timers: set[asyncio.TimerHandle] = set()
+
+    def close(self) -> None:
+        """Cancel every timer."""
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+
+    def enter(self, session: VoiceSession) -> None:
+        """Add a client after its session description (op 4). Send it the external sender and the ids of the others."""
+        others = list(self.sessions.values())
+        self.sessions[session.user_id] = session
+        self._apply(self.delivery.connect(session.user_id))
+        if others:
+            session.send_json(CLIENTS_CONNECT, {"user_ids": [str(other.user_id) for other in others]})
+        for other in others:
+            other.send_json(CLIENTS_CONNECT, {"user_ids": [str(session.user_id)]})
+
+    def leave(self, session: VoiceSession) -> None:
+        """Remove a client."""
+        if self.sessions.get(session.user_id) is not session:
+            return
+        del self.sessions[session.user_id]
+        for other in self.sessions.values():
+            other.send_json(CLIENT_DISCONNECT, {"user_id": str(session.user_id)})
+        self._apply(self.delivery.disconnect(session.user_id))
+
+    def speaking(self, session: VoiceSession, flags: int, *, later_s: float = 0.0) -> None:
+        """Announce to the others that a client speaks (op 5), now or after `speaking_delay_s` and `later_s`."""
+        data = {"user_id": str(session.user_id), "ssrc": session.leg.ssrc, "speaking": flags}
+
+        def tell() -> None:
+            for other in self.sessions.values():
+                if other is not session:
+                    other.send_json(SPEAKING, data)
+
+        delay_s = self.speaking_delay_s + later_s
+        if delay_s:
+            self._later(delay_s, tell)
+        else:
+            tell()
+
+    def announce_video(self, session: VoiceSession) -> None:
+        """Announce a camera to one client (op 12). No op 5 announces the SSRC of the camera's packets."""
+        source = next((other for other in self.sessions.values() if other is not session), session)
+        audio = source.leg.ssrc
+        data = {"user_id": str(source.user_id), "audio_ssrc": audio, "video_ssrc": audio + 1, "rtx_ssrc": audio + 2}
+        session.send_json(VIDEO, data)
+
+    def dave_json(self, session: VoiceSession, opcode: int, data: object) -> None:
+        """Handle op 23 or 31."""
+        try:
+            transition_id = read_transition_id(data)
+        except MlsError as error:
+            _log.warning("dave_message_refused", user_id=session.user_id, opcode=opcode, reason=str(error))
+            return
+        if opcode == DaveOpcode.READY_FOR_TRANSITION:
+            self._apply(self.delivery.transition_ready(session.user_id, transition_id))
+        elif opcode == DaveOpcode.INVALID_COMMIT_WELCOME:
+            _log.info("invalid_commit_reported", user_id=session.user_id, transition_id=transition_id)
+            self._apply(self.delivery.invalid_commit(session.user_id))
+
+    def dave_binary(self, session: VoiceSession, opcode: int, body: bytes) -> None:
+        """Handle op 26 or 28. Malformed bytes are refused and change nothing."""
+        try:
+            if opcode == DaveOpcode.KEY_PACKAGE:
+                self._apply(self.delivery.key_package(session.user_id, body))
+            elif opcode == DaveOpcode.COMMIT_WELCOME:
+                self._apply(self.delivery.commit(session.user_id, body))
+        except MlsError as error:
+            _log.warning("dave_message_refused", user_id=session.user_id, opcode=opcode, reason=str(error))
+
+    def decide(self, decision: Callable[[DeliveryService], list[DeliveryEffect]]) -> None:
+        """Apply a decision of the gateway, such as a downgrade."""
+        self._apply(decision(self.delivery))
+
+    def _apply(self, effects: list[DeliveryEffect]) -> None:
+        for effect in effects:
+            match effect:
+                case SendBinary(user_id, opcode, body):
+                    if user_id in self.sessions:
+                        self.sessions[user_id].send_binary(opcode, body)
+                case SendJson(user_id, opcode, data):
+                    if user_id in self.sessions:
+                        self.sessions[user_id].send_json(opcode, data)
+                case StartTransitionTimer(transition_id, delay_s):
+                    self._later(delay_s, self._transition_timed_out, transition_id)
+                case StartCommitTimer(batch, delay_s):
+                    self._later(delay_s, self._commit_timed_out, batch)
+                case _:
+                    assert_never(effect)
+
+    def _transition_timed_out(self, transition_id: int) -> None:
+        self._apply(self.delivery.transition_timed_out(transition_id))
+
+    def _commit_timed_out(self, batch: int) -> None:
+        self._apply(self.delivery.commit_timed_out(batch))
+
+    def _later(self, delay_s: float, callback: Callable[..., None], *arguments: object) -> None:
+        loop = asyncio.get_running_loop()
+
+        def run() -> None:
+            self._timers.discard(timer)
+            callback(*arguments)
+
+        timer = loop.call_later(delay_s, run)
+        self._timers.add(timer)

@@ -1,0 +1,303 @@
+"""The DAVE delivery service with real MLS clients: the members share keys, in whatever order the events happen."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rehearsal.discord.dave import mls
+from rehearsal.discord.dave.delivery import (
+    DaveOpcode,
+    DeliveryService,
+    SendBinary,
+    SendJson,
+    StartCommitTimer,
+    StartTransitionTimer,
+    read_transition_id,
+)
+from rehearsal.errors import MlsError
+from tests.rehearsal.discord.dave_simulation import Channel
+
+_USERS = st.integers(1, 5)
+_COMINGS_AND_GOINGS = st.lists(st.tuples(_USERS, st.integers(0, 12)), min_size=1, max_size=14)
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32), events=_COMINGS_AND_GOINGS)
+def test_whoever_comes_and_goes_those_who_stay_agree(seed: int, events: list[tuple[int, int]]) -> None:
+    """After any order of joins, leaves and messages, all members share one secret, and no client got a bad proposal."""
+    channel = Channel(seed)
+    for user_id, moves in events:
+        if user_id in channel.clients:
+            channel.leave(user_id)
+        else:
+            channel.join(user_id)
+        for _ in range(moves):
+            channel.move()
+    channel.settle()
+    assert len(channel.clients) < 2 or channel.agreed()
+    assert len(channel.clients) >= 2 or channel.service.epoch == 0
+    assert channel.service.pending_transitions == ()
+    assert all(client.refused_proposals == 0 for client in channel.clients.values())
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32), events=st.lists(st.tuples(st.integers(0, 9), _USERS, st.integers(0, 8)), max_size=16)
+)
+def test_reports_and_resets_at_any_moment_end_in_agreement(seed: int, events: list[tuple[int, int, int]]) -> None:
+    """The group recovers when clients report unusable messages and when it is recreated in the middle of a commit."""
+    channel = Channel(seed)
+    for user_id in range(1, 4):
+        channel.join(user_id)
+    for kind, user_id, moves in events:
+        present = user_id in channel.clients
+        if kind < 3 and present:
+            channel.clients[user_id].report(0)
+        elif kind < 5:
+            channel.apply(channel.service.recreate())
+        elif kind < 6 and channel.timers:
+            channel.fire()
+        elif present and kind < 8:
+            channel.leave(user_id)
+        elif not present:
+            channel.join(user_id)
+        for _ in range(moves):
+            channel.move()
+    channel.settle()
+    assert len(channel.clients) < 2 or channel.agreed()
+
+
+def test_the_first_commit_wins_and_the_others_are_dropped() -> None:
+    """At epoch 0 every client commits. One commit is announced, to its author only. The other clients get a welcome."""
+    channel = Channel()
+    for user_id in (1, 2, 3):
+        channel.join(user_id)
+    channel.settle()
+    announced = [each for each in channel.sent if each.opcode == DaveOpcode.ANNOUNCE_COMMIT]
+    welcomed = [each for each in channel.sent if each.opcode == DaveOpcode.WELCOME]
+    assert (len(announced), len(welcomed)) == (1, 2)
+    assert all(isinstance(each, SendBinary) and each.body[:2] == b"\0\0" for each in announced + welcomed)
+    assert channel.agreed()
+
+
+def test_a_commit_that_misses_a_proposal_is_refused() -> None:
+    """A commit is refused unless it references every proposal that was broadcast to the committer."""
+    channel = Channel()
+    first = channel.join(1)
+    while first.inbox or first.outbox:
+        channel.move()
+    second = channel.join(2)
+    while second.outbox:
+        channel._serve(second)
+    while first.inbox:
+        first.receive()
+    opcode, early = first.outbox[-1]
+    assert opcode is DaveOpcode.COMMIT_WELCOME
+    third = channel.join(3)
+    while third.outbox:
+        channel._serve(third)
+    assert channel.service.commit(1, early) == []
+    assert channel.service.epoch == 0
+    channel.settle()
+    assert channel.agreed()
+
+
+def test_a_new_member_takes_the_leftmost_blank_leaf() -> None:
+    """A new member takes the leftmost leaf that a former member left (RFC 9420 section 7.7)."""
+    channel = Channel()
+    for user_id in (1, 2, 3, 4):
+        channel.join(user_id)
+        channel.settle()
+    gone = next(user for user, leaf in channel.service.leaves.items() if leaf == 1)
+    channel.leave(gone)
+    channel.settle()
+    assert 1 not in channel.service.leaves.values()
+    channel.join(9)
+    channel.settle()
+    assert channel.service.leaves[9] == 1
+    assert channel.agreed()
+
+
+def test_a_transition_waits_for_all_or_for_two_seconds() -> None:
+    """Op 22 follows the last op 23. After two seconds, the service no longer waits for missing answers."""
+    channel = Channel()
+    for user_id in (1, 2):
+        channel.join(user_id)
+    channel.settle()
+    channel.join(3)
+    while not channel.service.pending_transitions:
+        assert channel.move()
+    (transition,) = channel.service.pending_transitions
+    timer = next(each for each in channel.timers if isinstance(each, StartTransitionTimer))
+    assert (timer.transition_id, timer.delay_s) == (transition, 2.0)
+    assert channel.service.transition_ready(1, transition) == []
+    executed = channel.service.transition_timed_out(transition)
+    assert [(each.user_id, each.opcode) for each in executed if isinstance(each, SendJson)] == [
+        (user, DaveOpcode.EXECUTE_TRANSITION) for user in channel.service.leaves
+    ]
+    assert channel.service.transition_timed_out(transition) == []
+
+
+def test_the_last_member_starts_anew() -> None:
+    """The last member gets op 24 with epoch 1, then op 21 with transition 0 (protocol.md, "Sole member reset")."""
+    channel = Channel()
+    channel.join(1)
+    channel.join(2)
+    channel.settle()
+    channel.sent.clear()
+    channel.leave(2)
+    assert [(each.opcode, each.data) for each in channel.sent if isinstance(each, SendJson)] == [
+        (DaveOpcode.PREPARE_EPOCH, {"protocol_version": 1, "epoch": 1}),
+        (DaveOpcode.PREPARE_TRANSITION, {"protocol_version": 1, "transition_id": 0}),
+    ]
+    assert channel.service.epoch == 0
+
+
+def test_removals_and_additions_share_a_batch() -> None:
+    """An addition and a removal that are pending together are sent in one batch.
+
+    If an Add is in one batch and a Remove in the next, davey 0.1.7 answers with a commit that lacks its Welcome.
+    """
+    channel = Channel()
+    for user_id in (1, 2, 3):
+        channel.join(user_id)
+    channel.settle()
+    # While the removal of 3 is pending, 4 and 5 join and 4 leaves again.
+    channel.leave(3)
+    channel.join(4)
+    channel.join(5)
+    for client in list(channel.clients.values()):
+        while client.outbox:
+            channel._serve(client)
+    channel.leave(4)
+    channel.settle()
+    assert channel.agreed()
+    assert set(channel.service.leaves) == {1, 2, 5}
+
+
+def test_a_batch_nobody_commits_is_proposed_again_and_then_the_group_is_made_anew() -> None:
+    """Members whose client has stopped working on a live connection do not keep new members out."""
+    channel = Channel()
+    for user_id in (1, 2):
+        channel.join(user_id)
+    channel.settle()
+    del channel.clients[1], channel.clients[2]
+    channel.join(3)
+    channel.join(4)
+    channel.settle()
+    assert channel.agreed()
+    assert set(channel.service.leaves) == {3, 4}
+    assert any(isinstance(each, SendJson) and each.opcode == DaveOpcode.PREPARE_EPOCH for each in channel.sent)
+
+
+def test_a_downgrade_is_announced_executed_and_undone() -> None:
+    """A downgrade sends ops 21, 23 and 22 with version 0 and ignores key packages. Op 24 then begins a new group."""
+    channel = Channel()
+    for user_id in (1, 2):
+        channel.join(user_id)
+    channel.settle()
+    channel.apply(channel.service.downgrade())
+    assert channel.service.downgrade() == []
+    channel.settle()
+    assert (channel.service.version, channel.service.epoch) == (0, 0)
+    channel.join(3)
+    channel.settle()
+    assert channel.service.epoch == 0
+    assert channel.service.invalid_commit(1) == channel.service.recreate() == []
+    channel.apply(channel.service.upgrade())
+    assert channel.service.upgrade() == []
+    channel.settle()
+    assert channel.service.version == 1
+    assert channel.agreed()
+    # The last transition has an id other than 0, so clients leave the downgraded state.
+    welcomes = [each for each in channel.sent if each.opcode == DaveOpcode.WELCOME]
+    assert isinstance(welcomes[-1], SendBinary)
+    assert welcomes[-1].body[:2] != b"\0\0"
+
+
+def test_an_upgrade_before_the_downgrade_was_executed_calls_it_off() -> None:
+    """An upgrade cancels a pending downgrade: no client is moved to version 0 after the new group was requested."""
+    channel = Channel()
+    for user_id in (1, 2):
+        channel.join(user_id)
+    channel.settle()
+    channel.apply(channel.service.downgrade())
+    channel.apply(channel.service.upgrade())
+    channel.settle()
+    assert channel.agreed()
+
+
+def test_strangers_and_forgers_change_nothing() -> None:
+    """Key packages of another user, messages of unknown users and replayed timers are refused."""
+    channel = Channel()
+    first = channel.join(1)
+    (_, package) = first.outbox[0]
+    service = channel.service
+    assert service.key_package(7, package) == []
+    service.connect(2)
+    with pytest.raises(MlsError, match="names another user"):
+        service.key_package(2, package)
+    channel.leave(1)
+    channel.join(3)
+    channel.join(4)
+    channel.settle(timers=False)
+    assert service.transition_ready(3, 999) == []
+    assert service.invalid_commit(99) == []
+    assert service.transition_timed_out(5) == []
+    assert service.commit_timed_out(0) == []
+
+
+def test_a_commit_of_somebody_else_is_refused() -> None:
+    """A valid commit is dropped when another member than its author sends it."""
+    channel = Channel()
+    for user_id in (1, 2):
+        channel.join(user_id)
+    channel.settle()
+    third = channel.join(3)
+    while third.outbox:
+        channel._serve(third)
+    first = channel.clients[1]
+    while first.inbox:
+        first.receive()
+    (_, commit) = first.outbox[-1]
+    assert mls.split_commit_welcome(commit).epoch == 1
+    assert channel.service.commit(2, commit) == []
+    assert channel.service.commit(99, commit) == []
+    channel.settle()
+    assert channel.agreed()
+
+
+def test_commit_timers_of_old_batches_do_nothing() -> None:
+    """A timer does nothing when its batch has already been committed."""
+    channel = Channel()
+    for user_id in (1, 2, 3):
+        channel.join(user_id)
+    channel.settle(timers=False)
+    timers = [each for each in channel.timers if isinstance(each, StartCommitTimer)]
+    for timer in timers:
+        assert channel.service.commit_timed_out(timer.batch) == []
+
+
+@given(st.binary(max_size=600))
+def test_hostile_bytes_are_refused_and_change_nothing(body: bytes) -> None:
+    """Random bytes as a key package or a commit raise `MlsError` and do not change the group."""
+    service = DeliveryService(1)
+    service.connect(5)
+    for handle in (service.key_package, service.commit):
+        with pytest.raises(MlsError):
+            handle(5, body)
+    assert (service.epoch, service.leaves) == (0, {})
+
+
+@pytest.mark.parametrize(
+    "data", [None, 5, {}, {"transition_id": "1"}, {"transition_id": True}, {"transition_id": None}]
+)
+def test_a_message_without_a_transition_id_is_refused(data: object) -> None:
+    """Ops 23 and 31 without a transition id are refused."""
+    with pytest.raises(MlsError):
+        read_transition_id(data)
+    assert read_transition_id({"transition_id": 7}) == 7

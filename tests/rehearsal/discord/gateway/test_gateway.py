@@ -1,0 +1,364 @@
+"""The main gateway: identifying, resuming, member requests, and how voice states follow the bot's connection."""
+
+from __future__ import annotations
+
+import pytest
+
+from rehearsal.discord import LocalDiscord
+from rehearsal.discord.guild.identity import bot_of_token
+from rehearsal.discord.guild.intents import UNPRIVILEGED, Intent
+from rehearsal.discord.guild.permissions import DiscordPermission
+from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
+from rehearsal.discord.guild.state import GuildState
+from tests.rehearsal.discord.sockets import Bare, bare_gateway
+from tests.rehearsal.discord.stock import until
+
+BOT, ADA = 1001, 2001
+_IDENTIFY, _RESUME, _VOICE, _MEMBERS = 2, 6, 4, 8
+_RECONNECT, _INVALID, _ACK = 7, 9, 11
+# A guild whose bot may use every intent.
+TRUSTING = GuildSpec(
+    bots=(Member(BOT, "Roomtone", privileged_intents=int(Intent.MESSAGE_CONTENT | Intent.GUILD_MEMBERS)),)
+)
+
+
+async def _log_in(gateway: Bare, *, intents: int = UNPRIVILEGED, bot_id: int = BOT) -> dict[str, object]:
+    """Identify and return READY's data, after GUILD_CREATE has arrived too."""
+    await gateway.send(_IDENTIFY, {"token": f"{bot_id}.t", "intents": intents})
+    ready = await gateway.receive(0)
+    assert (ready["t"], ready["s"]) == ("READY", 1)
+    assert (await gateway.receive(0))["t"] == "GUILD_CREATE"
+    data: dict[str, object] = ready["d"]
+    return data
+
+
+async def _event(gateway: Bare, name: str) -> dict[str, object]:
+    """Return the data of the next event with this name."""
+    while (event := await gateway.receive(0))["t"] != name:
+        pass
+    data: dict[str, object] = event["d"]
+    return data
+
+
+@pytest.mark.asyncio
+async def test_wrong_tokens_and_wrong_order_are_refused() -> None:
+    """Each mistake has its close code.
+
+    The gateway closes with 4004 for an unknown token, 4003 before identifying, 4005 when identifying twice, 4002 for no
+    JSON and 4001 for bytes.
+    """
+    async with LocalDiscord() as local:
+        for opcode, data, code in (
+            (_IDENTIFY, {"token": "2001.person"}, 4004),
+            (_IDENTIFY, {}, 4004),
+            (_RESUME, {"token": "5", "session_id": "x"}, 4004),
+            (_VOICE, {}, 4003),
+        ):
+            async with bare_gateway(local) as gateway:
+                await gateway.send(opcode, data)
+                assert await gateway.close_code() == code
+        async with bare_gateway(local) as gateway:
+            await _log_in(gateway)
+            await gateway.send(_IDENTIFY, {"token": "1001.t"})
+            assert await gateway.close_code() == 4005
+        async with bare_gateway(local) as gateway:
+            await gateway.websocket.send_str("?")
+            assert await gateway.close_code() == 4002
+        async with bare_gateway(local) as gateway:
+            await gateway.websocket.send_bytes(b"etf")
+            assert await gateway.close_code() == 4001
+
+
+@pytest.mark.parametrize(
+    ("token", "bot"),
+    [
+        ("1001.anything", 1001),
+        ("Bot 1002.x", 1002),
+        ("1001", None),
+        ("2001.x", None),
+        ("", None),
+        ("١٠٠١.x", None),
+        ("9" * 30 + ".x", None),
+        (None, None),
+    ],
+)
+def test_a_token_begins_with_its_bots_id(token: object, bot: int | None) -> None:
+    """A token is valid only if it begins with the id of one of the guild's bots."""
+    assert bot_of_token(GuildState(GuildSpec()), token) == bot
+
+
+@pytest.mark.asyncio
+async def test_a_broken_session_resumes_with_what_it_missed() -> None:
+    """After a resume, the events after `seq` come again, then RESUMED. An unknown session is answered with op 9."""
+    async with LocalDiscord() as local:
+        async with bare_gateway(local) as gateway:
+            session = (await _log_in(gateway))["session_id"]
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+            gateway.kill()
+        await until(lambda: not any(member["online"] for member in local.status()["members"]), "the break")
+        await local.post_message(ADA, "are you there?")
+        assert local.status()["voice_states"]
+        async with bare_gateway(local) as gateway:
+            await gateway.send(_RESUME, {"token": "1001.t", "session_id": "nobody's", "seq": 1})
+            assert (await gateway.receive(9))["d"] is False
+            await gateway.send(_RESUME, {"token": "1001.t", "session_id": session, "seq": 4})
+            assert (await _event(gateway, "MESSAGE_CREATE"))["author"]["id"] == str(ADA)  # type: ignore[index]
+            assert await _event(gateway, "RESUMED") == {}
+
+
+@pytest.mark.asyncio
+async def test_the_voice_state_of_a_killed_process_ends_with_its_main_session() -> None:
+    """The next process finds it in GUILD_CREATE. Once the old session has timed out, the new one is told that the bot
+    has left.
+    """
+    async with LocalDiscord(main_session_s=0.2) as local:
+        async with bare_gateway(local) as gateway:
+            await _log_in(gateway)
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+            (before,) = local.status()["voice_states"]
+            gateway.kill()
+        async with bare_gateway(local) as gateway:
+            await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": UNPRIVILEGED})
+            created = await _event(gateway, "GUILD_CREATE")
+            assert created["voice_states"] == [before]
+            left = await _event(gateway, "VOICE_STATE_UPDATE")
+            assert (left["channel_id"], left["session_id"]) == (None, before["session_id"])
+            assert local.status()["voice_states"] == []
+
+
+@pytest.mark.asyncio
+async def test_a_voice_state_that_a_new_main_session_asks_for_stays() -> None:
+    """It belongs to the new session then, with another voice session, and the end of the old one changes nothing."""
+    async with LocalDiscord(main_session_s=0.2) as local:
+        async with bare_gateway(local) as gateway:
+            await _log_in(gateway)
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+            (before,) = local.status()["voice_states"]
+            gateway.kill()
+        await until(lambda: not any(member["online"] for member in local.status()["members"]), "the break")
+        async with bare_gateway(local) as gateway:
+            await _log_in(gateway)
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+            (after,) = local.status()["voice_states"]
+            assert after["session_id"] != before["session_id"]
+            await until(lambda: len(local._gateway.sessions) == 1, "the end of the old session")
+            assert local.status()["voice_states"] == [after]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("stays_in_voice", [True, False])
+async def test_an_invalidated_session_is_over_and_the_next_one_begins_anew(stays_in_voice: bool) -> None:
+    """An invalidated session gets op 9 and cannot be resumed. The bot's voice state stays if the test asks for that."""
+    async with LocalDiscord() as local:
+        async with bare_gateway(local) as gateway:
+            session = (await _log_in(gateway))["session_id"]
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+            local._gateway.invalidate(BOT, stays_in_voice=stays_in_voice)
+            assert (await gateway.receive(9))["d"] is False
+        async with bare_gateway(local) as gateway:
+            await gateway.send(_RESUME, {"token": "1001.t", "session_id": session, "seq": 1})
+            assert (await gateway.receive(9))["d"] is False
+            await _log_in(gateway)
+            assert bool(local.status()["voice_states"]) is stays_in_voice
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("reads", [True, False])
+async def test_texts_of_others_need_the_intent(reads: bool) -> None:
+    """Without the message content intent, a bot gets a text only if the message mentions the bot."""
+    intents = UNPRIVILEGED | (Intent.MESSAGE_CONTENT if reads else 0)
+    async with LocalDiscord(guild=TRUSTING) as local, bare_gateway(local) as gateway:
+        await _log_in(gateway, intents=intents)
+        await local.post_message(ADA, "a secret")
+        assert (await _event(gateway, "MESSAGE_CREATE"))["content"] == ("a secret" if reads else "")
+        await local.post_message(ADA, f"<@{BOT}> hello")
+        assert (await _event(gateway, "MESSAGE_CREATE"))["content"] == f"<@{BOT}> hello"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("guild", "intents", "code"),
+    [
+        (GuildSpec(), None, 4013),
+        (GuildSpec(), 1 << 17, 4013),
+        (GuildSpec(), int(Intent.MESSAGE_CONTENT), 4014),
+        (TRUSTING, int(Intent.GUILD_PRESENCES), 4014),
+    ],
+)
+async def test_intents_that_a_bot_may_not_use_are_refused(guild: GuildSpec, intents: object, code: int) -> None:
+    """Unknown intents close the connection with 4013, those that the bot's owner has not allowed with 4014."""
+    async with LocalDiscord(guild=guild) as local, bare_gateway(local) as gateway:
+        await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": intents})
+        assert await gateway.close_code() == code
+
+
+@pytest.mark.asyncio
+async def test_a_bot_gets_the_events_of_its_intents() -> None:
+    """Messages do not come to a bot that asked for voice states alone, and GUILD_CREATE has who is in voice."""
+    async with LocalDiscord() as local, bare_gateway(local) as gateway:
+        await local.join(ADA)
+        await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": int(Intent.GUILDS | Intent.GUILD_VOICE_STATES)})
+        created = await _event(gateway, "GUILD_CREATE")
+        members, states = created["members"], created["voice_states"]
+        assert isinstance(members, list)
+        assert isinstance(states, list)
+        assert [member["user"]["id"] for member in members] == [str(ADA), str(BOT)]
+        assert [state["user_id"] for state in states] == [str(ADA)]
+        await local.post_message(ADA, "nobody asked for this")
+        await local.leave(ADA)
+        left = await gateway.receive(0)
+        assert (left["t"], left["s"]) == ("VOICE_STATE_UPDATE", 3)
+
+
+@pytest.mark.asyncio
+async def test_only_a_bot_with_the_intent_may_ask_for_all_members() -> None:
+    """Without it such a request is answered with nothing."""
+    everybody = {"guild_id": "500", "query": "", "limit": 0}
+    async with LocalDiscord(guild=TRUSTING) as local:
+        async with bare_gateway(local) as gateway:
+            await _log_in(gateway)
+            await gateway.send(_MEMBERS, everybody)
+            await gateway.send(1, None)
+            await gateway.receive(_ACK)
+        async with bare_gateway(local) as gateway:
+            await _log_in(gateway, intents=UNPRIVILEGED | Intent.GUILD_MEMBERS)
+            await gateway.send(_MEMBERS, everybody)
+            chunk = await _event(gateway, "GUILD_MEMBERS_CHUNK")
+        members = chunk["members"]
+        assert isinstance(members, list)
+        assert len(members) == len(TRUSTING.members)
+
+
+@pytest.mark.asyncio
+async def test_a_client_without_heartbeats_is_cut_off() -> None:
+    """It is closed with 4009. Its session is over, and the bot's voice state with it."""
+    async with LocalDiscord(heartbeat_s=0.1) as local:
+        async with bare_gateway(local) as gateway:
+            session = (await _log_in(gateway))["session_id"]
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+            assert await gateway.close_code() == 4009
+        assert local.status()["voice_states"] == []
+        async with bare_gateway(local) as gateway:
+            await gateway.send(_RESUME, {"token": f"{BOT}.t", "session_id": session, "seq": 1})
+            assert (await gateway.receive(_INVALID))["d"] is False
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("fault", "options", "opcode"),
+    [
+        ("reconnect", {}, _RECONNECT),
+        ("invalidate_session", {"resumable": 1}, _INVALID),
+        ("silent_gateway", {}, None),
+        ("kill_gateway", {"close_code": 4000}, None),
+        ("kill_gateway", {}, None),
+    ],
+)
+async def test_sessions_outlive_what_discord_does_to_websockets(
+    fault: str, options: dict[str, float], opcode: int | None
+) -> None:
+    """Whether it is asked to, or finds its websocket silent or closed: the client resumes, and has missed nothing."""
+    async with LocalDiscord() as local, bare_gateway(local) as gateway:
+        session = (await _log_in(gateway))["session_id"]
+        assert (await local.fault(fault, user_id=BOT, **options))["user_ids"] == [str(BOT)]
+        if opcode is not None:
+            assert (await gateway.receive(opcode))["d"] == (True if opcode == _INVALID else None)
+        await local.post_message(ADA, "meanwhile")
+        async with bare_gateway(local) as again:
+            await again.send(_RESUME, {"token": f"{BOT}.t", "session_id": session, "seq": 2})
+            assert (await again.receive(0))["t"] == "MESSAGE_CREATE"
+            assert (await again.receive(0))["t"] == "RESUMED"
+
+
+@pytest.mark.asyncio
+async def test_some_close_codes_end_the_session() -> None:
+    """After 4009 nothing can be resumed."""
+    async with LocalDiscord() as local:
+        async with bare_gateway(local) as gateway:
+            session = (await _log_in(gateway))["session_id"]
+            await local.fault("kill_gateway", user_id=BOT, close_code=4009)
+            assert await gateway.close_code() == 4009
+        async with bare_gateway(local) as again:
+            await again.send(_RESUME, {"token": f"{BOT}.t", "session_id": session, "seq": 2})
+            assert (await again.receive(_INVALID))["d"] is False
+
+
+@pytest.mark.asyncio
+async def test_members_are_sent_on_request() -> None:
+    """Members are requested by id or by the beginning of a name (op 8)."""
+    async with LocalDiscord() as local, bare_gateway(local) as gateway:
+        await _log_in(gateway)
+        await gateway.send(3, {"status": "idle"})
+        await gateway.send(1, None)
+        await gateway.receive(11)
+        for asked, found in (
+            ({"query": "ad", "limit": 5}, ["Ada"]),
+            ({"user_ids": ["2002"], "nonce": "n"}, ["Ben"]),
+            ({"user_ids": "2003", "presences": True}, ["Chloe"]),
+        ):
+            await gateway.send(_MEMBERS, {"guild_id": "500", **asked})
+            chunk = await _event(gateway, "GUILD_MEMBERS_CHUNK")
+            members = chunk["members"]
+            assert isinstance(members, list)
+            assert [member["user"]["global_name"] for member in members] == found
+            assert chunk.get("nonce") == asked.get("nonce")
+
+
+@pytest.mark.asyncio
+async def test_op_4_joins_moves_mutes_and_leaves() -> None:
+    """A change of flags is announced, joining the same channel brings new credentials, and bad input is ignored."""
+    async with LocalDiscord() as local, bare_gateway(local) as gateway:
+        await _log_in(gateway)
+        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+        first = await _event(gateway, "VOICE_SERVER_UPDATE")
+        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600", "self_mute": True})
+        assert (await _event(gateway, "VOICE_STATE_UPDATE"))["self_mute"] is True
+        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600", "self_mute": True})
+        again = await _event(gateway, "VOICE_SERVER_UPDATE")
+        assert again["token"] != first["token"]
+        for wrong in ("601", "nowhere", [1]):
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": wrong})
+        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "602"})
+        assert (await _event(gateway, "VOICE_STATE_UPDATE"))["channel_id"] == "602"
+        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": None})
+        assert (await _event(gateway, "VOICE_STATE_UPDATE"))["channel_id"] is None
+        assert local.status()["voice_states"] == []
+
+
+@pytest.mark.asyncio
+async def test_op_4_asks_in_vain_for_channels_that_are_closed_or_full() -> None:
+    """A bot that may not see or enter a channel gets no answer, nor does one that asks for a full channel.
+
+    Somebody who moves it there may do so, and it is not one too many where it is already.
+    """
+    guild = GuildSpec(
+        voice_channels=(
+            Channel(600, "Open"),
+            Channel(602, "Locked", denied=int(DiscordPermission.CONNECT)),
+            Channel(603, "Hidden", denied=int(DiscordPermission.VIEW_CHANNEL)),
+            Channel(604, "Small", user_limit=1),
+        )
+    )
+    async with LocalDiscord(guild=guild) as local, bare_gateway(local) as gateway:
+        await _log_in(gateway)
+        await local.join(ADA, channel_id=604)
+        assert (await _event(gateway, "VOICE_STATE_UPDATE"))["user_id"] == str(ADA)
+        for closed in ("602", "603", "604"):
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": closed})
+        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+        came = await _event(gateway, "VOICE_STATE_UPDATE")
+        assert (came["user_id"], came["channel_id"]) == (str(BOT), "600")
+        await _event(gateway, "VOICE_SERVER_UPDATE")
+        assert [state["channel_id"] for state in local.status()["voice_states"]] == ["604", "600"]
+        await local.leave(ADA)
+        for _ in range(2):
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "604"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+        await local.join(BOT, channel_id=602)
+        assert [state["channel_id"] for state in local.status()["voice_states"]] == ["602"]

@@ -1,0 +1,123 @@
+"""The guild's state: voice, messages and commands, without connected clients."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
+from rehearsal.discord.guild.state import GuildState
+from rehearsal.errors import LocalDiscordError
+
+ADA = 2001
+
+
+def test_a_stay_keeps_its_session_and_a_move_does_not() -> None:
+    """A change of flags in the same channel keeps the voice session. A move to another channel starts a new session."""
+    world = GuildState(GuildSpec())
+    first = world.enter_voice(ADA, 600)
+    muted = world.enter_voice(ADA, 600, self_mute=True)
+    moved = world.enter_voice(ADA, 602)
+    assert first["session_id"] == muted["session_id"] != moved["session_id"]
+    assert (muted["self_mute"], world.voice_channel_of(ADA)) == (True, 602)
+    left = world.leave_voice(ADA)
+    assert left is not None
+    assert left["channel_id"] is None
+    assert (world.leave_voice(ADA), world.voice_state(ADA), world.voice_channel_of(ADA)) == (None, None, None)
+
+
+def test_who_comes_onto_a_stage_is_audience_until_made_a_speaker() -> None:
+    """A member who enters a stage is audience until made a speaker, and is audience again after leaving."""
+    world = GuildState(GuildSpec(voice_channels=(Channel(603, "Stage", stage=True), Channel(600, "Evening"))))
+    assert not world.enter_voice(ADA, 600)["suppress"]
+    assert world.enter_voice(ADA, 603)["suppress"]
+    assert not world.set_stage_role(ADA, suppress=False, asks_at=None)["suppress"]
+    assert not world.enter_voice(ADA, 603, self_mute=True)["suppress"]
+    world.leave_voice(ADA)
+    assert world.enter_voice(ADA, 603)["suppress"]
+
+
+def test_a_new_token_voids_the_one_before() -> None:
+    """A new voice token makes the previous token invalid, and leaving makes both invalid."""
+    world = GuildState(GuildSpec())
+    world.enter_voice(ADA, 600)
+    first, second = (world.issue_voice_server(ADA, "127.0.0.1:1")["token"] for _ in range(2))
+    assert first != second == world.voice_token(ADA)
+    world.leave_voice(ADA)
+    assert world.voice_token(ADA) is None
+
+
+def test_ids_are_new_and_in_order() -> None:
+    """Ids are unique and ordered by time to the millisecond, like Discord's snowflakes."""
+    world = GuildState(GuildSpec())
+    ids = [world.snowflake() for _ in range(100)]
+    assert len(set(ids)) == 100
+    assert [number >> 22 for number in ids] == sorted(number >> 22 for number in ids)
+
+
+def test_old_messages_are_forgotten() -> None:
+    """The latest thousand messages are kept. Messages that were deleted in between still count."""
+    world = GuildState(GuildSpec())
+    for number in range(1, 1203):
+        world.add_message(
+            payloads.message(world.guild, message_id=number, channel_id=601, author_id=ADA, content=str(number))
+        )
+        if number == 600:
+            assert world.delete_message(500) is not None
+    kept = [message.id for message in world.messages()]
+    assert (kept[0], kept[-1], len(kept)) == (203, 1202, 999)
+    assert world.message(500) is world.delete_message(500) is None
+
+
+def test_commands_are_replaced_per_scope() -> None:
+    """A guild's commands do not replace the global ones, and come first when both have the same name."""
+    world = GuildState(GuildSpec())
+    world.put_commands(1001, None, [{"name": "ask", "description": "old"}, {"name": "gone"}])
+    world.put_commands(1001, None, [{"name": "ask", "description": "global"}])
+    world.put_commands(1001, 500, [{"name": "ask", "description": "guild"}])
+    assert [command["description"] for command in world.commands(1001, None)] == ["global"]
+    assert [command["description"] for _, command in world.all_commands()] == ["guild", "global"]
+    assert world.commands(1002, None) == []
+
+
+@given(st.integers())
+def test_only_voice_channels_can_be_entered(channel_id: int) -> None:
+    """Entering another channel raises an error that lists the voice channels."""
+    world = GuildState(GuildSpec(voice_channels=(Channel(600, "Evening"),)))
+    if channel_id == 600:
+        return
+    with pytest.raises(LocalDiscordError, match=r"is not a voice channel\. The voice channels are 600\."):
+        world.enter_voice(ADA, channel_id)
+    assert world.voice_states() == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({"people": ()}, "at least one voice channel and one person"),
+        ({"voice_channels": ()}, "at least one voice channel and one person"),
+        ({"people": (Member(1001, "Twin"),)}, "Two members of the guild share the id 1001"),
+        ({"text_channel": Channel(600, "chat")}, "Two channels of the guild share the id 600"),
+        ({"people": (Member(0, "Nobody"),)}, "positive numbers"),
+    ],
+)
+def test_a_guild_that_cannot_be_is_refused(parts: dict[str, object], says: str) -> None:
+    """Ids must be unique and positive, and a guild needs at least one voice channel and one person."""
+    with pytest.raises(LocalDiscordError, match=says):
+        GuildSpec(**parts)  # type: ignore[arg-type]
+
+
+def test_rights_follow_the_role() -> None:
+    """The owner has every permission, moderators may mute, and everybody may connect and speak."""
+    guild = GuildSpec(people=(Member(1, "Owner"), Member(2, "Mod", moderator=True), Member(3, "Guest")))
+    owner, moderator, anybody = (int(payloads.permission_bits(guild, user)) for user in (1, 2, 3))
+    connect, speak, mute, administrator = 1 << 20, 1 << 21, 1 << 22, 1 << 3
+    assert owner & moderator & anybody & connect
+    assert owner & moderator & anybody & speak
+    assert moderator & mute
+    assert not anybody & mute
+    assert owner & administrator
+    assert not moderator & administrator
+    assert payloads.guild_member(guild, 2)["roles"] == [payloads.roles(guild)[1]["id"]]

@@ -1,0 +1,241 @@
+"""Slash commands travel from a person to the bot and back, under Discord's rules."""
+
+from __future__ import annotations
+
+import asyncio
+
+import discord
+import pytest
+from discord import app_commands
+
+from rehearsal.discord import LocalDiscord
+from rehearsal.discord.guild.permissions import DiscordPermission
+from rehearsal.discord.guild.spec import Channel, GuildSpec
+from rehearsal.errors import LocalDiscordError
+from tests.rehearsal.discord.stock import StockBot, stock_bot, until
+
+BOT, ADA, BEN = 1001, 2001, 2002
+
+
+def _commands(bot: StockBot) -> None:
+    """Register commands that answer in every way that Discord allows."""
+    tree = bot.tree
+
+    @tree.command(name="greet", description="Greets somebody.")
+    @app_commands.choices(tone=[app_commands.Choice(name="Warm", value="warm")])
+    async def greet(
+        interaction: discord.Interaction, who: discord.Member, times: int, tone: str = "warm", loud: bool = False
+    ) -> None:
+        await interaction.response.send_message(f"{tone} {who.display_name} {times} {loud}")
+
+    @tree.command(name="think", description="Answers late, to one person alone.")
+    async def think(interaction: discord.Interaction) -> None:
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        await interaction.followup.send("first thought")
+        await interaction.edit_original_response(content="second thought")
+        await interaction.followup.send("by the way", ephemeral=True)
+
+    @tree.command(name="mute", description="Never answers.")
+    async def mute(interaction: discord.Interaction) -> None:
+        await asyncio.Event().wait()
+
+    @tree.command(name="twice", description="Answers twice.")
+    async def twice(interaction: discord.Interaction) -> None:
+        await interaction.response.send_message("once")
+        await interaction.edit_original_response(content="x" * 2001)
+
+    @tree.command(name="kick", description="For moderators.")
+    @app_commands.default_permissions(kick_members=True)
+    async def kick(interaction: discord.Interaction) -> None:
+        assert isinstance(interaction.user, discord.Member)
+        await interaction.response.send_message(str(interaction.permissions.kick_members))
+
+    memory = app_commands.Group(name="memory", description="The memory.")
+
+    @memory.command(name="search", description="Searches.")
+    async def search(interaction: discord.Interaction, words: str, channel: discord.VoiceChannel) -> None:
+        await interaction.response.send_message(f"{words} in {channel.name}", embed=discord.Embed(title="Found"))
+
+    tree.add_command(memory)
+
+
+@pytest.mark.asyncio
+async def test_a_command_goes_out_with_its_options_and_comes_back() -> None:
+    """discord.py parses the interaction and its resolved members, and its answer is a message visible to everybody."""
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands):
+        result = await local.invoke(ADA, "greet", {"who": BEN, "times": 3, "loud": True})
+        assert [(reply.kind, reply.content, reply.ephemeral) for reply in result.replies] == [
+            ("initial", "warm Ben 3 True", False)
+        ]
+        assert not result.deferred
+        assert local.messages[-1].content == "warm Ben 3 True"
+        found = await local.invoke(ADA, "/memory search", {"words": "boats", "channel": 600})
+        assert found.content == "boats in Evening"
+        assert found.replies[0].payload["embeds"][0]["title"] == "Found"
+
+
+@pytest.mark.asyncio
+async def test_deferred_answers_follow_ups_and_edits_are_collected() -> None:
+    """The first text after a deferral becomes the initial reply. Ephemeral replies are not in the channel."""
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands):
+        result = await local.invoke(ADA, "think")
+        await result.until(lambda current: len(current.replies) == 3)
+        assert result.deferred
+        assert [(reply.kind, reply.content) for reply in result.replies] == [
+            ("initial", "first thought"),
+            ("edit", "second thought"),
+            ("followup", "by the way"),
+        ]
+        assert all(reply.ephemeral for reply in result.replies)
+        assert local.messages == ()
+
+
+@pytest.mark.asyncio
+async def test_moderators_commands_are_for_moderators() -> None:
+    """A command is refused when the person lacks its permissions, because Discord would hide the command."""
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands):
+        assert (await local.invoke(ADA, "kick")).content == "True"
+        with pytest.raises(LocalDiscordError, match="Ben lacks a permission that /kick asks for"):
+            await local.invoke(BEN, "kick")
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_does_not_answer_is_reported() -> None:
+    """A command without an answer raises an error after the timeout (three seconds by default, as in Discord)."""
+    async with LocalDiscord(response_timeout_s=0.05) as local, stock_bot(local, BOT, prepare=_commands):
+        with pytest.raises(LocalDiscordError, match=r"/mute had 0 replies within 0\.05 s"):
+            await local.invoke(ADA, "mute")
+
+
+@pytest.mark.asyncio
+async def test_texts_that_discord_would_refuse_are_refused() -> None:
+    """A text of more than 2000 characters is refused with error 50035, which discord.py raises in the command."""
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands) as bot:
+        failures: list[BaseException] = []
+
+        @bot.tree.error
+        async def on_error(interaction: discord.Interaction, error: app_commands.AppCommandError) -> None:
+            failures.append(error.__cause__ or error)
+
+        await local.invoke(ADA, "twice")
+        await until(lambda: failures, "the refusal")
+        assert isinstance(failures[0], discord.HTTPException)
+        assert failures[0].code == 50035
+
+
+@pytest.mark.asyncio
+async def test_commands_that_do_not_fit_are_plain_sentences() -> None:
+    """The error for an unknown command, subcommand or option lists the valid ones."""
+    async with LocalDiscord() as local:
+        with pytest.raises(LocalDiscordError, match=r"No bot has registered /status\. Registered commands: none yet"):
+            await local.invoke(ADA, "status")
+        async with stock_bot(local, BOT, prepare=_commands):
+            mistakes: dict[str, tuple[str, dict[str, object], str]] = {
+                "/nope": ("nope", {}, "Registered commands: /greet"),
+                "subcommand": ("memory", {}, "needs one of its subcommands: search"),
+                "other subcommand": ("memory forget", {}, "has no subcommand 'forget'"),
+                "missing": ("greet", {"who": BEN}, "needs the option 'times'"),
+                "unknown": ("greet", {"when": 1}, "has no option 'when'"),
+                "type": ("greet", {"who": BEN, "times": "many"}, "times takes a value of type integer"),
+                "choice": ("greet", {"who": BEN, "times": 1, "tone": "cold"}, "tone is one of warm"),
+                "stranger": ("greet", {"who": 9, "times": 1}, "User 9 is not a member"),
+                "channel": ("memory search", {"words": "x", "channel": 9}, "no channel 9"),
+            }
+            for name, options, says in mistakes.values():
+                with pytest.raises(LocalDiscordError, match=says):
+                    await local.invoke(ADA, name, options)
+        await until(lambda: not any(member["online"] for member in local.status()["members"]), "the bot's end")
+        with pytest.raises(LocalDiscordError, match="The bot with /greet is offline"):
+            await local.invoke(ADA, "greet", {"who": BEN, "times": 1})
+
+
+class _Pages(discord.ui.View):
+    """Two buttons: one turns the page, the other answers anew and is gone then."""
+
+    @discord.ui.button(label="Next", custom_id="next")
+    async def turn(self, interaction: discord.Interaction, _: discord.ui.Button[_Pages]) -> None:
+        """Show the second page."""
+        self.tell.disabled = True
+        await interaction.response.edit_message(content="page 2", view=self)
+
+    @discord.ui.button(label="Tell", custom_id="tell")
+    async def tell(self, interaction: discord.Interaction, _: discord.ui.Button[_Pages]) -> None:
+        """Answer with a message."""
+        await interaction.response.send_message("told", ephemeral=True)
+
+
+def _paged(bot: StockBot) -> None:
+    @bot.tree.command(name="pages", description="Has buttons.")
+    async def pages(interaction: discord.Interaction) -> None:
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        await interaction.followup.send("page 1", view=_Pages())
+
+    @bot.tree.command(name="find", description="Suggests.")
+    async def find(interaction: discord.Interaction, what: str) -> None:
+        await interaction.response.send_message(what)
+
+    @find.autocomplete("what")
+    async def suggestions(_: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
+        return [app_commands.Choice(name=f"{typed} {number}", value=str(number)) for number in range(2)]
+
+    @bot.tree.command(name="wide", description="Shows too much.")
+    async def wide(interaction: discord.Interaction) -> None:
+        embed = discord.Embed(description="x" * 4097)
+        try:
+            await interaction.response.send_message(embed=embed)
+        except discord.HTTPException as error:
+            await interaction.response.send_message(error.text)
+
+
+@pytest.mark.asyncio
+async def test_buttons_turn_pages_for_the_person_who_sees_them() -> None:
+    """A press edits the message or answers anew; a button that is disabled, unknown or not seen cannot be pressed."""
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_paged):
+        shown = await local.invoke(ADA, "pages")
+        number = int(shown.replies[0].payload["id"])
+        assert (await local.press(ADA, number, "tell")).content == "told"
+        with pytest.raises(LocalDiscordError, match="Only user 2001"):
+            await local.press(BEN, number, "next")
+        turned = await local.press(ADA, number, "next")
+        assert [(reply.kind, reply.content, reply.ephemeral) for reply in turned.replies] == [("edit", "page 2", True)]
+        with pytest.raises(LocalDiscordError, match=r"no button 'tell' to press\. It has next"):
+            await local.press(ADA, number, "tell")
+        with pytest.raises(LocalDiscordError, match="no message 5"):
+            await local.press(ADA, 5, "next")
+
+
+@pytest.mark.asyncio
+async def test_a_bot_suggests_values_while_somebody_types() -> None:
+    """What the bot suggests comes back with names and values; other options suggest nothing."""
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_paged):
+        assert await local.suggest(ADA, "find", "what", "cab") == [("cab 0", "0"), ("cab 1", "1")]
+        with pytest.raises(LocalDiscordError, match="suggests nothing"):
+            await local.suggest(ADA, "pages", "what")
+
+
+@pytest.mark.asyncio
+async def test_an_embed_that_discord_would_refuse_is_refused() -> None:
+    """The local Discord keeps Discord's limits for embeds."""
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_paged):
+        assert "description must be 4096" in (await local.invoke(ADA, "wide")).content
+
+
+@pytest.mark.asyncio
+async def test_an_interaction_tells_what_the_bot_may_do_in_its_channel() -> None:
+    """What a channel takes from everybody is missing in the permissions of the bot and of the person; the owner has
+    everything.
+    """
+    guild = GuildSpec(text_channel=Channel(601, "chat", denied=int(DiscordPermission.EMBED_LINKS)))
+    found: list[tuple[bool, bool]] = []
+
+    def prepare(bot: StockBot) -> None:
+        @bot.tree.command(name="may", description="Looks at the permissions.")
+        async def may(interaction: discord.Interaction) -> None:
+            found.append((interaction.app_permissions.embed_links, interaction.permissions.embed_links))
+            await interaction.response.send_message("seen")
+
+    async with LocalDiscord(guild=guild) as local, stock_bot(local, BOT, prepare=prepare):
+        for user_id in (ADA, BEN):
+            await local.invoke(user_id, "may")
+            await local.invoke(user_id, "may", channel_id=600)
+    assert found == [(False, True), (True, True), (False, False), (True, True)]

@@ -1,0 +1,306 @@
+"""The media server, tested with datagrams but without a socket: who receives each packet, and network simulation."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import struct
+import time
+from typing import cast
+
+import pytest
+
+from rehearsal.discord.media import packet_encryption
+from rehearsal.discord.media.forwarder import Address, Forwarder, MediaLeg
+from rehearsal.discord.media.network import NetworkConditions
+from rehearsal.discord.media.stream_faults import ClearFrames, PaddingBursts, beep
+from voice.transport.opus import SILENCE_FRAME
+
+_ADA, _BEN, _CHLOE = 2001, 2002, 2003
+
+
+class _Wire:
+    """Records the packets that the forwarder sends, in place of a transport."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[bytes, Address]] = []
+        self.closed = False
+        self.told = asyncio.Event()
+
+    def sendto(self, data: bytes, address: Address) -> None:
+        self.sent.append((data, address))
+        self.told.set()
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    def get_extra_info(self, name: str) -> Address:
+        return ("127.0.0.1", 4242)
+
+
+class _Room:
+    """A forwarder with people in it."""
+
+    def __init__(self, network: NetworkConditions, *, seed: int = 1) -> None:
+        self.forwarder = Forwarder(network, seed=seed)
+        self.wire = _Wire()
+        self.forwarder.connection_made(cast("asyncio.BaseTransport", self.wire))
+        self.sequence = 0
+
+    def add(self, user_id: int, *, channel_id: int = 600, mode: str = packet_encryption.XCHACHA_MODE) -> MediaLeg:
+        leg = MediaLeg(user_id=user_id, channel_id=channel_id, ssrc=user_id * 4)
+        leg.cipher = packet_encryption.packet_cipher(mode, leg.key)
+        leg.announced = True
+        self.forwarder.add(leg)
+        self.forwarder.datagram_received(_discovery(leg.ssrc), _address(user_id))
+        return leg
+
+    def say(self, speaker: MediaLeg, payload: bytes = b"opus") -> None:
+        self.sequence += 1
+        packet = packet_encryption.RtpPacket(0x78, self.sequence, self.sequence * 960, speaker.ssrc, payload)
+        assert speaker.cipher is not None
+        datagram = packet_encryption.encrypt_packet(packet, speaker.cipher, self.sequence)
+        self.forwarder.datagram_received(datagram, _address(speaker.user_id))
+
+    def heard(self, listener: MediaLeg) -> list[packet_encryption.RtpPacket]:
+        assert listener.cipher is not None
+        opened = [
+            packet_encryption.decrypt_packet(data, listener.cipher)
+            for data, to in self.wire.sent
+            if to == listener.address
+        ]
+        return [packet for packet in opened if packet is not None]
+
+
+def _address(user_id: int) -> Address:
+    return ("127.0.0.1", user_id)
+
+
+def _discovery(ssrc: int) -> bytes:
+    return struct.pack(">HHI", 1, 70, ssrc) + bytes(66)
+
+
+def test_discovery_tells_a_client_its_own_address() -> None:
+    """The discovery reply has type 2, the SSRC, the address as text padded to 64 bytes, and the port."""
+    room = _Room(NetworkConditions())
+    room.add(_ADA)
+    data, address = room.wire.sent[0]
+    assert address == _address(_ADA)
+    assert data == struct.pack(">HHI", 2, 70, _ADA * 4) + b"127.0.0.1".ljust(64, b"\0") + struct.pack(">H", _ADA)
+    assert room.forwarder.port == 4242
+
+
+def test_everybody_in_the_channel_but_the_speaker_hears() -> None:
+    """Each receiver in the channel gets the packet under its own key and mode. Others and muted users get none."""
+    room = _Room(NetworkConditions(padding=0.5))
+    ada, ben = room.add(_ADA), room.add(_BEN, mode=packet_encryption.AES_MODE)
+    elsewhere, away = room.add(_CHLOE, channel_id=602), room.add(2004)
+    away.muted = True
+    for _ in range(20):
+        room.say(ada)
+    assert [packet.payload for packet in room.heard(ben)] == [b"opus"] * 20
+    assert [packet.sequence for packet in room.heard(ben)] == list(range(1, 21))
+    assert room.heard(ada) == room.heard(elsewhere) == room.heard(away) == []
+    assert room.forwarder.counters.as_dict() == {
+        "in": 20,
+        "out": 20,
+        "dropped": 0,
+        "bad": 0,
+        "injected": 0,
+        "forgotten": 0,
+        "unannounced": 0,
+    }
+
+
+def test_sound_that_nobody_has_announced_is_dropped() -> None:
+    """Until a client has said that it speaks (op 5), nobody hears it."""
+    room = _Room(NetworkConditions())
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    ada.announced = False
+    room.say(ada)
+    assert room.heard(ben) == []
+    assert room.forwarder.counters.unannounced == 1
+    ada.announced = True
+    room.say(ada)
+    assert len(room.heard(ben)) == 1
+
+
+def test_a_nat_forgets_who_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Audio for a member whose NAT forgot them is dropped until they send anything, a keepalive too. Others hear."""
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    room = _Room(NetworkConditions())
+    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
+    room.forwarder.set_nat([_BEN], idle_s=30)
+    heard = []
+    for now in (130.0, 131.0, 161.0):
+        room.say(ada)
+        heard.append(len(room.heard(ben)))
+        if now == 131.0:
+            room.forwarder.datagram_received(bytes(8), _address(_BEN))
+    assert heard == [1, 1, 2]
+    assert len(room.heard(chloe)) == 3
+    assert room.forwarder.counters.forgotten == 1
+    now = 500.0
+    room.forwarder.set_nat([_BEN], idle_s=0)
+    room.say(ada)
+    assert len(room.heard(ben)) == 3
+
+
+def test_a_nonce_is_never_used_twice() -> None:
+    """Each receiver has one nonce counter, which continues when the speaker changes."""
+    room = _Room(NetworkConditions())
+    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
+    for speaker in (ada, ben, ada, ben):
+        room.say(speaker)
+    nonces = [data[-4:] for data, to in room.wire.sent if to == chloe.address and len(data) != 74]
+    assert len(nonces) == len(set(nonces)) == 4
+
+
+def test_every_forwarded_packet_has_an_extension_and_some_are_padded() -> None:
+    """Every forwarded packet has the X bit. The configured share of packets has the P bit."""
+    room = _Room(NetworkConditions(padding=0.3))
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    for _ in range(400):
+        room.say(ada)
+    first_bytes = [data[0] for data, to in room.wire.sent if to == ben.address and len(data) != 74]
+    assert all(byte & 0x10 for byte in first_bytes)
+    assert 80 < sum(bool(byte & 0x20) for byte in first_bytes) < 160
+
+
+def test_loss_drops_the_set_share_and_repeats_with_the_seed() -> None:
+    """The configured share of packets is lost, and the same seed loses the same packets."""
+    arrived = []
+    for _ in range(2):
+        room = _Room(NetworkConditions(loss=0.2), seed=7)
+        ada, ben = room.add(_ADA), room.add(_BEN)
+        for _ in range(500):
+            room.say(ada)
+        arrived.append([packet.sequence for packet in room.heard(ben)])
+        assert room.forwarder.counters.dropped == 500 - len(arrived[-1])
+    assert arrived[0] == arrived[1]
+    assert 370 < len(arrived[0]) < 430
+
+
+@pytest.mark.asyncio
+async def test_reordered_packets_come_behind_the_next_one() -> None:
+    """Reordering loses no packet and moves each packet by one place at most."""
+    room = _Room(NetworkConditions(reorder=0.3))
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    for _ in range(300):
+        room.say(ada)
+    room.forwarder.network.reorder = 0
+    room.say(ada)
+    sequences = [packet.sequence for packet in room.heard(ben)]
+    assert sorted(sequences) == list(range(1, 302))
+    assert all(abs(place + 1 - sequence) <= 1 for place, sequence in enumerate(sequences))
+    assert 40 < sum(earlier > later for earlier, later in itertools.pairwise(sequences)) < 110
+
+
+@pytest.mark.asyncio
+async def test_a_packet_held_back_at_the_end_of_a_sentence_is_sent_all_the_same() -> None:
+    """A packet that is held back for reordering is sent after 40 ms when no other packet follows."""
+    room = _Room(NetworkConditions(reorder=1))
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    room.say(ada)
+    assert room.heard(ben) == []
+    room.wire.told.clear()
+    async with asyncio.timeout(5):
+        await room.wire.told.wait()
+    assert [packet.sequence for packet in room.heard(ben)] == [1]
+
+
+@pytest.mark.asyncio
+async def test_what_is_held_back_goes_with_who_leaves_and_with_the_end() -> None:
+    """Packets held back for a user are dropped when the user leaves or the server closes."""
+    room = _Room(NetworkConditions(reorder=1))
+    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
+    room.say(ada)
+    room.forwarder.remove(ben)
+    assert len(room.forwarder._held) == 1
+    sent = len(room.wire.sent)
+    room.forwarder.close()
+    room.say(ada)
+    assert room.wire.closed
+    assert len(room.wire.sent) == sent
+    assert room.heard(chloe) == []
+
+
+def test_packets_that_are_not_authentic_or_of_nobody_are_bad() -> None:
+    """Packets with an unknown SSRC or a broken tag, without RTP, or before a mode was selected, are counted as bad."""
+    room = _Room(NetworkConditions())
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    stranger = MediaLeg(user_id=9, channel_id=600, ssrc=9)
+    stranger.cipher = packet_encryption.packet_cipher(packet_encryption.XCHACHA_MODE, stranger.key)
+    room.say(stranger)
+    room.forwarder.datagram_received(b"\x80\x78" + bytes(40), _address(_ADA))
+    room.forwarder.datagram_received(b"hello", _address(_ADA))
+    room.forwarder.datagram_received(_discovery(12345), _address(_ADA))
+    ada.cipher = None
+    packet = packet_encryption.RtpPacket(0x78, 1, 1, ada.ssrc, b"x")
+    too_early = packet_encryption.encrypt_packet(
+        packet, packet_encryption.packet_cipher(packet_encryption.XCHACHA_MODE, ada.key), 1
+    )
+    room.forwarder.datagram_received(too_early, _address(_ADA))
+    assert room.forwarder.counters.bad == 5
+    assert room.heard(ben) == []
+
+
+def test_keepalives_are_echoed_and_clients_rtcp_is_swallowed() -> None:
+    """A keepalive of eight bytes is sent back unchanged. Receiver reports from clients are not forwarded."""
+    room = _Room(NetworkConditions())
+    room.forwarder.datagram_received(b"\x01\0\0\0\0\0\0\0", _address(_ADA))
+    assert room.wire.sent == [(b"\x01\0\0\0\0\0\0\0", _address(_ADA))]
+    room.forwarder.datagram_received(b"\x80\xc9" + bytes(40), _address(_ADA))
+    room.forwarder.error_received(OSError("port unreachable"))
+    assert room.forwarder.counters.received == 0
+
+
+def test_injected_packets_bear_the_ssrc_of_somebody_else() -> None:
+    """Injected RTCP has the speaker's SSRC, injected video the SSRC after it. A user without an address gets none."""
+    room = _Room(NetworkConditions())
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    room.forwarder.add(MediaLeg(user_id=_CHLOE, channel_id=600, ssrc=1))
+    before = len(room.wire.sent)
+    assert room.forwarder.inject_rtcp([_ADA, _CHLOE], count=2) == 2
+    assert room.forwarder.inject_video([_ADA], count=3) == 3
+    sent = [data for data, _ in room.wire.sent[before:]]
+    assert [data[1] for data in sent] == [200, 200, 101, 101, 101]
+    assert [int.from_bytes(data[4:8], "big") for data in sent[:2]] == [ben.ssrc] * 2
+    assert {packet.ssrc for packet in room.heard(ada)} == {ben.ssrc + 1}
+    assert room.forwarder.counters.injected == 5
+
+
+def test_bursts_of_padding_take_numbers_of_the_speaker_s_stream() -> None:
+    """When somebody falls silent, the burst comes once, and later packets are numbered after it."""
+    room = _Room(NetworkConditions(padding=0.0))
+    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
+    room.forwarder.faults.bursts[_BEN] = PaddingBursts(50, 0.5)
+    for payload in (b"opus", b"opus", SILENCE_FRAME, SILENCE_FRAME, b"opus"):
+        room.say(ada, payload)
+    heard = room.heard(ben)
+    assert [packet.sequence for packet in heard] == list(range(1, 56))
+    burst = [packet.payload for packet in heard[3:53]]
+    assert set(burst) == {b"", SILENCE_FRAME}
+    assert 10 < burst.count(b"") < 40
+    assert [packet.payload for packet in heard[53:]] == [SILENCE_FRAME, b"opus"]
+    padded = [data for data, to in room.wire.sent if to == ben.address and data[0] & 0x20]
+    assert len(padded) == 50
+    assert [packet.sequence for packet in room.heard(chloe)] == [1, 2, 3, 4, 5]
+
+
+def test_frames_in_the_clear_replace_some_and_never_silence() -> None:
+    room = _Room(NetworkConditions())
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    room.forwarder.faults.clear[_BEN] = ClearFrames(0.5, 0.5)
+    for _ in range(100):
+        room.say(ada)
+        room.say(ada, SILENCE_FRAME)
+    payloads = [packet.payload for packet in room.heard(ben)]
+    assert set(payloads) == {b"opus", SILENCE_FRAME, b"\xf8", beep()}
+    assert payloads.count(SILENCE_FRAME) == 100
+    room.forwarder.remove(ada)
+    assert not room.forwarder.faults._streams

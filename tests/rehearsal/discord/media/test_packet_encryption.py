@@ -1,0 +1,92 @@
+"""Voice packets in both transport modes, encrypted and decrypted by our code and checked against the wire format."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt
+
+from rehearsal.discord.media import packet_encryption
+
+_KEY = bytes(range(32))
+_PACKETS = st.builds(
+    packet_encryption.RtpPacket,
+    marker_and_type=st.sampled_from((0x78, 0xF8, 0x65)),
+    sequence=st.integers(0, 0xFFFF),
+    timestamp=st.integers(0, 0xFFFF_FFFF),
+    ssrc=st.integers(0, 0xFFFF_FFFF),
+    payload=st.binary(max_size=300),
+)
+
+
+@given(
+    packet=_PACKETS,
+    mode=st.sampled_from(packet_encryption.MODES),
+    counter=st.integers(0, 2**40),
+    words=st.integers(0, 4),
+    padding=st.integers(0, 255),
+)
+def test_what_is_sealed_is_opened(
+    packet: packet_encryption.RtpPacket, mode: str, counter: int, words: int, padding: int
+) -> None:
+    """The extension's body and the padding are encrypted, and decrypting removes them."""
+    key = packet_encryption.packet_cipher(mode, _KEY)
+    datagram = packet_encryption.encrypt_packet(
+        packet, key, counter, extension=b"\xaa" * 4 * words, padding_bytes=padding
+    )
+    assert packet_encryption.decrypt_packet(datagram, key) == packet
+    assert packet.payload_type == packet.marker_and_type & 0x7F
+
+
+@given(
+    packet=_PACKETS,
+    mode=st.sampled_from(packet_encryption.MODES),
+    index=st.integers(0, 400),
+    change=st.integers(1, 255),
+)
+def test_a_changed_packet_is_not_opened(
+    packet: packet_encryption.RtpPacket, mode: str, index: int, change: int
+) -> None:
+    """Header, ciphertext, tag and nonce are all authenticated."""
+    key = packet_encryption.packet_cipher(mode, _KEY)
+    datagram = bytearray(packet_encryption.encrypt_packet(packet, key, 9, extension=bytes(8), padding_bytes=3))
+    datagram[index % len(datagram)] ^= change
+    assert packet_encryption.decrypt_packet(bytes(datagram), key) is None
+
+
+@given(st.binary(max_size=120), st.sampled_from(packet_encryption.MODES))
+def test_hostile_datagrams_are_not_opened(datagram: bytes, mode: str) -> None:
+    """Random bytes are not decrypted and raise nothing."""
+    assert packet_encryption.decrypt_packet(datagram, packet_encryption.packet_cipher(mode, _KEY)) is None
+
+
+def test_the_bytes_are_those_of_rtpsize() -> None:
+    """A packet is the header, the extension's first four bytes, the ciphertext with its tag, and a 32-bit nonce."""
+    packet = packet_encryption.RtpPacket(0x78, 1, 960, 7, b"opus")
+    extension = bytes.fromhex("5100009010ff0000")
+    seal = packet_encryption.packet_cipher(packet_encryption.XCHACHA_MODE, _KEY)
+    datagram = packet_encryption.encrypt_packet(packet, seal, 0x01020304, extension=extension, padding_bytes=2)
+    header, encrypted, nonce = datagram[:16], datagram[16:-4], datagram[-4:]
+    assert header.hex() == "b0780001000003c000000007bede0002"
+    assert nonce.hex() == "04030201"
+    plain = crypto_aead_xchacha20poly1305_ietf_decrypt(encrypted, header, nonce + bytes(20), _KEY)
+    assert plain == extension + b"opus" + b"\x02\x02"
+
+
+@pytest.mark.parametrize("padding", [b"\x00", b"\x09"])
+def test_padding_that_cannot_be_is_refused(padding: bytes) -> None:
+    """A padding count of zero, or beyond the payload, is refused."""
+    seal = packet_encryption.packet_cipher(packet_encryption.XCHACHA_MODE, _KEY)
+    header = bytes.fromhex("a07800010000000000000007")
+    nonce = bytes(4)
+    datagram = header + seal.encrypt(b"opus" + padding, header, nonce) + nonce
+    assert packet_encryption.decrypt_packet(datagram, seal) is None
+
+
+def test_an_extension_longer_than_the_packet_is_refused() -> None:
+    """A packet is refused when the extension's length, which the sender chooses, exceeds the packet."""
+    seal = packet_encryption.packet_cipher(packet_encryption.XCHACHA_MODE, _KEY)
+    header = bytes.fromhex("907800010000000000000007bedeffff")
+    nonce = bytes(4)
+    assert packet_encryption.decrypt_packet(header + seal.encrypt(b"opus", header, nonce) + nonce, seal) is None

@@ -1,0 +1,314 @@
+"""The REST API, used by discord.py and by plain HTTP: request bodies, refusals with Discord's codes, and files."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import discord
+import pytest
+
+from rehearsal.discord import LocalDiscord
+from rehearsal.discord.guild.permissions import DiscordPermission
+from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
+from tests.rehearsal.discord.stock import StockBot, stock_bot, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+BOT, SPARE, ADA = 1001, 1002, 2001
+_TOKEN = {"Authorization": "Bot 1001.t"}
+
+
+class _Api:
+    """A plain HTTP client of the REST API."""
+
+    def __init__(self, local: LocalDiscord, http: aiohttp.ClientSession) -> None:
+        self._base = local.api_base
+        self._http = http
+
+    async def __call__(self, method: str, path: str, *, headers: dict[str, str] | None = None, **content: Any) -> Any:
+        """Return the status and the decoded body (None if empty)."""
+        headers = _TOKEN if headers is None else headers
+        async with self._http.request(method, self._base + path, headers=headers, **content) as response:
+            if response.status == 204:
+                return 204, None
+            assert response.headers["Content-Type"] == "application/json"
+            return response.status, await response.json()
+
+
+@contextlib.asynccontextmanager
+async def _api(local: LocalDiscord) -> AsyncIterator[_Api]:
+    async with aiohttp.ClientSession() as http:
+        yield _Api(local, http)
+
+
+@pytest.mark.asyncio
+async def test_only_bots_are_let_in() -> None:
+    """Requests without a bot's token are answered with 401, except for the address of the gateway, which is public."""
+    async with LocalDiscord() as local, _api(local) as api:
+        for headers in ({}, {"Authorization": "Bot 2001.x"}, {"Authorization": "Bearer 1001.x"}):
+            assert await api("GET", "/users/@me", headers=headers) == (
+                401,
+                {"message": "401: Unauthorized", "code": 0},
+            )
+        assert await api("GET", "/gateway", headers={}) == (200, {"url": local.gateway_url})
+        status, gateway = await api("GET", "/gateway/bot")
+        assert (status, gateway["shards"], gateway["url"]) == (200, 1, local.gateway_url)
+
+
+@pytest.mark.asyncio
+async def test_what_the_guild_holds_is_told() -> None:
+    """The API returns users, applications, channels, roles, members and commands."""
+    async with LocalDiscord() as local, _api(local) as api:
+        for path, key, value in (
+            ("/users/@me", "id", "1001"),
+            ("/users/2001", "global_name", "Ada"),
+            ("/applications/@me", "id", "1001"),
+            ("/oauth2/applications/@me", "name", "Roomtone"),
+            ("/guilds/500", "owner_id", "2001"),
+            ("/guilds/500/members/2002", "deaf", False),
+            ("/channels/600", "type", 2),
+            ("/channels/601", "type", 0),
+        ):
+            status, body = await api("GET", path)
+            assert (status, body[key]) == (200, value), path
+        for path, count in (
+            ("/guilds/500/channels", 3),
+            ("/guilds/500/roles", 2),
+            ("/guilds/500/members", 8),
+            ("/applications/1001/commands", 0),
+            ("/soundboard-default-sounds", 0),
+        ):
+            status, body = await api("GET", path)
+            assert (status, len(body)) == (200, count), path
+
+
+@pytest.mark.asyncio
+async def test_what_is_not_there_has_discords_code() -> None:
+    """An unknown object is answered with the status and error code that Discord uses for it."""
+    async with LocalDiscord() as local, _api(local) as api:
+        posted = await local.post_message(ADA, "mine")
+        for method, path, status, code in (
+            ("GET", "/channels/9", 404, 10003),
+            ("GET", "/guilds/9", 404, 10004),
+            ("GET", "/guilds/9/members/1", 404, 10004),
+            ("GET", "/users/9", 404, 10013),
+            ("GET", "/channels/601/messages/9", 404, 10008),
+            ("GET", f"/channels/600/messages/{posted.id}", 404, 10008),
+            ("PATCH", f"/channels/601/messages/{posted.id}", 403, 50005),
+            ("DELETE", f"/channels/601/messages/{posted.id}", 403, 50005),
+            ("GET", "/channels/there", 400, 50035),
+            ("GET", "/applications/1002/commands", 403, 50001),
+            ("GET", "/applications/1001/guilds/9/commands", 404, 10004),
+            ("GET", "/webhooks/1001/nothing/messages/@original", 404, 10015),
+            ("GET", "/stage-instances/1", 404, 0),
+            ("TRACE", "/users/@me", 404, 0),
+        ):
+            answer = await api(method, path, json={"content": "x"} if method == "PATCH" else None)
+            assert (answer[0], answer[1]["code"]) == (status, code), path
+
+
+@pytest.mark.asyncio
+async def test_a_stage_has_rules() -> None:
+    """On a stage, any bot may ask to speak, but only one that may mute others can make itself a speaker.
+
+    In other channels there is nothing to ask for, and the request is refused.
+    """
+    stage = Channel(603, "Stage", stage=True)
+    bots = (Member(BOT, "Roomtone"), Member(SPARE, "Spare", moderator=True))
+    guild = GuildSpec(voice_channels=(stage, Channel(600, "Evening")), bots=bots)
+    async with LocalDiscord(guild=guild) as local, _api(local) as api:
+
+        async def change(bot_id: int, channel_id: int, **wanted: object) -> tuple[int, int | None]:
+            status, body = await api(
+                "PATCH",
+                "/guilds/500/voice-states/@me",
+                headers={"Authorization": f"Bot {bot_id}.t"},
+                json={"channel_id": str(channel_id), **wanted},
+            )
+            return status, None if body is None else body["code"]
+
+        assert (await api("GET", "/channels/603"))[1]["type"] == 13
+        assert await change(BOT, 603, suppress=False) == (404, 10065)
+        await local.join(BOT)
+        await local.join(SPARE)
+        assert await change(BOT, 603, suppress=False) == (403, 50013)
+        assert await change(BOT, 603, request_to_speak_timestamp="2026-11-20T15:00:00") == (204, None)
+        assert await change(SPARE, 603, suppress=False) == (204, None)
+        asking, speaking = local.status()["voice_states"]
+        assert (asking["suppress"], asking["request_to_speak_timestamp"]) == (True, "2026-11-20T15:00:00")
+        assert (speaking["suppress"], speaking["request_to_speak_timestamp"]) == (False, None)
+        await local.join(SPARE, channel_id=600)
+        assert await change(SPARE, 600, suppress=False) == (400, 50024)
+
+
+@pytest.mark.asyncio
+async def test_bodies_that_cannot_be_are_refused() -> None:
+    """Bodies without JSON, an object or a text, or with too much text, are refused. So are commands without a name."""
+    async with LocalDiscord() as local, _api(local) as api:
+        messages = "/channels/601/messages"
+        for method, path, content, status, code in (
+            ("POST", "/channels/600/messages", {"data": b"?"}, 400, 50109),
+            ("POST", "/channels/600/messages", {"data": b"\xff"}, 400, 50109),
+            ("POST", messages, {"json": [1]}, 400, 50035),
+            ("POST", messages, {"json": {"content": "x" * 2001}}, 400, 50035),
+            ("POST", messages, {"json": {"content": 5}}, 400, 50035),
+            ("POST", messages, {"json": {"content": ""}}, 400, 50006),
+            ("PUT", "/applications/1001/commands", {"json": {}}, 400, 50035),
+            ("PUT", "/applications/1001/commands", {"json": [{"description": "nameless"}]}, 400, 50035),
+            (
+                "PUT",
+                "/applications/1001/guilds/500/commands",
+                {"json": [{"name": "x", "description": "y" * 101}]},
+                400,
+                50035,
+            ),
+        ):
+            answer = await api(method, path, **content)
+            assert (answer[0], answer[1]["code"]) == (status, code), content
+        assert local.messages == ()
+
+
+@pytest.mark.asyncio
+async def test_a_bot_writes_only_what_the_channel_lets_it_write() -> None:
+    """What a channel takes from everybody, the bot lacks there: seeing it, writing, embeds, files, threads and writing
+    in them. An interaction says what the bot may do in its channel.
+    """
+    lacking = DiscordPermission
+    text = {"content": "hello"}
+    card = {"embeds": [{"title": "This session"}]}
+    for denied, path, body, refused in (
+        (0, "messages", {**text, **card}, None),
+        (lacking.VIEW_CHANNEL, "messages", text, 50001),
+        (lacking.SEND_MESSAGES, "messages", text, 50013),
+        (lacking.EMBED_LINKS, "messages", text, None),
+        (lacking.EMBED_LINKS, "messages", card, 50013),
+        (lacking.ATTACH_FILES, "messages", {**text, "attachments": [{"size": 1}]}, 50013),
+        (lacking.CREATE_PUBLIC_THREADS, "threads", {"name": "a thread"}, 50013),
+        (lacking.SEND_MESSAGES, "threads", {"name": "a thread"}, None),
+    ):
+        guild = GuildSpec(text_channel=Channel(601, "chat", denied=int(denied)))
+        async with LocalDiscord(guild=guild) as local, _api(local) as api:
+            status, answer = await api("POST", f"/channels/601/{path}", json=body)
+            assert (status >= 400, answer.get("code")) == (refused is not None, refused), (denied, path)
+    for denied, refused in ((lacking.SEND_MESSAGES_IN_THREADS, 50013), (lacking.SEND_MESSAGES, None)):
+        guild = GuildSpec(text_channel=Channel(601, "chat", denied=int(denied)))
+        async with LocalDiscord(guild=guild) as local, _api(local) as api:
+            _, thread = await api("POST", "/channels/601/threads", json={"name": "a thread"})
+            _, answer = await api("POST", f"/channels/{thread['id']}/messages", json=text)
+            assert answer.get("code") == refused
+
+
+@pytest.mark.asyncio
+async def test_an_edit_with_null_takes_a_part_away() -> None:
+    """Null for the text leaves the embed alone in the message; a message without anything cannot be."""
+    async with LocalDiscord() as local, _api(local) as api:
+        _, posted = await api("POST", "/channels/601/messages", json={"content": "x", "embeds": [{"title": "Card"}]})
+        path = f"/channels/601/messages/{posted['id']}"
+        status, edited = await api("PATCH", path, json={"content": None})
+        assert (status, edited["content"], edited["embeds"]) == (200, "", [{"title": "Card"}])
+        status, refused = await api("PATCH", path, json={"embeds": []})
+        assert (status, refused["code"]) == (400, 50006)
+
+
+@pytest.mark.asyncio
+async def test_small_signs_are_accepted() -> None:
+    """Typing, reactions and a channel's status are accepted and change nothing."""
+    async with LocalDiscord() as local, _api(local) as api:
+        for method, path in (
+            ("POST", "/channels/601/typing"),
+            ("PUT", "/channels/600/voice-status"),
+            ("PUT", "/channels/601/messages/1/reactions/x/@me"),
+            ("DELETE", "/channels/601/messages/1/reactions/x/@me"),
+        ):
+            assert await api(method, path) == (204, None)
+
+
+@pytest.mark.asyncio
+async def test_history_is_newest_first_and_files_are_named() -> None:
+    """History is returned newest first, and files keep their name and size. discord.py sends files as a form."""
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
+        channel = bot.get_channel(601)
+        assert isinstance(channel, discord.TextChannel)
+        for number in range(3):
+            await channel.send(str(number))
+        await channel.send("notes", file=discord.File(io.BytesIO(b"one two"), filename="notes.txt"))
+        assert [message.content async for message in channel.history(limit=3)] == ["notes", "2", "1"]
+        fetched = await channel.fetch_message(channel.last_message_id or 0)
+        assert [(file.filename, file.size) for file in fetched.attachments] == [("notes.txt", 7)]
+        await channel.typing()
+
+
+@pytest.mark.asyncio
+async def test_an_interaction_is_answered_once_and_its_replies_can_be_changed() -> None:
+    """A second answer is refused with 40060. Replies are fetched, edited and deleted through the webhook."""
+    outcome: list[object] = []
+
+    def prepare(bot: StockBot) -> None:
+        @bot.tree.command(name="try", description="Tries everything.")
+        async def attempt(interaction: discord.Interaction) -> None:
+            await interaction.response.send_message("first")
+            second = discord.webhook.async_.async_context.get().create_interaction_response(
+                interaction.id,
+                interaction.token,
+                session=interaction._session,
+                params=discord.webhook.async_.interaction_message_response_params(type=4, content="again"),
+            )
+            try:
+                await second
+            except discord.HTTPException as error:
+                outcome.append(error.code)
+            original = await interaction.original_response()
+            outcome.append(original.content)
+            follow = await interaction.followup.send("more", wait=True, file=discord.File(io.BytesIO(b"x"), "x.txt"))
+            await follow.edit(content="even more")
+            await follow.delete()
+            await interaction.delete_original_response()
+            outcome.append("done")
+
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=prepare):
+        result = await local.invoke(ADA, "try")
+        await until(lambda: outcome[-1:] == ["done"], "the attempts")
+        assert outcome == [40060, "first", "done"]
+        assert [(reply.kind, reply.content) for reply in result.replies] == [
+            ("initial", "first"),
+            ("followup", "more"),
+            ("edit", "even more"),
+        ]
+        assert local.messages == ()
+
+
+@pytest.mark.asyncio
+async def test_answers_that_are_no_answers_are_refused() -> None:
+    """Answers to unknown interactions, answers of unknown types, and empty messages are refused."""
+    async with LocalDiscord(response_timeout_s=5) as local, _api(local) as api, stock_bot(local, BOT) as bot:
+        await api("PUT", "/applications/1001/guilds/500/commands", json=[{"name": "raw", "description": "Raw."}])
+        seen: list[discord.Interaction] = []
+
+        @bot.event
+        async def on_interaction(interaction: discord.Interaction) -> None:
+            seen.append(interaction)
+
+        using = asyncio.create_task(local.invoke(ADA, "raw"))
+        await until(lambda: seen, "the event")
+        callback = f"/interactions/{seen[0].id}/{seen[0].token}/callback"
+        hook = f"/webhooks/1001/{seen[0].token}"
+        for path, body, status, code in (
+            (f"/interactions/5/{seen[0].token}/callback", {"type": 4}, 404, 10062),
+            (f"/interactions/{seen[0].id}/wrong/callback", {"type": 4}, 404, 10062),
+            (callback, {"type": 99}, 400, 50035),
+            (callback, {"type": 9, "data": {}}, 400, 50035),
+            (callback, {"type": 4, "data": {"content": ""}}, 400, 50006),
+            (hook, {"content": "too early"}, 404, 10015),
+        ):
+            answer = await api("POST", path, json=body)
+            assert (answer[0], answer[1]["code"]) == (status, code), (path, body)
+        assert await api("POST", callback, json={"type": 4, "data": {"content": "here"}}) == (204, None)
+        assert (await using).content == "here"
+        status, message = await api("GET", hook + "/messages/@original", headers={})
+        assert (status, message["content"]) == (200, "here")
+        assert (await api("GET", hook + "/messages/123", headers={}))[1]["code"] == 10008

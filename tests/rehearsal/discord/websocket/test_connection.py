@@ -1,0 +1,156 @@
+"""A websocket's outbox keeps its order and disconnects slow clients, and closing the server leaves nothing open."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from rehearsal.discord.websocket.connection import GatewayConnection, WebsocketConnection, WebsocketServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class _Echo:
+    """A handler that calls the test's `answer` when a message arrives and echoes binary frames."""
+
+    def __init__(self, answer: Callable[[GatewayConnection, dict[str, Any]], None]) -> None:
+        self.answer = answer
+        self.ended = asyncio.Event()
+        self.close_code: int | None = None
+
+    def opened(self, connection: GatewayConnection) -> None:
+        """Send op 8 (hello)."""
+        connection.send_json({"op": 8})
+
+    def text(self, connection: GatewayConnection, message: dict[str, Any]) -> None:
+        """Call the test's answer."""
+        self.answer(connection, message)
+
+    def binary(self, connection: GatewayConnection, body: bytes) -> None:
+        """Echo the frame."""
+        connection.send(body)
+
+    def closed(self, connection: GatewayConnection) -> None:
+        """Remember the close code."""
+        self.close_code = connection.close_code
+        self.ended.set()
+
+
+class _Server:
+    """A `WebsocketServer` that listens on a port."""
+
+    def __init__(self, echo: _Echo) -> None:
+        self.switchboard = WebsocketServer()
+        self._echo = echo
+        application = web.Application()
+        application.router.add_get("/", self._serve)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1)
+        self.url = ""
+
+    async def _serve(self, request: web.Request) -> web.WebSocketResponse:
+        return await self.switchboard.serve(request, self._echo)
+
+    async def __aenter__(self) -> _Server:
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.switchboard.close_all()
+        await self._runner.cleanup()
+        await self.switchboard.close_transports()
+
+
+@pytest.mark.asyncio
+async def test_messages_and_the_close_keep_their_order() -> None:
+    """Every message that was sent before `close` arrives, and then the close code."""
+
+    def answer(connection: GatewayConnection, message: dict[str, Any]) -> None:
+        for number in range(50):
+            connection.send_json({"op": number})
+        connection.close(4014, "enough")
+        connection.send_json({"op": 99})
+
+    echo = _Echo(answer)
+    async with _Server(echo) as server, aiohttp.ClientSession() as http, http.ws_connect(server.url) as websocket:
+        await websocket.send_bytes(b"\x01\x02")
+        await websocket.send_str('{"op": 1}')
+        texts: list[int] = []
+        binaries: list[bytes] = []
+        async for message in websocket:
+            if message.type is aiohttp.WSMsgType.BINARY:
+                binaries.append(message.data)
+            else:
+                texts.append(message.json()["op"])
+        assert (texts, binaries) == ([8, *range(50)], [b"\x01\x02"])
+        assert websocket.close_code == 4014
+        async with asyncio.timeout(5):
+            await echo.ended.wait()
+
+
+@pytest.mark.asyncio
+async def test_a_client_that_lets_messages_pile_up_is_cut_off() -> None:
+    """A client with a thousand unread messages is disconnected."""
+
+    def answer(connection: GatewayConnection, message: dict[str, Any]) -> None:
+        for _ in range(1100):
+            connection.send("x" * 100)
+
+    echo = _Echo(answer)
+    async with _Server(echo) as server, aiohttp.ClientSession() as http, http.ws_connect(server.url) as websocket:
+        await websocket.send_str('{"op": 1}')
+        async with asyncio.timeout(5):
+            await echo.ended.wait()
+        assert echo.close_code is None
+
+
+@pytest.mark.asyncio
+async def test_a_client_says_how_it_leaves() -> None:
+    """The server learns the client's close code, and closes with 4002 when a message has no opcode."""
+    echo = _Echo(lambda connection, message: None)
+    async with _Server(echo) as server, aiohttp.ClientSession() as http:
+        async with http.ws_connect(server.url) as websocket:
+            await websocket.close(code=4000)
+        async with asyncio.timeout(5):
+            await echo.ended.wait()
+        assert echo.close_code == 4000
+        async with http.ws_connect(server.url) as websocket:
+            await websocket.send_str('"op"')
+            async for _ in websocket:
+                pass
+            assert websocket.close_code == 4002
+
+
+@pytest.mark.asyncio
+async def test_closing_all_ends_who_listens_and_who_does_not() -> None:
+    """Clients are closed with 1001, and a client that does not answer is aborted after a timeout."""
+    echo = _Echo(lambda connection, message: None)
+    async with aiohttp.ClientSession() as http:
+        async with _Server(echo) as server:
+            websocket = await http.ws_connect(server.url)
+            await websocket.receive()
+        async for _ in websocket:
+            pass
+        assert websocket.close_code in (1001, 1006)
+        assert echo.ended.is_set()
+
+
+class _LetGo(asyncio.WriteTransport):
+    """A TLS transport that is already closed. Aborting it raises, as in the first releases of Python 3.11."""
+
+    def abort(self) -> None:
+        raise AttributeError("'NoneType' object has no attribute '_abort'")
+
+
+@pytest.mark.asyncio
+async def test_a_connection_that_is_gone_already_is_cut_without_complaint() -> None:
+    """Aborting a connection that is already gone raises nothing. Most are gone when the server closes."""
+    connection = WebsocketConnection(web.WebSocketResponse(), _LetGo())
+    connection.abort()
+    assert connection.closed_by_us
