@@ -22,7 +22,7 @@ from bot.cli.rehearsal.written.channel import WrittenChannel
 from bot.cli.rehearsal.written.clock import ManualClock
 from bot.events import SpokenText
 from bot.guild import GuildChoice
-from bot.participation.guild_participation import GuildParticipations
+from bot.participation.all_guilds import GuildParticipations
 from bot.participation.participation import Participation
 from bot.participation.reply_control import ReplyState
 from bot.participation.settings import ParticipationSettings

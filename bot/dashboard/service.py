@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.dashboard.history import StoredHistory
     from bot.dashboard.live import LiveRooms
     from bot.dashboard.visible import SpeechFilter
-    from bot.participation.guild_participation import GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
     from bot.shards import Shards
     from bot.store.sessions import Sessions, StoredSession
     from bot.web.dashboard_port import Json, LiveFeed

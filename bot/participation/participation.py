@@ -16,9 +16,9 @@ import structlog
 from bot.brain.decider import Decision, HeardText, Reason, Situation, decide
 from bot.brain.silence_requests import asks_for_silence, asks_to_talk
 from bot.brain.wakeword import mentions_name, strip_name
+from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement
-from bot.participation.guild_participation import MAY_SPEAK, SILENCED_FOR_GOOD
 from bot.participation.person_names import PersonNames
 from bot.participation.quiet_timer import QuietTimer
 from bot.participation.statistics import ParticipationStatistics
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.events import SpokenText
-    from bot.participation.guild_participation import GuildParticipation, GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
+    from bot.participation.guild_participation import GuildParticipation
     from bot.participation.reply_control import ReplyControl
 
 log = structlog.get_logger()
@@ -129,7 +130,7 @@ class Participation:
 
     def drops(self, user_id: int, *, started_at: float) -> bool:
         """Return whether an utterance becomes no turn: its person may not be heard, or has had it forgotten."""
-        until = self._guild.forgotten_until.get(user_id)
+        until = self._guild.consent.forgotten_until.get(user_id)
         return self.excludes(user_id) or (until is not None and started_at < until)
 
     def without_opted_out(self, people: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -219,12 +220,12 @@ class Participation:
 
     def on_forgetting(self, person_id: int) -> None:
         """Drop what this person has said or shown until now and that is not recorded yet."""
-        self._guild.forgotten_until[person_id] = self._clock.monotonic()
+        self._guild.consent.forgotten_until[person_id] = self._clock.monotonic()
         self._replies.drop_unrecorded(person_id)
 
     def has_forgotten(self, person_id: int) -> bool:
         """Return whether a person has had themselves forgotten in this session."""
-        return person_id in self._guild.forgotten_until
+        return person_id in self._guild.consent.forgotten_until
 
     def on_forgotten(self) -> None:
         """Drop what may hold words that were forgotten: the reply in progress, and what tools found."""

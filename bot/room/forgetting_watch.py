@@ -91,7 +91,7 @@ class ForgettingWatch:
         for person_id, theirs in people_among(here, self._known).items():
             # One turn is stored, so nothing of it is on its way into the store.
             if person_id.isdecimal() and any(each.seq is None for each in theirs):
-                if self._guild.forgotten_until.get(int(person_id), float("-inf")) >= self._checked_at:
+                if self._guild.consent.forgotten_until.get(int(person_id), float("-inf")) >= self._checked_at:
                     # By /forget-me in this process, which has told the room already.
                     continue
                 room.on_forgetting(int(person_id))

@@ -118,7 +118,7 @@ class JoinedChannel:
             speak=self._conversation.speak_notice,
             clock=self._clock,
             asks=guild.asks,
-            told=guild.told_by(digest),
+            told=guild.consent.told_by(digest),
             on_told=partial(guild.tell, digest),
         )
         # A failure from before the room is told by /status.

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice
-    from bot.participation.guild_participation import GuildParticipation, GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
+    from bot.participation.guild_participation import GuildParticipation
     from bot.realtime.port import RealtimeServices
     from bot.room.guild_policy import GuildPolicy
     from bot.room.server_voice import RoomVoice

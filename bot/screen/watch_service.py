@@ -8,7 +8,7 @@ from bot.screen.messages import OPTED_OUT, ScreenError
 from bot.screen.screens import LINK_VALID_S
 
 if TYPE_CHECKING:
-    from bot.participation.guild_participation import GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
     from bot.texts.text import Text
     from bot.web.server import WebServer
 

@@ -15,7 +15,7 @@ from bot.logs import log_path
 from bot.memory.retention import Retention
 from bot.monitoring.metrics import Metrics
 from bot.monitoring.traces import open_traces
-from bot.participation.guild_participation import GuildParticipations
+from bot.participation.all_guilds import GuildParticipations
 from bot.private_files import mend_permissions
 from bot.store.restore import remove_leftovers
 from bot.wiring.dashboard import open_dashboard

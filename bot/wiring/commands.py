@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bot.discord.commands.catch_up import CatchUp
     from bot.discord.commands.voice import VoiceCommands
     from bot.memory.readable_memory import ReadableMemory
-    from bot.participation.guild_participation import GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
     from bot.screen.watch_service import WatchService
     from bot.wiring.process_parts import ProcessParts
     from bot.wiring.settings import BotSettings

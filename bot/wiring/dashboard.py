@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.memory.recall import Recall
-    from bot.participation.guild_participation import GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
     from bot.settings import DiscordSettings
     from bot.shards import Shards
     from bot.store.database import Database

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from bot.memory.people import PeopleBook
     from bot.memory.upkeep import MemoryUpkeep
-    from bot.participation.guild_participation import GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
     from bot.server_settings import ServerSettingsBook
     from compaction.memory.people import PersonFact
     from compaction.model import SessionId

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.health import Health
     from bot.llm.fallback import FallbackModel
     from bot.memory.recall import Recall
-    from bot.participation.guild_participation import GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
     from bot.wiring.process_parts import ProcessParts
     from bot.wiring.settings import BotSettings
     from compaction.summary.port import Summariser

@@ -21,7 +21,7 @@ from bot.errors import SetupError
 from bot.health import Health
 from bot.monitoring.loop_lag import measure_lag
 from bot.monitoring.metrics import Metrics
-from bot.participation.guild_participation import GuildParticipations
+from bot.participation.all_guilds import GuildParticipations
 from bot.remote.link.gateway_link import GatewayLink
 from bot.remote.link.hello import RoomIdentity
 from bot.remote.link.link_file import folder_mark, link_file

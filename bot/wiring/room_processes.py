@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bot.channel.port import ListenRequest, Place
     from bot.dashboard.live import LiveRooms
     from bot.monitoring.traces import Traces
-    from bot.participation.guild_participation import GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
     from bot.remote.gateway_side.remote_screens import RemoteScreens
     from bot.remote.link.address import RoomsAddress
     from bot.remote.link.message_link import MessageLink

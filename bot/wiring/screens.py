@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
-    from bot.participation.guild_participation import GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
     from bot.screen.watch_service import WatchedScreens
     from bot.web.port import SharePageHost
     from bot.web.probes import Probes

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bot.memory.recall import RecallScope
     from bot.models.loaded_voices import LoadedVoices
     from bot.monitoring.traces import Traces
-    from bot.participation.guild_participation import GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
     from bot.room.services import ShowLive
     from bot.screen.screens import Screens
     from bot.wiring.process_parts import ProcessParts

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.llm.settings import LlmSettings
-    from bot.participation.guild_participation import GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
     from bot.settings import ModelsSettings
     from compaction.ports import Completion
     from compaction.settings import CompactionSettings

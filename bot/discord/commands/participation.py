@@ -17,7 +17,7 @@ from bot.channel.markdown import escape_markdown
 from bot.discord.answers import answer_when_known
 from bot.errors import BotError
 from bot.guild import VoiceMode
-from bot.participation.guild_participation import MAY_SPEAK, SILENCED_FOR_GOOD, ParticipationUnreadError
+from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, ParticipationUnreadError
 from bot.texts.text import Text, counted, sentence_of
 from compaction.errors import StoreError
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from bot.discord.command_tree import CheckedCommandTree
-    from bot.participation.guild_participation import GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
 
 # For longer silences there is `always`.
 MOST_MINUTES = 24 * 60

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from bot.discord.commands.setting_sentences import OperatorSettings
     from bot.discord.commands.voice import VoiceCommands
-    from bot.participation.guild_participation import GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
     from bot.server_settings import ServerSettings, ServerSettingsBook
 
 DEFAULT = "default"

@@ -13,6 +13,7 @@ import structlog
 from bot.channel.port import MembershipChange
 from bot.errors import SetupError
 from bot.participation.costs import CostLedger
+from bot.participation.session_consent import SessionConsent
 from bot.remote.messages.room_messages import TakeOver
 from bot.remote.messages.told_participation import told_participation
 from bot.room.restarts import DATABASE_PAUSE_S
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Person, Place
     from bot.clock import Clock
-    from bot.participation.guild_participation import GuildParticipation, GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
+    from bot.participation.guild_participation import GuildParticipation
     from bot.remote.messages.room_messages import RoomReport
 
 log = structlog.get_logger()
@@ -43,8 +45,7 @@ async def take_over_report(
     if known.asks != guild.asks:
         raise SetupError(OTHER_CONSENT)
     log.info("room_reported", guild_id=place.guild_id, session_id=report.session_id)
-    guild.agreed, guild.consented_in = known.agreed - guild.opted_out, report.session_id
-    guild.notice, guild.told = known.notice, known.told
+    guild.consent = SessionConsent(report.session_id, known.agreed - guild.opted_out, known.notice, known.told)
     guild.costs = CostLedger.aged(guild.costs.ceiling, report.costs, now=clock.monotonic())
     if report.unsaved_silence_by:
         guild.silence = known.silence

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.dashboard.shown_memory import ShownMemory
     from bot.monitoring.machine_figures import MachineFigures
-    from bot.participation.guild_participation import GuildParticipation, GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
+    from bot.participation.guild_participation import GuildParticipation
     from bot.remote.link.message_link import MessageLink
     from bot.remote.processes.room_processes import RoomProcesses
     from bot.server_settings import ServerSettingsBook

@@ -391,7 +391,7 @@ class RemoteRoom:
 
     def _on_notice(self, told: NoticeTold) -> None:
         guild = self._guild
-        if guild is not None and told.session_id == guild.consented_in:
+        if guild is not None and told.session_id == guild.consent.session_id:
             # The session's next room, in whatever process, need not tell them again before it hears them.
             guild.tell(told.notice, told.people)
 

@@ -37,10 +37,10 @@ def told_participation(guild: GuildParticipation) -> ToldParticipation:
         silence=guild.silence,
         opted_out=guild.opted_out,
         asks=guild.asks,
-        agreed=guild.agreed,
-        consented_in=guild.consented_in,
-        notice=guild.notice,
-        told=guild.told,
+        agreed=guild.consent.agreed,
+        consented_in=guild.consent.session_id,
+        notice=guild.consent.notice,
+        told=guild.consent.told,
     )
 
 
@@ -50,5 +50,5 @@ def apply_participation(told: ToldParticipation, guild: GuildParticipation) -> N
     People agree in one session: what was told before the gateway process knew of this one is not about it.
     """
     guild.opted_out = told.opted_out
-    guild.agreed = told.agreed if told.consented_in == guild.consented_in else frozenset()
+    guild.consent.agreed = told.agreed if told.consented_in == guild.consent.session_id else frozenset()
     guild.voice_mode, guild.wake_names, guild.silence = told.voice_mode, told.wake_names, told.silence

@@ -16,6 +16,7 @@ import structlog
 from bot.errors import BotError, SetupError, first_cause
 from bot.models.voices import NO_SUCH_VOICE, find_voice
 from bot.participation.costs import CostLedger
+from bot.participation.session_consent import SessionConsent
 from bot.remote.messages.room_messages import (
     ChoiceChanged,
     CloseRoom,
@@ -49,7 +50,8 @@ if TYPE_CHECKING:
     from bot.memory.people import PeopleBook
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.loaded_voices import LoadedVoices
-    from bot.participation.guild_participation import GuildParticipation, GuildParticipations
+    from bot.participation.all_guilds import GuildParticipations
+    from bot.participation.guild_participation import GuildParticipation
     from bot.remote.link.gateway_link import GatewayLink
     from bot.remote.room_side.room_publisher import RoomPublisher
     from bot.remote.room_side.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
@@ -276,9 +278,9 @@ class RoomHost:
         guild = await self._participation.of_guild(told.guild_id)
         now = self._clock.monotonic()
         guild.costs = CostLedger.aged(guild.costs.ceiling, told.costs, now=now, on_add=self._publisher.tell_cost)
-        guild.consented_in = told.participation.consented_in
+        consent = told.participation
+        guild.consent = SessionConsent(consent.consented_in, notice=consent.notice, told=consent.told)
         guild.ran_until = None if told.ran_s_ago is None else now - told.ran_s_ago
-        guild.notice, guild.told = told.participation.notice, told.participation.told
         guild.on_told = partial(self._publisher.tell_notice, guild)
         apply_participation(told.participation, guild)
         await self._place.begin(told.guild_id, told.channel_id)

@@ -91,7 +91,8 @@ class RoomPublisher:
 
     def tell_notice(self, guild: GuildParticipation) -> None:
         """Tell who has had the notice."""
-        self._link.tell(NoticeTold(guild.consented_in or "", guild.notice, guild.told))
+        consent = guild.consent
+        self._link.tell(NoticeTold(consent.session_id or "", consent.notice, consent.told))
 
     def on_new_gateway(self) -> None:
         """Handle that another gateway process asks, which knows nothing of what was told."""

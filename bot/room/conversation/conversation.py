@@ -14,7 +14,7 @@ from bot import events
 from bot.brain.decider import PendingReply, Reason
 from bot.brain.reply import Question
 from bot.brain.wakeword import mentions_name
-from bot.participation.guild_participation import SILENCED_FOR_GOOD
+from bot.participation.all_guilds import SILENCED_FOR_GOOD
 from bot.participation.reply_control import ReplyState
 from bot.room.conversation.conversation_parts import ConversationParts
 from bot.room.conversation.sound_delay import SoundDelay

@@ -25,8 +25,8 @@ from bot.dashboard.live import LOOK_EVERY_S, LiveRooms
 from bot.dashboard.service import DashboardService
 from bot.logs import configured_logging, log_path
 from bot.memory.recall import Recall
+from bot.participation.all_guilds import GuildParticipations
 from bot.participation.costs import Cost
-from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.prompt import record_call
 from bot.settings import LogsSettings, WebSettings

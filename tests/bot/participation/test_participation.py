@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.brain.decider import Decision, PendingReply, Reason
 from bot.channel.participants import Participants
 from bot.guild import VoiceMode
-from bot.participation.guild_participation import MAY_SPEAK, SILENCED_FOR_GOOD, GuildParticipations
+from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, GuildParticipations
 from bot.participation.participation import NOTICES_WAITING, SILENCED, Participation
 from bot.participation.quiet_timer import QuietTimer
 from bot.participation.reply_control import ReplyState

@@ -13,7 +13,7 @@ from weakref import WeakSet
 from bot import events
 from bot.health import FaultKind, Health, HealthFault
 from bot.monitoring.metrics import Metrics
-from bot.participation.guild_participation import GuildParticipations
+from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.remote.gateway_side.gateway_parts import GatewayParts
 from bot.remote.gateway_side.remote_room import GONE, RemoteRoom

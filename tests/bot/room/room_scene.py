@@ -14,7 +14,7 @@ from bot.brain.settings import BrainSettings
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
 from bot.cli.rehearsal.written.audio import LoudnessDetector
-from bot.participation.guild_participation import GuildParticipations
+from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.room.room import Room
 from bot.room.services import RoomServices

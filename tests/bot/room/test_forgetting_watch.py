@@ -21,7 +21,7 @@ from bot.store.sessions import Sessions
 from bot.store.speakers import StoredSpeaker
 from compaction.errors import StoreError
 from compaction.model import SessionId
-from tests.bot.participation.test_guild_participation import FakeRoom
+from tests.bot.participation.test_all_guilds import FakeRoom
 from tests.bot.room.room_scene import a_house, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA
@@ -99,7 +99,7 @@ async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> No
         scene = Scene(database)
         await scene.begin()
         await scene.check()
-        scene.guild.forgotten_until[1] = scene.clock.monotonic() + 1.0
+        scene.guild.consent.forgotten_until[1] = scene.clock.monotonic() + 1.0
         await scene.forget("1")
         assert await scene.check() == ([], 0)
         await scene.forget("1")
@@ -148,8 +148,8 @@ async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.Monkey
         with capture_logs() as logs:
             await eraser.erase(ada)
             await house.pass_time(CHECK_FORGETTINGS_S + 1)
-            await settle(lambda: bool(guild.forgotten_until))
-        assert list(guild.forgotten_until) == [ADA.id]
+            await settle(lambda: bool(guild.consent.forgotten_until))
+        assert list(guild.consent.forgotten_until) == [ADA.id]
         (told,) = (each for each in logs if each["event"] == "forgotten_elsewhere")
         # Without their id, which would bring it back into the log.
         assert told == {"event": "forgotten_elsewhere", "count": 1, "log_level": "info"}

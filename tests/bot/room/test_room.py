@@ -19,7 +19,7 @@ from bot.llm.budget import Budget
 from bot.memory.readable_memory import ReadableMemory
 from bot.memory.session_reader import SessionReader
 from bot.models.voices import DEFAULT_VOICE
-from bot.participation.guild_participation import ListensOnlyError
+from bot.participation.all_guilds import ListensOnlyError
 from bot.room.guild_policy import GuildPolicy
 from bot.room.joined_channel import CHECK_ROOM_S
 from bot.room.room import Room

@@ -10,7 +10,7 @@ from bot import events
 from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import MembershipChange, Person
-from bot.participation.guild_participation import OptedOutError
+from bot.participation.all_guilds import OptedOutError
 from bot.room.announcer import GATHER_S, NotAnnouncedError
 from bot.room.joined_channel import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
 from bot.settings import RoomSettings
@@ -74,8 +74,8 @@ async def test_a_notice_with_other_words_is_given_to_everybody(tmp_path: Path) -
     async with a_house(tmp_path) as house:
         async with living(house):
             guild = await house.participation.of_guild(house.place.guild_id)
-            assert guild.told == {ADA.id, BO.id}
-            guild.notice = "another"
+            assert guild.consent.told == {ADA.id, BO.id}
+            guild.consent.notice = "another"
         async with living(house):
             assert len(house.place.notices) == 2
 

@@ -14,7 +14,7 @@ from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import MembershipChange, Person
 from bot.llm.port import ChatModelError
-from bot.participation.guild_participation import MAY_SPEAK
+from bot.participation.all_guilds import MAY_SPEAK
 from bot.participation.participation import CHECK_QUIET_S, SILENCED
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.membership import TURN_EVERY_S

@@ -139,7 +139,7 @@ async def test_a_share_ends_when_its_person_opts_out(tmp_path: Path, *, asks: bo
         house = cinema.house
         guild = await house.participation.of_guild(GUILD)
         async with cinema.living():
-            guild.asks, guild.agreed = asks, frozenset({ADA.id})
+            guild.asks, guild.consent.agreed = asks, frozenset({ADA.id})
             line = await cinema.share()
             await cinema.see(line, "dark", "Winter Soldier", "HP 12")
             screens = cinema.screens.room(GUILD)

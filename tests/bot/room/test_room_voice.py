@@ -11,7 +11,7 @@ import pytest
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL
 from bot.models.voices import DEFAULT_VOICE
-from bot.participation.guild_participation import SILENCED_FOR_GOOD
+from bot.participation.all_guilds import SILENCED_FOR_GOOD
 from bot.room.room import Room
 from bot.room.server_voice import ServerVoice, UsualVoice
 from bot.texts.text import Text, verbatim

@@ -12,7 +12,7 @@ from sqlalchemy import insert
 from structlog.testing import capture_logs
 
 from bot.guild import GuildChoice, Silence, VoiceMode
-from bot.participation.guild_participation import GuildParticipations, ParticipationUnreadError
+from bot.participation.all_guilds import GuildParticipations, ParticipationUnreadError
 from bot.participation.settings import ParticipationSettings
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore, OptOutStore

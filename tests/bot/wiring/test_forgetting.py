@@ -11,7 +11,7 @@ from bot.discord.commands.privacy import NOTHING_KEPT, forget_person
 from bot.logs import log_path
 from bot.memory.erasing import PersonEraser
 from bot.memory.personal_data import PersonalData
-from bot.participation.guild_participation import GuildParticipations
+from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import no_server_settings
 from bot.wiring.forgetting import ForgettingRooms, PersonFactsEverywhere

@@ -19,7 +19,7 @@ from bot.memory.recall import RecallScope
 from bot.monitoring.metrics import Metrics
 from bot.monitoring.queues import QUEUES
 from bot.monitoring.traces import open_traces
-from bot.participation.guild_participation import GuildParticipations
+from bot.participation.all_guilds import GuildParticipations
 from bot.room.joined_channel import CHECK_ROOM_S
 from bot.wiring.dashboard import open_dashboard
 from bot.wiring.process_parts import ProcessParts, open_stores

@@ -12,7 +12,7 @@ from bot.errors import SetupError
 from bot.llm.settings import LlmSettings
 from bot.memory.replay import Replay, replay
 from bot.memory.transcript import SaidLine
-from bot.participation.guild_participation import GuildParticipations
+from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.wiring.summariser import choose_summariser, open_summariser, summarisers_by_guild
 from compaction.errors import CompletionError

@@ -17,7 +17,7 @@ from weakref import WeakSet
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.cli.rehearsal.written.audio import LoudnessDetector, ToneSynthesizer
-from bot.participation.guild_participation import GuildParticipations
+from bot.participation.all_guilds import GuildParticipations
 from bot.room.services import RoomServices
 from bot.texts.text import Text
 from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory

@@ -14,7 +14,7 @@ from bot.discord.commands.settings import add_settings_command, language_choices
 from bot.discord.commands.voice import VoiceCommands, voice_sentence
 from bot.discord.connection import connected
 from bot.guild import VoiceMode
-from bot.participation.guild_participation import GuildParticipations
+from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import (
     MOST_CHANNELS,

@@ -182,7 +182,7 @@ async def test_what_the_room_changes_reaches_everybody_else() -> None:
         distant.guild.costs.add(Cost(1, 20, 3.5), now=house.clock.monotonic())
         await until(lambda: guild.costs.total == Cost(1, 20, 3.5))
         distant.guild.tell("words", frozenset({ADA}))
-        await until(lambda: guild.told_by("words") == {ADA})
+        await until(lambda: guild.consent.told_by("words") == {ADA})
         listens = ListenOnly(SESSION, "file", 601)
         await house.distant_servers.change(10, lambda _: replace(DEFAULTS, listen_only=listens), by=None)
         assert house.servers.of(10).listen_only == listens

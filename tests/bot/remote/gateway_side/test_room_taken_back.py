@@ -70,9 +70,13 @@ async def test_a_room_that_ran_on_is_the_same_for_the_next_gateway_process() -> 
         guild = await house.participation.of_guild(10)
         silenceable = guild.room
         assert silenceable is not None
-        assert (silenceable.session_id, guild.agreed, guild.consented_in) == (SESSION, frozenset({BO}), SESSION)
+        assert (silenceable.session_id, guild.consent.agreed, guild.consent.session_id) == (
+            SESSION,
+            frozenset({BO}),
+            SESSION,
+        )
         assert guild.costs.total == Cost(1, 20, 3.5)
-        assert guild.told_by("words") == {ADA, BO}
+        assert guild.consent.told_by("words") == {ADA, BO}
         assert house.shown[0][1].total_turns == 5
         await house.participation.set_opt_out(10, ADA, out=True)
         assert distant.guild.excludes(ADA)
@@ -218,7 +222,7 @@ async def test_an_opt_out_while_a_room_is_taken_back_is_in_effect_before_it_is_c
         assert guild.room is not None
         await guild.room.confirm()
         assert distant.guild.excludes(ADA)
-        assert distant.guild.agreed == frozenset({BO})
+        assert distant.guild.consent.agreed == frozenset({BO})
 
 
 @pytest.mark.asyncio

@@ -45,7 +45,7 @@ async def test_the_next_process_goes_on_with_what_the_one_before_had_begun() -> 
         assert life.distant.guild is not None
         life.distant.guild.tell("words", frozenset({ADA}))
         guild = await life.house.participation.of_guild(10)
-        await until(lambda: guild.told)
+        await until(lambda: guild.consent.told)
         life.distant.close(HANDED_OVER)
         with pytest.raises(HandedOverError):
             await life.task
@@ -60,7 +60,7 @@ async def test_the_next_process_goes_on_with_what_the_one_before_had_begun() -> 
         told = following.distant.told
         assert told.ran_s_ago == clock.monotonic() - ended_at
         there = await house.distant.of_guild(10)
-        assert there.told_by("words") == {ADA}
+        assert there.consent.told_by("words") == {ADA}
         now = house.host._clock.monotonic()
         assert there.running_session(now, within_s=told.ran_s_ago) == SESSION
         assert there.running_session(now, within_s=told.ran_s_ago - 1) is None

@@ -10,6 +10,7 @@ import pytest
 from bot.guild import GuildChoice, Silence, VoiceMode
 from bot.participation.costs import Cost, CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
+from bot.participation.session_consent import SessionConsent
 from bot.remote.messages.frames import Head, content_of, frame_of, head_of
 from bot.remote.messages.room_messages import ChangeServers, OpenRoom, StoreSilence
 from bot.remote.messages.told_participation import apply_participation, told_participation
@@ -59,10 +60,12 @@ def test_what_commands_change_applies_in_the_room() -> None:
     """Mode, names, silence and opt-outs; consent only for the session in which it was given."""
     told = told_participation(
         a_guild(
-            silence=Silence(always=True), opted_out=frozenset({BO}), agreed=frozenset({ADA}), consented_in="evening"
+            silence=Silence(always=True),
+            opted_out=frozenset({BO}),
+            consent=SessionConsent("evening", agreed=frozenset({ADA})),
         )
     )
-    room = a_guild(asks=True, consented_in="evening")
+    room = a_guild(asks=True, consent=SessionConsent("evening"))
     apply_participation(told, room)
     assert (room.silence, room.opted_out) == (Silence(always=True), frozenset({BO}))
     assert not room.excludes(ADA)

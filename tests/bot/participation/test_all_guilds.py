@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.guild import GuildChoice, Silence, VoiceMode
-from bot.participation.guild_participation import GuildParticipations, NotHereError, ParticipationUnreadError
+from bot.participation.all_guilds import GuildParticipations, NotHereError, ParticipationUnreadError
 from bot.participation.settings import ParticipationSettings
 from compaction.errors import StoreError
 from compaction.model import Mode

@@ -1,0 +1,331 @@
+"""How the bot takes part on all servers: read when it is first needed, and changed by what people choose.
+
+The process has one `GuildParticipations`, because servers outlive rooms. A choice takes effect at once and is stored
+afterwards. If the store fails, the person who chose gets the error, and the choice stays in effect. If the server's
+participation could not be read before, it is `ParticipationUnreadError`, and nothing was changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from bot.errors import BotError
+from bot.guild import VoiceMode
+from bot.participation.costs import CostCeiling, CostLedger
+from bot.participation.guild_participation import GuildParticipation
+from bot.texts.text import Text, sentence_of
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from bot.clock import Clock
+    from bot.guild import GuildChoice, GuildChoices, Silence
+    from bot.participation.settings import ParticipationSettings
+
+log = structlog.get_logger()
+
+
+MAY_SPEAK = Text("I may speak again.")
+SILENCED_FOR_GOOD = Text(
+    "A moderator has silenced me on this server. Only a moderator (who may manage the server or its channels, or mute "
+    "members) can let me talk again, with /talk."
+)
+LISTENS_ONLY = Text("In this session I only write down what is said. Send me away with /leave and use /join.")
+
+
+class NotHereError(BotError):
+    """The bot is in no voice channel of that server, so there is no session to silence."""
+
+
+class ListensOnlyError(BotError):
+    """Somebody wants the bot to speak in a session in which it only writes down. The message says what to do first."""
+
+
+class OptedOutError(BotError):
+    """Somebody who opted out agreed to be heard. The message says what to do first."""
+
+
+class ParticipationUnreadError(StoreError):
+    """How the bot takes part on a server cannot be read, so nothing was changed. The message says why."""
+
+
+class OptOuts(Protocol):
+    """The store of the people who opted out of being heard; `bot.store.guilds` implements it. Raises `StoreError`."""
+
+    async def of(self, guild_id: int) -> frozenset[int]:
+        """Return the people who opted out on that guild."""
+
+    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Store whether a person has opted out there."""
+
+
+class GuildParticipations:
+    """The participation of every server. Not thread-safe.
+
+    `wake_names`: the names in the settings. `asks`: whether the bot hears only people of that server who agreed.
+    `serves`: whether this process serves a server; what another process serves changes there.
+    """
+
+    def __init__(
+        self,
+        choices: GuildChoices,
+        opt_outs: OptOuts,
+        settings: ParticipationSettings,
+        *,
+        wake_names: tuple[str, ...],
+        clock: Clock,
+        asks: Callable[[int], bool] = lambda _: False,
+        serves: Callable[[int], bool] = lambda _: True,
+    ) -> None:
+        self._asks = asks
+        self._serves = serves
+        self._choices = choices
+        self._opt_outs = opt_outs
+        self._clock = clock
+        self.settings = settings
+        self.wake_names = wake_names
+        self._guilds: dict[int, GuildParticipation] = {}
+        # Held while a server's participation is read, which other tasks then wait for.
+        self._reading: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def of_guild(self, guild_id: int) -> GuildParticipation:
+        """Return a server's participation.
+
+        Raises `ParticipationUnreadError`: without the opt-outs the bot may hear nobody, and without the server's choice
+        it may not speak, because a moderator may have silenced it.
+        """
+        if (known := self._guilds.get(guild_id)) is not None:
+            return known
+        async with self._reading[guild_id]:
+            return await self._read(guild_id)
+
+    async def _read(self, guild_id: int) -> GuildParticipation:
+        if (known := self._guilds.get(guild_id)) is not None:
+            return known
+        try:
+            opted_out = await self._opt_outs.of(guild_id)
+            choice = await self._choices.choice(guild_id)
+        except StoreError as error:
+            raise ParticipationUnreadError(sentence_of(error)) from error
+        guild = self._guilds[guild_id] = GuildParticipation(
+            guild_id,
+            choice.voice_mode or VoiceMode(self.settings.voice_mode),
+            choice.wake_names or self.wake_names,
+            CostLedger(CostCeiling.from_settings(self.settings)),
+            silence=choice.silence,
+            opted_out=opted_out,
+            asks=self._asks(guild_id),
+        )
+        return guild
+
+    async def for_new_room(self, guild_id: int) -> GuildParticipation:
+        """Return a server's participation for a room that begins, also one that goes on with a session after a crash.
+        Raises `StoreError`.
+
+        Only now what the server has chosen about consent takes effect: people who are heard already were not asked.
+        """
+        guild = await self.of_guild(guild_id)
+        guild.asks = self._asks(guild_id)
+        return guild
+
+    async def begin_session(self, guild_id: int, session_id: str, *, listens_only: bool = False) -> GuildParticipation:
+        """Return a server's participation for a session that begins or goes on in a new room. Raises `StoreError`.
+
+        `listens_only`: the bot says nothing in it.
+        """
+        guild = await self.for_new_room(guild_id)
+        guild.begin_session(session_id, listens_only=listens_only)
+        return guild
+
+    # -- silence ---------------------------------------------------------------------------------------------
+
+    async def silence_for_now(self, guild_id: int, *, by: int, minutes: float | None = None) -> None:
+        """Silence the bot there: for `minutes`, also in another session, or until its session ends. Raises
+        `NotHereError`, `StoreError`.
+        """
+        guild = await self.of_guild(guild_id)
+        if guild.room is None:
+            raise NotHereError(Text("I am not in a voice channel here."))
+        if minutes is None:
+            silence = guild.silence.silence_session(guild.room.session_id)
+        else:
+            silence = guild.silence.silence_until(self._clock.now() + 60 * minutes)
+        await self._set_silence(guild, silence, by=by, how="command")
+
+    async def silence_always(self, guild_id: int, *, by: int) -> None:
+        """Silence the bot there until a moderator lets it talk. Raises `StoreError`."""
+        guild = await self.of_guild(guild_id)
+        await self._set_silence(guild, guild.silence.silence_always(), by=by, how="moderator")
+
+    async def store_silence(self, guild: GuildParticipation, *, by: int) -> None:
+        """Store a silence that somebody asked for aloud and that is already in effect. Raises `StoreError`."""
+        log.info("silenced", guild_id=guild.guild_id, user_id=by, how="voice", always=guild.silence.always)
+        await self._store(guild, by=by)
+
+    async def lift_silence(self, guild_id: int, *, by: int, moderator: bool) -> bool:
+        """Lift the silence there; return whether the bot may speak now. Raises `ListensOnlyError`, `StoreError`."""
+        guild = await self.of_guild(guild_id)
+        if guild.listens_only and guild.room is not None:
+            raise ListensOnlyError(LISTENS_ONLY)
+        guild.silence = guild.silence.lift(by_moderator=moderator)
+        await _confirmed(guild)
+        log.info("silence_lifted", guild_id=guild_id, user_id=by, still_silent=guild.silence.always)
+        await self._store(guild, by=by)
+        return not guild.silence.always
+
+    async def _set_silence(self, guild: GuildParticipation, silence: Silence, *, by: int, how: str) -> None:
+        guild.silence = silence
+        if guild.room is not None:
+            guild.room.stop_speaking()
+        await _confirmed(guild)
+        log.info("silenced", guild_id=guild.guild_id, user_id=by, how=how, always=silence.always)
+        await self._store(guild, by=by)
+
+    # -- mode and names --------------------------------------------------------------------------------------
+
+    async def choose_mode(self, guild_id: int, mode: VoiceMode | None, *, by: int) -> None:
+        """Choose when the bot speaks there; None: the settings apply. Raises `StoreError`.
+
+        It replaces what was chosen before, also if that cannot be read.
+        """
+        guild = await self._known_or_repaired(guild_id, lambda now: replace(now, voice_mode=mode), by=by)
+        guild.voice_mode = mode or VoiceMode(self.settings.voice_mode)
+        await _confirmed(guild)
+        log.info("voice_mode_chosen", guild_id=guild_id, user_id=by, voice_mode=guild.voice_mode.value)
+        await self._store(guild, by=by, default_mode=mode is None)
+
+    async def choose_names(self, guild_id: int, names: tuple[str, ...] | None, *, by: int) -> None:
+        """Choose the bot's names there; None: the settings apply. Raises `StoreError`.
+
+        They replace what was chosen before, also if that cannot be read.
+        """
+        guild = await self._known_or_repaired(guild_id, lambda now: replace(now, wake_names=names), by=by)
+        guild.wake_names = names or self.wake_names
+        await _confirmed(guild)
+        log.info("wake_names_chosen", guild_id=guild_id, user_id=by, name_count=len(guild.wake_names))
+        await self._store(guild, by=by, default_names=names is None)
+
+    async def _known_or_repaired(
+        self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int
+    ) -> GuildParticipation:
+        """Return a server's participation, after `change` was stored if the stored choice could not be read before."""
+        try:
+            return await self.of_guild(guild_id)
+        except ParticipationUnreadError as unread:
+            try:
+                await self._choices.choose(guild_id, change, by=by)
+            except StoreError as error:
+                raise unread from error
+            return await self.of_guild(guild_id)
+
+    async def _store(
+        self,
+        guild: GuildParticipation,
+        *,
+        by: int,
+        default_mode: bool | None = None,
+        default_names: bool | None = None,
+    ) -> None:
+        def changed(choice: GuildChoice) -> GuildChoice:
+            if default_mode is not None:
+                choice = replace(choice, voice_mode=None if default_mode else guild.voice_mode)
+            if default_names is not None:
+                choice = replace(choice, wake_names=None if default_names else guild.wake_names)
+            return replace(choice, silence=guild.silence)
+
+        await self._choices.choose(guild.guild_id, changed, by=by)
+
+    # -- consent and opt-outs ---------------------------------------------------------------------------------------
+
+    def opted_out_of(self, guild_id: int | None) -> frozenset[str]:
+        """Return the ids of the people who opted out there, as turns have them. Empty before a room was there."""
+        guild = None if guild_id is None else self._guilds.get(guild_id)
+        return frozenset() if guild is None else guild.opted_out_ids()
+
+    async def withheld_on(self, guild_id: int) -> frozenset[str]:
+        """Return the ids of the people who opted out there, also before a room was there. Raises `StoreError`."""
+        if not self._serves(guild_id):
+            return frozenset(map(str, await self._opt_outs.of(guild_id)))
+        return (await self.of_guild(guild_id)).opted_out_ids()
+
+    async def on_forgetting(self, person_id: int) -> None:
+        """Drop what a person has said or shown until now and that is not recorded yet, in all rooms. Returns once it is
+        gone.
+        """
+        for guild in list(self._guilds.values()):
+            if guild.room is not None:
+                guild.room.on_forgetting(person_id)
+        await self._all_confirmed()
+
+    async def on_forgotten(self, sessions: Collection[str]) -> None:
+        """Drop what may hold forgotten words, in the rooms with these sessions. Returns once it is gone."""
+        for guild in list(self._guilds.values()):
+            if guild.room is not None and guild.room.session_id in sessions:
+                guild.room.on_forgotten()
+        await self._all_confirmed()
+
+    async def _all_confirmed(self) -> None:
+        await asyncio.gather(*(_confirmed(guild) for guild in list(self._guilds.values())))
+
+    async def set_agreed(self, guild_id: int, person_id: int, *, agrees: bool) -> None:
+        """Hear a person on that guild until the session ends (`agrees`), or no longer. Takes effect at once.
+
+        Raises `OptedOutError` if they agree but have opted out, and `StoreError`.
+        """
+        guild = await self.of_guild(guild_id)
+        withdraws = not agrees and guild.asks and not guild.excludes(person_id)
+        if agrees and person_id in guild.opted_out:
+            raise OptedOutError(
+                Text("You have opted out of being heard on this server. Use /opt-in first, then press again.")
+            )
+        agreed = guild.consent.agreed
+        guild.consent.agreed = agreed | {person_id} if agrees else agreed - {person_id}
+        if withdraws and guild.room is not None:
+            guild.room.on_opted_out(person_id)
+        await _confirmed(guild)
+        log.info("consent_changed", guild_id=guild_id, user_id=person_id, agrees=agrees)
+
+    async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Opt a person out of being heard on that guild (`out`), or in again. Takes effect at once. Raises
+        `StoreError`.
+
+        Where the server's choice cannot be read, no room can begin, and the opt-out is stored all the same.
+        """
+        # Held, so that nobody meanwhile reads the opt-outs of before.
+        async with self._reading[guild_id]:
+            try:
+                guild = await self._read(guild_id)
+            except ParticipationUnreadError as unread:
+                await self._store_unread(guild_id, person_id, out=out, unread=unread)
+                return
+        # Again and again, it would only interrupt the bot.
+        is_new = out and person_id not in guild.opted_out
+        opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
+        guild.opted_out = frozenset(opted_out)
+        guild.consent.agreed -= {person_id}
+        if is_new and guild.room is not None:
+            guild.room.on_opted_out(person_id)
+        await _confirmed(guild)
+        log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
+        await self._opt_outs.put(guild_id, person_id, out=out)
+
+    async def _store_unread(
+        self, guild_id: int, person_id: int, *, out: bool, unread: ParticipationUnreadError
+    ) -> None:
+        try:
+            await self._opt_outs.put(guild_id, person_id, out=out)
+        except StoreError as error:
+            raise unread from error
+        log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
+
+
+async def _confirmed(guild: GuildParticipation) -> None:
+    """Return once a server's room has taken over what was changed."""
+    if guild.room is not None:
+        await guild.room.confirm()
