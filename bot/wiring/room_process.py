@@ -31,7 +31,7 @@ from bot.remote.room_side.room_figures import ProcessFigures
 from bot.remote.room_side.room_host import NOT_WANTED, RoomHost, ToldStores
 from bot.remote.room_side.room_log import RoomLog, RoomLogs
 from bot.remote.room_side.room_publisher import RoomPublisher
-from bot.remote.room_side.room_seats import RoomSeats
+from bot.remote.room_side.room_runner import RoomRunner
 from bot.remote.room_side.served_screens import ServedScreens
 from bot.remote.room_side.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.room.room import Room
@@ -158,14 +158,14 @@ async def run_room_process(
         await stack.enter_async_context(background_task(release_free_memory(clock.sleep), name="memory-release"))
         await stack.enter_async_context(background_task(measure_lag(metrics.on_lag, clock), name="loop-lag"))
         metrics.health.started(task for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS))
-        seats = RoomSeats(
+        runner = RoomRunner(
             partial(open_seat, parts, loaded, gateway),
             rooms,
             health=metrics.health,
             on_loaded=partial(tell, LOADED),
             on_room=partial(tell, HAS_ROOM),
         )
-        return await seats.run(stop)
+        return await runner.run(stop)
 
 
 async def open_stores_as_they_are(

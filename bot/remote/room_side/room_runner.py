@@ -1,4 +1,4 @@
-"""The rooms of a process: each has a seat with a link of its own, and when it has ended the seat waits for the next.
+"""Runs the rooms of a process: each in a seat with a link of its own, which then waits for the next room.
 
 The gateway process decides when this process has had its last room, and tells the seats that wait.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
-class RoomSeats:
+class RoomRunner:
     """Runs up to `count` rooms at once, and one more that has lost its process. `open_seat`: yields what runs one, with
     its link open; is told whether the seat is the one for an emergency. `on_room`: is called whenever there is a room.
     """

@@ -1,4 +1,4 @@
-"""The seats of a room's process: one room after the other, side by side, until the process has had its last one."""
+"""The rooms of a process with seats: one room after the other, side by side, until the process has had its last one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from bot.errors import SetupError
 from bot.health import Health
 from bot.remote.room_side.room_host import NOT_WANTED
-from bot.remote.room_side.room_seats import RoomSeats
+from bot.remote.room_side.room_runner import RoomRunner
 from bot.room.endings import HANDED_OVER
 from tests.bot.remote.peers import until
 from tests.fakes.clock import FakeClock
@@ -60,7 +60,7 @@ class Process:
         self.stop = asyncio.Event()
         self.refuses = False
         self.health = Health(FakeClock())
-        self.seats = RoomSeats(
+        self.runner = RoomRunner(
             self._open,
             count,
             health=self.health,
@@ -79,7 +79,7 @@ class Process:
 
     async def running(self, seats: int) -> asyncio.Task[str]:
         """Start it, and wait until it is loaded."""
-        task = asyncio.create_task(self.seats.run(self.stop))
+        task = asyncio.create_task(self.runner.run(self.stop))
         await until(lambda: self.told == ["loaded"])
         assert (len(self.hosts), len(self.emergency)) == (seats, 1)
         return task
@@ -195,4 +195,4 @@ async def test_a_seat_that_is_refused_leaves_the_other_rooms_alone() -> None:
     refused = Process(2)
     refused.refuses = True
     with pytest.raises(SetupError, match="given up"):
-        await refused.seats.run(refused.stop)
+        await refused.runner.run(refused.stop)
