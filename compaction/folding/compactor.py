@@ -249,7 +249,7 @@ class Compactor:
     def _start(self, run: Run) -> None:
         self._model = ""
         try:
-            summariser = self._summarisers.of(run)
+            summariser = self._summarisers.of(run, self._input.batch(run, self.state))
             self._model = summariser.model
             self._reporter.emit(fold_started(run, summariser))
             self._task = asyncio.create_task(self._run(run), name=f"compaction-{self._session_id}-{run.id}")
@@ -304,6 +304,7 @@ class Compactor:
                     prompt_tokens=result.prompt_tokens,
                     completion_tokens=result.completion_tokens,
                     by_model=bool(result.model),
+                    was_asked=result.was_asked,
                 )
             )
             self._timeline.release(self.state.memory.cursor)

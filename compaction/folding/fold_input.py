@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from compaction.errors import SummaryRefusedError, TurnsLostError
 from compaction.folding.fold_requests import (
     first_context_turn,
+    notes_of,
     request_for_batch,
     request_for_chapter,
     request_for_repair,
@@ -20,6 +21,7 @@ from compaction.folding.fold_requests import (
 )
 from compaction.folding.fold_results import off_the_loop
 from compaction.model import Seq
+from compaction.summary.port import FoldRequest
 from compaction.summary.segments import make_closing_segment
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from compaction.folding.state import Run, SessionState
     from compaction.folding.withheld import WithheldPeople
     from compaction.model import Segment, SegmentId, SessionId, Strategy, Turn
-    from compaction.summary.port import ChapterRequest, FoldRequest
+    from compaction.summary.port import ChapterRequest
     from compaction.timeline import Timeline
 
 WITHHELD_MEANWHILE = "Somebody's words were withheld or given back meanwhile."
@@ -79,6 +81,16 @@ class FoldInput:
     async def prepare(self, view: LedgerView) -> None:
         """Make in a thread what `allowed` will return of a view that is about to be the session's."""
         await self._withheld.prepare(view)
+
+    def batch(self, run: Run, state: SessionState) -> FoldRequest | None:
+        """Return the turns and notes of a run's batch, as far as a model may have them. None for a repair, whose turns
+        are in the store alone, and for a chapter.
+        """
+        if run.moves_cursor_to is None:
+            return None
+        self.update_withheld(state)
+        turns = self._timeline.between(run.start, run.end)
+        return self._withheld.request(FoldRequest(run.start, turns, notes_of(run, state.notes.pending), previous=None))
 
     async def request(self, run: Run, view: LedgerView, state: SessionState) -> FoldRequest | ChapterRequest:
         """Return what the summariser is asked in a run.

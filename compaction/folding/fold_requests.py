@@ -29,6 +29,12 @@ def turns_before(timeline: Timeline, start: Seq) -> tuple[Turn, ...]:
     return timeline.between(max(timeline.first, first_context_turn(start)), start)
 
 
+def notes_of(run: Run, pending: Sequence[Note]) -> tuple[Note, ...]:
+    """Return those of the pending notes that a run folds, oldest first."""
+    carried = frozenset(run.note_ids)
+    return tuple(note for note in pending if note.id in carried)
+
+
 def request_for_batch(
     run: Run,
     timeline: Timeline,
@@ -39,12 +45,11 @@ def request_for_batch(
     strategy: Strategy,
 ) -> FoldRequest:
     """Return the request for a run's batch. It contains those of the `pending` notes that the run folds."""
-    carried = frozenset(run.note_ids)
     window = timeline.since(run.start)
     return FoldRequest(
         start=run.start,
         turns=timeline.between(run.start, run.end),
-        notes=tuple(note for note in pending if note.id in carried),
+        notes=notes_of(run, pending),
         previous=None if rendered is None else rendered.text,
         known=ledger.known_facts(),
         before=turns_before(timeline, run.start),

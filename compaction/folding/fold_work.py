@@ -88,6 +88,7 @@ class FoldWork:
             revision=state.memory.revision,
             summariser=summariser.name,
             model=summariser.model,
+            was_asked=self._summarisers.asks_usual(self._run, request),
             at=made_at(self._clock, state),
         )
         return await off_the_loop(len(ledger.segments), make)

@@ -155,7 +155,7 @@ class FoldingMachine:
         run = self._state.current_run(event.run_id)
         if run is None or run.landing is None:
             return ()
-        self._state = transitions.land_run(self._state, run.id)
+        self._state = transitions.land_run(self._state, run.id, was_asked=event.was_asked)
         landing = run.landing
         summary = landing.state.summary or ""
         record = landing.segment or landing.chapter

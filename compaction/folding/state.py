@@ -63,10 +63,10 @@ class SessionState:
 
     `failures`: failed runs since the last landing. `model_failures`: failures of the model since its last landing. No
     run starts before `hold_until`. Until `model_rest_until` the fallback is used instead of the model. `model_well`:
-    the last run with the model was stored; segments are repaired only if this is true. `failed_repairs`: how many
-    repairs failed by the model or because turns are gone, by segment. `chapter_allowed`: a batch or a repair has landed
-    since the last chapter run, so one chapter may be made. `failed_chapters`: how often the model failed to make a
-    chapter.
+    the last run in which the model was asked was stored; segments are repaired only if this is true. `failed_repairs`:
+    how many repairs failed by the model or because turns are gone, by segment. `chapter_allowed`: a batch or a repair
+    has landed since the last chapter run, so one chapter may be made. `failed_chapters`: how often the model failed to
+    make a chapter.
     """
 
     # Here `pending_notes` is always empty, because `notes` holds the pending notes. The property `compaction` combines
@@ -113,15 +113,17 @@ def await_landing(state: SessionState, run_id: RunId, landing: Landing) -> Sessi
     return state if run is None else replace(state, run=replace(run, landing=landing))
 
 
-def land_run(state: SessionState, run_id: RunId) -> SessionState:
+def land_run(state: SessionState, run_id: RunId, *, was_asked: bool = True) -> SessionState:
     """Return the state after the result of the run in flight was stored. Cursor, summary, notes and revision change
     together.
 
     Notes that became pending during the run stay pending. If the model made the result, its failure count is reset.
+    `was_asked`: whether it was asked, which it is never in a degraded run. Otherwise nothing new is known of it.
     """
     run = state.current_run(run_id)
     if run is None or run.landing is None:
         return state
+    by_model = was_asked and not run.degraded
     return replace(
         state,
         memory=replace(run.landing.state, pending_notes=()),
@@ -129,9 +131,9 @@ def land_run(state: SessionState, run_id: RunId) -> SessionState:
         run=None,
         failures=0,
         hold_until=None,
-        model_failures=state.model_failures if run.degraded else 0,
-        model_rest_until=state.model_rest_until if run.degraded else None,
-        model_well=not run.degraded,
+        model_failures=0 if by_model else state.model_failures,
+        model_rest_until=None if by_model else state.model_rest_until,
+        model_well=by_model or (state.model_well and not run.degraded),
         chapter_allowed=run.chapter is None,
     )
 

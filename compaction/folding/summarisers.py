@@ -51,10 +51,16 @@ class Summarisers:
         """Return whether the usual summariser is another one than the fallback."""
         return self._usual.name != self._fallback.name
 
-    def of(self, run: Run, request: FoldRequest | ChapterRequest | None = None) -> Summariser:
-        """Return the summariser of a run. `request`: of a batch about which nothing may be told no model is asked."""
+    def of(self, run: Run, request: FoldRequest | ChapterRequest | None) -> Summariser:
+        """Return the summariser of a run. `request`: None if it is not known yet."""
+        return self._usual if self.asks_usual(run, request) else self._fallback
+
+    def asks_usual(self, run: Run, request: FoldRequest | ChapterRequest | None) -> bool:
+        """Return whether the usual summariser is asked. It is not if it keeps failing, and a model is not if there is
+        nothing in the batch that it may be told.
+        """
         empty = isinstance(request, FoldRequest) and not tells_anything(request)
-        return self._fallback if run.degraded or empty else self._usual
+        return not (run.degraded or (empty and self.has_model))
 
     def culprit(self, run: Run, request: FoldRequest | ChapterRequest) -> FailureSource:
         """Return who is at fault if a run's fold fails."""

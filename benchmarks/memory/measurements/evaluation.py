@@ -124,14 +124,18 @@ def judge_of(conversation: RecordedConversation) -> FactJudge | LabelJudge:
 
 def paragraph_makers(segments: Sequence[Segment]) -> Counter[str]:
     """Return how many folds have the model's paragraph, and how many one made by code, by reason."""
-    return Counter(
-        "model"
-        if segment.paragraph
-        else "the model failed"
-        if segment.degraded
-        else segment.paragraph_problem or "no model"
-        for segment in segments
-    )
+    return Counter(map(_paragraph_maker, segments))
+
+
+def _paragraph_maker(segment: Segment) -> str:
+    by_model = segment.summariser.startswith("llm")
+    # Under `recursive` the fallback writes a paragraph too.
+    if segment.paragraph and by_model:
+        return "model"
+    # A repair gives a segment the model's facts, and no paragraph.
+    if segment.degraded or (by_model and not segment.paragraph_problem):
+        return "the model failed"
+    return segment.paragraph_problem or "no model"
 
 
 def _look_at(summary: str, said: SourceText, course: EvaluationRun) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from compaction.folding.events import FoldLanded, FoldStarted
 from compaction.folding.next_run import REPAIR_ATTEMPTS
 from compaction.memory.segment_record import make_record
-from compaction.model import Fact, FactKind, Seq, Strategy
+from compaction.model import Fact, FactKind, Seq, Strategy, TurnKind, TurnPart
 from compaction.settings import CompactionSettings
 from compaction.summary.ledger import SegmentLedger, render_summary
 from compaction.summary.port import Fold
@@ -20,7 +20,7 @@ from tests.compaction.rooms import EVENING, Room
 from tests.compaction.turn_store_contract import segment as stored_segment
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
-from tests.fakes.virtual_time import run_virtually
+from tests.fakes.virtual_time import EPOCH_S, run_virtually
 
 if TYPE_CHECKING:
     from compaction.ports import Landing
@@ -89,6 +89,37 @@ def test_nothing_is_mended_while_the_model_fails() -> None:
         async with Room(model=MoodyModel(Mood.WRONG_KEY)) as room:
             await fold_until(room, 120)
             assert not any(isinstance(event, FoldStarted) and event.repairs for event in room.events)
+
+    run_virtually(main())
+
+
+def test_a_batch_of_which_nothing_may_be_told_says_nothing_of_the_model() -> None:
+    """It is folded without the model, as its start is told. So a segment is not given up for the repairs that would be
+    tried after it while the model is still away, and is repaired once the model is back.
+    """
+
+    async def main() -> None:
+        out = set[str]()
+        async with Room(model=MoodyModel(Mood.WRONG_KEY)) as room:
+            room.memory.withhold(lambda: frozenset(out))
+            await room.talk(10)
+            for number in range(101):
+                if room.memory.total_turns == 61:
+                    room.sent()
+                    await room.memory.settle()
+                    assert [each.degraded for each in room.memory.segments] == [True]
+                    out.add("id-Eve")
+                eve = TurnPart("id-Eve", "Eve", f"I hid key {number} in the shed.")
+                await room.memory.append(TurnKind.SPEECH, (eve,), started_at=EPOCH_S, ended_at=EPOCH_S)
+            await room.wait(RESTED_S)
+            room.sent()
+            await room.memory.settle()
+            assert room.memory.cursor == 60
+            started = [each for each in room.events if isinstance(each, FoldStarted)][-4:]
+            assert {(each.summariser, each.model, each.repairs) for each in started} == {("extractive", "", None)}
+            room.model.mood = Mood.GOOD
+            await fold_until(room, 181)
+            assert not any(each.degraded for each in room.memory.segments)
 
     run_virtually(main())
 

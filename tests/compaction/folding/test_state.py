@@ -56,6 +56,20 @@ def test_degraded_landing_leaves_the_model_resting() -> None:
     assert (after.model_failures, after.model_rest_until) == (3, 9.0)
 
 
+@pytest.mark.parametrize("model_well", [False, True])
+def test_a_landing_for_which_nobody_was_asked_says_nothing_of_the_model(model_well: bool) -> None:
+    """Its failures stay counted, and whether it worked the last time. The failures of runs are over all the same."""
+    state = SessionState(
+        model_failures=2, model_rest_until=9.0, model_well=model_well, failures=2, hold_until=5.0, chapter_allowed=False
+    )
+    state = await_landing(begin_run(state, run()), RunId("r1"), landing(0, 10, revision=0))
+    after = land_run(state, RunId("r1"), was_asked=False)
+    assert (after.model_failures, after.model_rest_until, after.model_well) == (2, 9.0, model_well)
+    assert (after.failures, after.hold_until, after.chapter_allowed) == (0, None, True)
+    asked = land_run(state, RunId("r1"))
+    assert (asked.model_failures, asked.model_rest_until, asked.model_well) == (0, None, True)
+
+
 def test_nothing_lands_without_a_landing() -> None:
     """A run whose segment is not made yet cannot land."""
     state = begin_run(SessionState(), run())

@@ -45,7 +45,7 @@ def _summarisers(usual: str = "llm", *, strategy: Strategy = Strategy.LEDGER, ti
 def test_a_degraded_run_is_the_fallback_s() -> None:
     """The usual summariser folds, and the fallback a degraded run. Each is at fault for what it does not make."""
     summarisers = _summarisers()
-    assert [summarisers.of(run).name for run in (BATCH, DEGRADED)] == ["llm", "extractive"]
+    assert [summarisers.of(run, None).name for run in (BATCH, DEGRADED)] == ["llm", "extractive"]
     batch = Bench().request(BATCH)
     culprits = [summarisers.culprit(run, batch) for run in (BATCH, DEGRADED)]
     assert culprits == [FailureSource.MODEL, FailureSource.FALLBACK]
@@ -60,8 +60,11 @@ def test_a_model_is_not_asked_about_nothing() -> None:
     for notes, asked in ((), "extractive"), (screens[:1], "extractive"), (screens, "llm"):
         request = replace(silent, notes=tuple(notes))
         assert summarisers.of(BATCH, request).name == asked
+        assert summarisers.asks_usual(BATCH, request) is (asked == "llm")
         assert asyncio.run(summarisers.fold(BATCH, request)) == Fold(asked, ())
     assert summarisers.culprit(BATCH, silent) is FailureSource.FALLBACK
+    # Without a model the usual one makes that, too, so a session that needs none goes on to its chapters.
+    assert _summarisers("extractive").asks_usual(BATCH, silent)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.memory.conversations.conversation import ConversationLine, RecordedConversation
 from benchmarks.memory.conversations.folds import folds_possible, turns_needed
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
-from benchmarks.memory.measurements.evaluation import evaluate
+from benchmarks.memory.measurements.evaluation import evaluate, paragraph_makers
 from benchmarks.memory.systems.memory_system import (
     FoldCost,
     LastTurnsBaseline,
@@ -18,6 +20,7 @@ from benchmarks.memory.systems.memory_system import (
 from benchmarks.progress import NoProgress
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from tests.compaction.turn_store_contract import segment
 
 EVENING = generate_evening(1, TemplateSet.TUNING, lines=turns_needed(6))
 
@@ -126,3 +129,29 @@ def test_length_and_folds_agree() -> None:
         )
         assert folds_possible(made) == folds
     assert folds_possible(RecordedConversation("none", "made up", ())) == 0
+
+
+@pytest.mark.parametrize(
+    ("summariser", "paragraph", "problem", "degraded", "maker"),
+    [
+        ("llm ledger.v7", "They talked.", "", False, "model"),
+        ("llm recursive.v6", "They talked.", "", False, "model"),
+        ("llm ledger.v7", "", "Too long.", False, "Too long."),
+        # Code has chosen the facts because the model only repeated turns.
+        ("extractive", "", "Copied.", False, "Copied."),
+        ("extractive", "", "", True, "the model failed"),
+        # Made again by the model after that.
+        ("llm ledger.v7", "", "", False, "the model failed"),
+        ("extractive recursive", "They talked.", "", True, "the model failed"),
+        ("extractive recursive", "They talked.", "", False, "no model"),
+        ("extractive", "", "", False, "no model"),
+    ],
+)
+def test_who_made_the_paragraph_of_a_fold(
+    summariser: str, paragraph: str, problem: str, degraded: bool, maker: str
+) -> None:
+    """Code makes a paragraph too where a model fails under `recursive`: it is not the model's."""
+    made = replace(
+        segment(0, 10), summariser=summariser, paragraph=paragraph, paragraph_problem=problem, degraded=degraded
+    )
+    assert paragraph_makers([made]) == {maker: 1}
