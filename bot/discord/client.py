@@ -191,7 +191,7 @@ class RoomtoneClient(discord.Client):
                 self.on_change(change)
             if event == "voice_state_update":
                 self._moved(*args)
-            elif event == "guild_available":
+            elif event in {"guild_available", "guild_join"}:
                 self._catch_up_on(*args)
             super().dispatch(event, *args, **kwargs)
 

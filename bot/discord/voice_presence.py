@@ -32,8 +32,12 @@ class VoicePresence:
         self._servers: dict[int, dict[int, tuple[Person, int]]] = {}
 
     def note(self, guild_id: int, move: Move) -> None:
-        """Remember a move that the rooms are told of."""
-        people = self._servers.setdefault(guild_id, {})
+        """Remember a move that the rooms are told of. Before the first look at a server it is not needed: at the start
+        people move while discord.py still waits for other servers.
+        """
+        people = self._servers.get(guild_id)
+        if people is None:
+            return
         if move.after is None:
             people.pop(move.person.id, None)
         else:

@@ -229,3 +229,25 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(
         assert here is not None
         assert [person.name for person in here.members()] == ["Chloe"]
         assert (await local.invoke(BEN, "status", timeout_s=PATIENCE_S)).replies
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is there when the bot comes to a server is no news; who comes while Discord is away is, as on other servers."""
+    async with online() as (local, client, household):
+
+        async def at_once(*_: object, **__: object) -> None:
+            """Identify without discord.py's pause of five seconds."""
+
+        monkeypatch.setattr(client, "before_identify_hook", at_once)
+        await local.join(ADA, channel_id=CHANNEL)
+        await settle(lambda: household.movements)
+        household.movements.clear()
+        (server,) = client.guilds
+        client._presence.forget(server.id)
+        client.dispatch("guild_join", server)
+        await local.fault("invalidate_session", user_id=ROOMTONE_BOT_ID)
+        await local.join(CHLOE, channel_id=CHANNEL)
+        await settle(lambda: household.movements)
+        ((_, channel, change),) = household.movements
+        assert (channel, change.person.id, change.joined) == (CHANNEL, CHLOE, True)

@@ -43,6 +43,17 @@ def test_the_first_look_tells_nothing() -> None:
     assert presence().look(guild(evening=(ADA,))) == ()
 
 
+def test_a_move_before_the_first_look_makes_nobody_new() -> None:
+    """At the start discord.py tells of moves before it shows the server. The bot does not come to who was there: nobody
+    has arrived.
+    """
+    watched = presence()
+    watched.note(GUILD, Move(BEN, SIDE_ROOM, None))
+    watched.note(GUILD, Move(CHLOE, None, STAGE))
+    assert watched.look(guild(evening=(ADA,), stage=(CHLOE,))) == ()
+    assert watched.look(guild(evening=(ADA, BEN), stage=(CHLOE,))) == (Move(BEN, None, EVENING),)
+
+
 def test_a_later_look_tells_what_changed() -> None:
     """Who left, who went elsewhere, and who came; the bot itself is left out, and nothing is told twice."""
     watched = presence()
