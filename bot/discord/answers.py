@@ -31,8 +31,9 @@ _WAY_S = 0.5
 # "Invalid Webhook Token", which come after three seconds and after a quarter of an hour.
 _ACKNOWLEDGED_ALREADY = 40060
 _OVER = frozenset({10015, 10062, 50027})
-# The mark of an interaction for which a deferral was tried: whether Discord took it though it told of an error.
-_DEFERRED = "deferred"
+# The mark of an interaction for which a deferral was tried, or a first answer taken: whether Discord has acknowledged
+# it though it told of an error, so that discord.py does not know.
+_TAKEN = "taken"
 # Discord's limits.
 MESSAGE_CHARS = 2_000
 _TITLE_CHARS, _TEXT_CHARS, _FIELD_NAME_CHARS, _FIELD_CHARS, _MOST_FIELDS = 256, 4_096, 256, 1_024, 25
@@ -75,7 +76,7 @@ async def answer(
         "suppress_embeds": embed is discord.utils.MISSING,
         "allowed_mentions": nobody,
     }
-    if interaction.response.is_done() or interaction.extras.get(_DEFERRED):
+    if interaction.response.is_done() or interaction.extras.get(_TAKEN):
         await interaction.followup.send(sentence, **how)
     else:
         try:
@@ -84,7 +85,12 @@ async def answer(
             if error.code != _ACKNOWLEDGED_ALREADY:
                 raise
             # What Discord has taken is this sentence, unless it had been told before to wait for it.
-            if _DEFERRED in interaction.extras:
+            was_deferred = _TAKEN in interaction.extras
+            interaction.extras[_TAKEN] = True
+            if was_deferred:
+                if file is not discord.utils.MISSING:
+                    # The request that was refused has read it to its end.
+                    file.reset()
                 await interaction.followup.send(sentence, **how)
     for part in others:
         await interaction.followup.send(part, ephemeral=True, suppress_embeds=True, allowed_mentions=nobody)
@@ -137,7 +143,7 @@ async def defer(interaction: discord.Interaction, *, in_place: bool = False) -> 
 
     What somebody wants is done all the same if Discord does not take that.
     """
-    interaction.extras[_DEFERRED] = False
+    interaction.extras[_TAKEN] = False
     try:
         async with asyncio.timeout(RESPONSE_S):
             if in_place:
@@ -147,7 +153,7 @@ async def defer(interaction: discord.Interaction, *, in_place: bool = False) -> 
     except REQUEST_ERRORS as error:
         # discord.py asks again after an error of Discord's servers, and Discord may have taken the first request.
         taken = isinstance(error, discord.HTTPException) and error.code == _ACKNOWLEDGED_ALREADY
-        interaction.extras[_DEFERRED] = taken
+        interaction.extras[_TAKEN] = taken
         if not taken:
             log.warning("command_not_deferred", error_class=type(error).__name__)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
-from bot.discord import place
+from bot.discord import answers, place
+from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
 from bot.discord.place import DiscordPlace
 from bot.errors import SetupError
@@ -27,6 +30,7 @@ from tests.bot.discord.test_client import (
     settings_for,
     settle,
 )
+from voice.errors import LinkError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -73,6 +77,42 @@ async def test_a_delay_that_discord_took_with_an_error_is_followed_by_the_answer
         assert result.deferred
         assert "4411" in result.replies[0].payload["embeds"][0]["description"]
         assert bad(logs) == []
+
+
+@pytest.mark.asyncio
+async def test_what_follows_an_answer_that_discord_took_with_an_error_is_told_too() -> None:
+    """Whoever calls the bot has read that it comes, and learns why it does not."""
+    async with online() as (local, _, household):
+        await local.join(ADA, channel_id=CHANNEL)
+        await settle(lambda: household.movements)
+        household.refuse = LinkError("No voice server answers.")
+        await local.fault("interaction_errors", count=1, status=502, carried_out=1)
+        result = await local.invoke(ADA, "join")
+        await settle(lambda: len(result.replies) == 2)
+        assert [reply.content for reply in result.replies] == [
+            "I am coming to Evening.",
+            "I could not join Evening. No voice server answers.",
+        ]
+
+
+@pytest.mark.asyncio
+async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Discord took the delay, and its answer did not come in time. So the file is sent as a first answer, which is
+    refused, and then as the deferred one.
+    """
+    monkeypatch.setattr(answers, "RESPONSE_S", 0.3)
+
+    async def file_of(_: str) -> Any:
+        return SimpleNamespace(is_empty=False, turn_count=1, name="ada.json", content=b"x" * 1_000)
+
+    records = cast("Any", SimpleNamespace(file_of=file_of))
+    command = partial(add_privacy_commands, records=records, facts=cast("Any", None))
+    async with LocalDiscord() as local, connected(settings_for(local), FakeHousehold(), [command]):
+        await local.fault("interaction_errors", count=1, status=500, carried_out=1)
+        result = await local.invoke(ADA, "my-data")
+        await settle(lambda: result.replies)
+        assert result.deferred
+        assert [each["size"] for each in result.replies[0].payload["attachments"]] == [1_000]
 
 
 @pytest.mark.asyncio
@@ -233,7 +273,7 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(
 
 @pytest.mark.asyncio
 async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is there when the bot comes to a server is no news; who comes while Discord is away is, as on other servers."""
+    """Who is there when the bot comes to a server is no news; who comes while Discord is away is."""
     async with online() as (local, client, household):
 
         async def at_once(*_: object, **__: object) -> None:
