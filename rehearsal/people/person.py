@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-# How long to wait for the call's encryption keys before speaking.
-READY_TIMEOUT_S = 15.0
+# How long to wait for the call's encryption keys before speaking. Only a busy machine needs more than a second.
+READY_TIMEOUT_S = 60.0
 # Every client sends these silence frames at the end of a talkspurt, so that decoders do not extrapolate the sound.
 _CLOSING_FRAMES = 5
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from rehearsal.people.person import ScriptedPerson
 
 ADA = 2001
-# A slow machine loads a model, connects and recognises a sentence within this time.
-PATIENCE_S = 60.0
 CLIPS = bundled_scenarios()["hello"].parent
 # What the bot logs itself about other machines.
 ABOUT_MACHINES = {

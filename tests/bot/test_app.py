@@ -31,11 +31,12 @@ from bot.wiring.settings import BotSettings
 from compaction.errors import StoreError
 from config.schema import Settings
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, PATIENCE_S, settings_for, settle
+from tests.bot.discord.test_client import ADA, settings_for, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA as PERSON
 from tests.fakes.place import FakePlace
 from tests.fakes.rooms import House
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,7 +126,7 @@ async def test_a_stop_while_it_goes_back_to_its_rooms_ends_it_in_order(
     monkeypatch.setattr("bot.app._rejoin", never_ends)
     async with LocalDiscord() as local:
         starting = running_bot(settings_in(data, local), observe=ignore_event, zone=UTC)
-        async with asyncio.timeout(60), unless_stopped(stop, starting) as running:
+        async with asyncio.timeout(PATIENCE_S), unless_stopped(stop, starting) as running:
             assert running is None
             with folder_lock(data):
                 pass

@@ -23,7 +23,8 @@ from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
-from tests.bot.discord.test_client import ADA, PATIENCE_S, settings_for, settle
+from tests.bot.discord.test_client import ADA, settings_for, settle
+from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:

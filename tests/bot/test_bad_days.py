@@ -4,6 +4,7 @@ heard, the channel gets one plain sentence, and /readyz is red. Afterwards every
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from functools import partial
 from random import Random
@@ -32,6 +33,7 @@ from tests.bot.web.test_server import FakeHost
 from tests.compaction.turn_store_contract import EVENING
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -72,10 +74,9 @@ class Day:
 
     async def until_ready(self, status: int, causes: set[str]) -> None:
         """Wait until this is the answer. The room asks its database in other threads."""
-        for _ in range(50):
-            if (answer := await self.ready()) == (status, causes):
-                return
-        raise AssertionError(answer)
+        async with asyncio.timeout(PATIENCE_S):
+            while await self.ready() != (status, causes):
+                pass
 
 
 @asynccontextmanager

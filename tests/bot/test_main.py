@@ -19,18 +19,9 @@ from bot.cli.run import next_step
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import (
-    ADA,
-    CLIPS,
-    PATIENCE_S,
-    Process,
-    ada_in,
-    roomtone_run,
-    started,
-    stored,
-    until_stored,
-)
+from tests.bot.bot_process import ADA, CLIPS, Process, ada_in, roomtone_run, started, stored, until_stored
 from tests.bot.monitoring.collector import collecting
+from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:

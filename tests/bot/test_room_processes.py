@@ -18,20 +18,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import (
-    ADA,
-    CLIPS,
-    PATIENCE_S,
-    ada_in,
-    free_port,
-    logged,
-    roomtone,
-    roomtone_run,
-    told,
-    two_machines,
-)
+from tests.bot.bot_process import ADA, CLIPS, ada_in, free_port, logged, roomtone, roomtone_run, told, two_machines
 from tests.bot.test_takeover import said, until
 from tests.bot.test_two_machines import NORTH, SOUTH, has_spoken, sessions, spoken
+from tests.patience import PATIENCE_S
 from tests.postgres import running_server
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ async def main():
     del pieces
     held = resident_mb() - before
     task = asyncio.create_task(release_free_memory(asyncio.sleep))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(300):
         while resident_mb() - before > held / 2:
             await asyncio.sleep(0.01)
     task.cancel()

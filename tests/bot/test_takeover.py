@@ -13,7 +13,8 @@ import pytest
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import ADA, CLIPS, PATIENCE_S, ada_in, roomtone_run
+from tests.bot.bot_process import ADA, CLIPS, ada_in, roomtone_run
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable

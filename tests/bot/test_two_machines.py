@@ -14,8 +14,9 @@ import pytest
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import ADA, CLIPS, PATIENCE_S, ada_in, logged, roomtone_run
+from tests.bot.bot_process import ADA, CLIPS, ada_in, logged, roomtone_run
 from tests.bot.test_takeover import events, until
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

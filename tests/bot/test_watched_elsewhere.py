@@ -11,8 +11,9 @@ from rehearsal.discord.server import LocalDiscord
 from tests.bot.bot_process import ADA, ada_in, logged, roomtone, roomtone_run, two_machines
 from tests.bot.test_room_processes import met
 from tests.browser.chromium import browser
-from tests.browser.evening import PATIENCE_S, until
+from tests.browser.evening import until
 from tests.browser.game import GAME, show
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path

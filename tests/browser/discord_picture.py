@@ -25,6 +25,7 @@ from rehearsal.runner.local_environment import LocalEnvironment, open_local_envi
 from rehearsal.script.scenario_file import load_scenario, scenario_path
 from tests.browser.chromium import browser
 from tests.browser.discord_page import Column, Shown, discord_page
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from rehearsal.runner.observations import Observation
@@ -91,7 +92,7 @@ def _ignore(_: Observation) -> None:
 
 async def _notice(here: LocalEnvironment) -> int:
     """Return the message with the buttons."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             for message in here.discord.messages:
                 if message.payload["components"]:

@@ -26,6 +26,7 @@ from tests.browser.chromium import browser
 from tests.browser.game import GAME, scene, show
 from tests.fakes.place import ADA, FakePlace
 from tests.fakes.turn_store import InMemoryTurnStore
+from tests.patience import PATIENCE_S
 from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from voice.screen.port import LatestRequest, VisionReading
 
 GUILD = 10
-# Chromium, the reader's process and the tests share the machine's cores.
-PATIENCE_S = 120.0
 LAPTOP, PHONE = (1280, 800), (390, 844)
 # If set, a screenshot of each state of the page is saved in this folder, in light and in dark.
 SHOTS = os.environ.get("ROOMTONE_SCREENSHOTS", "")

@@ -26,8 +26,9 @@ from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 from rehearsal.words import sounds_like
 from tests.browser.chromium import browser
-from tests.browser.evening import PATIENCE_S, until
+from tests.browser.evening import until
 from tests.browser.game import GAME
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

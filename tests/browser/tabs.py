@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 
 from tests.browser.chromium import SWITCHES, executable
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-_START_TIMEOUT_S = 60.0
-_ANSWER_TIMEOUT_S = 60.0
 _PORT = re.compile(rb"DevTools listening on (ws://127\.0\.0\.1:\d+)/")
 
 
@@ -35,7 +34,7 @@ class Tab:
         """Send a request and return its result."""
         self._number += 1
         await self._socket.send_json({"id": self._number, "method": method, "params": parameters})
-        async with asyncio.timeout(_ANSWER_TIMEOUT_S):
+        async with asyncio.timeout(PATIENCE_S):
             while (told := await self._socket.receive_json()).get("id") != self._number:
                 pass
         assert "error" not in told, told
@@ -49,7 +48,7 @@ class Tab:
 
     async def until(self, script: str) -> None:
         """Wait until the script returns a true value in the page."""
-        async with asyncio.timeout(_ANSWER_TIMEOUT_S):
+        async with asyncio.timeout(PATIENCE_S):
             while not await self.evaluate(script):  # noqa: ASYNC110 - the page is another process
                 await asyncio.sleep(0.05)
 
@@ -95,12 +94,12 @@ async def tabs() -> AsyncIterator[Tabs]:
         )
         assert process.stderr is not None
         try:
-            async with asyncio.timeout(_START_TIMEOUT_S):
+            async with asyncio.timeout(PATIENCE_S):
                 while (found := _PORT.search(await process.stderr.readline())) is None:
                     assert process.returncode is None, "Chromium did not start"
             http = await stack.enter_async_context(aiohttp.ClientSession())
             yield Tabs(http, found[1].decode().replace("ws://", "http://"), stack)
         finally:
             process.terminate()
-            async with asyncio.timeout(_START_TIMEOUT_S):
+            async with asyncio.timeout(PATIENCE_S):
                 await process.communicate()

@@ -11,8 +11,9 @@ import pytest_asyncio
 from tests.bot.dashboard.house import open_house
 from tests.browser.chromium import browser
 from tests.browser.dashboard_pictures import _views, live_through
-from tests.browser.evening import LAPTOP, PATIENCE_S, PHONE
+from tests.browser.evening import LAPTOP, PHONE
 from tests.node.packages import installed_packages
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -29,8 +29,9 @@ from tests.bot.dashboard.house import ADA, BEN, CHLOE, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
 from tests.browser.chromium import browser
 from tests.browser.dashboard_pictures import live_through
-from tests.browser.evening import LAPTOP, PATIENCE_S, PHONE, until
+from tests.browser.evening import LAPTOP, PHONE, until
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

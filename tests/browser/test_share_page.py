@@ -21,6 +21,7 @@ from tests.browser.evening import EVENING, GUILD, evenings, until
 from tests.browser.game import DISTRICTS, GAME
 from tests.browser.tabs import tabs
 from tests.fakes.place import ADA, BO
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -437,7 +438,7 @@ async def test_it_can_be_used_by_keyboard_and_is_told_to_screen_readers(evening:
         await here.page.keyboard.press("Space")
         await here.state("ended")
         assert await here.page.evaluate("document.activeElement.id") == "ended-title"
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             await here.room.finish()
 
 

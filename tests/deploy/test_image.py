@@ -28,6 +28,7 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from tests.deploy import bare_root, dockerfile
 from tests.deploy.image import Builder, Image, run, start
+from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ TEXT = (REPOSITORY / "Dockerfile").read_text("utf-8")
 STAGES = dockerfile.read(TEXT)
 # The CUDA libraries are 2 GB. This variable has its target built too.
 CUDA = "ROOMTONE_TEST_CUDA_IMAGE"
-# Loading the models and connecting, on a machine that runs other tests too.
-PATIENCE_S = 90.0
 
 
 def test_every_step_is_understood_and_copies_what_exists() -> None:

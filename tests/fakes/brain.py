@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tests.patience import PATIENCE_S
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.errors import SynthesisError
 from voice.speaking.port import AudioChunk
@@ -24,17 +25,11 @@ if TYPE_CHECKING:
 FRAMES_A_WORD = 2
 
 
-# Turns of the event loop after which `until` gives up.
-PATIENCE = 10_000
-
-
 async def until(holds: Callable[[], bool]) -> None:
-    """Let the event loop run until `holds` returns true, for at most `PATIENCE` turns of the loop."""
-    for _ in range(PATIENCE):
-        if holds():
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("what was waited for did not come")
+    """Let the event loop run until `holds` returns true. It may take a socket or a thread to bring that about."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110 - what is waited for has no event
+            await asyncio.sleep(0)
 
 
 class ScriptedResponder:

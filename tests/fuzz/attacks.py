@@ -34,8 +34,9 @@ from compaction.memory.export_format import (
     record_json,
 )
 from rehearsal.discord import LocalDiscord
-from tests.bot.web.test_server import PATIENCE_S, FakeHost, Page, told
+from tests.bot.web.test_server import FakeHost, Page, told
 from tests.fakes.dave_room import DaveRoom
+from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import jpeg, screen
 from tests.voice.transport.receiver_scene import ANA, BEN, Ear, assert_each_datagram_has_one_fate
 from tests.voice.transport.test_private import websocket

@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tests.node.packages import NODE
+from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rehearsal.discord import LocalDiscord
-
-_PATIENCE_S = 30.0
 
 
 class NodeClient:
@@ -29,7 +28,7 @@ class NodeClient:
     async def event(self, name: str) -> dict[str, Any]:
         """Return the next event with this name. Other events are skipped."""
         assert self._process.stdout is not None
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(PATIENCE_S):
             while line := await self._process.stdout.readline():
                 event: dict[str, Any] = json.loads(line)
                 if event["event"] == name:
@@ -57,7 +56,7 @@ class NodeClient:
         """Stop the client and return its counters. Its recording is complete afterwards."""
         await self.tell("stop")
         counted = await self.event("stopped")
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(PATIENCE_S):
             assert await self._process.wait() == 0
         return counted
 

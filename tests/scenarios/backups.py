@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import PATIENCE_S, ada_in, roomtone_run, stored, until_stored
+from tests.bot.bot_process import ada_in, roomtone_run, stored, until_stored
+from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY, Program
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def back_up_meanwhile(playing: Program, trial: Path, folder: Path, command: Comm
 
 def wait_until(what: Callable[[], bool], playing: Program) -> None:
     """Poll `what` until it is true. Another process gives no event that could be awaited."""
-    deadline = time.monotonic() + 3 * PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S
     while not what():
         assert playing.running, playing.printed()
         assert time.monotonic() < deadline, playing.printed()

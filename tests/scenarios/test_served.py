@@ -14,6 +14,7 @@ import pytest
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import ScriptedPerson
+from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY, Program
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.rehearsal
 
 HELLO = REPOSITORY / "rehearsal" / "scenarios" / "hello"
-# Enough for loading the models and one answer, on a machine that runs other tests too.
-PATIENCE_S = 90.0
 
 
 async def until(what: Callable[[], Any], why: str) -> Any:

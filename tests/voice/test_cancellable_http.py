@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
-from voice.cancellable_http import UNDER_WAY_S
+from tests.patience import PATIENCE_S
 from voice.endpoint import open_client
 
 pytestmark = pytest.mark.asyncio
@@ -51,7 +51,7 @@ async def test_cancelled_requests_leave_no_connection_behind() -> None:
                 await asyncio.sleep(0)
             asked.cancel()
             await asyncio.gather(asked, return_exceptions=True)
-        async with asyncio.timeout(20 * UNDER_WAY_S):
+        async with asyncio.timeout(PATIENCE_S):
             # Each connection has two sockets here, and one of them may be kept for the next request.
             while sockets() > before + 2:  # noqa: ASYNC110 - the system closes them
                 await asyncio.sleep(0.01)

@@ -12,6 +12,7 @@ from benchmarks.receive.bench import summary
 from benchmarks.receive.options import ReceiveBenchOptions
 from benchmarks.receive.targets import receive_targets
 from benchmarks.receive.usage import cpu_by_thread, shares, spread_of
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from benchmarks.report import Json
@@ -44,11 +45,11 @@ def test_threads_are_named_without_their_numbers() -> None:
     def work() -> None:
         sum(range(1_000_000))
         ready.set()
-        done.wait(10)
+        done.wait(PATIENCE_S)
 
     thread = threading.Thread(target=work, name="voice-socket-reader:0x7f00")
     thread.start()
-    ready.wait(10)
+    ready.wait(PATIENCE_S)
     used = cpu_by_thread()
     done.set()
     thread.join()

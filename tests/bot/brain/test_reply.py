@@ -20,6 +20,7 @@ from compaction.errors import ContextOverflowError, StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FRAMES_A_WORD, FakeVoice, Listener, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 from voice.speaking.moderation import ModerationError
 from voice.speaking.playback import Playback
 
@@ -295,7 +296,7 @@ async def test_shut_down_in_the_middle_records_only_what_was_heard() -> None:
         await until(lambda: bool(bench.playback.speaking))
         bench.listener.pull(4 * FRAMES_A_WORD)
         bench.replier.ask(SECOND)
-        await bench.replier.shut_down(within_s=1.0)
+        await bench.replier.shut_down(within_s=PATIENCE_S)
     assert len(bench.replies) == 1
     reply = bench.replies[0]
     assert (reply.text, reply.interrupted, reply.failure) == ("One two three four", True, None)
@@ -338,7 +339,7 @@ async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> Non
         bench.listener.pull(4)
         bench.replier.ask(SECOND)
         bench.replier.interrupt_current()
-        await bench.replier.wait_until_recorded(within_s=1.0)
+        await bench.replier.wait_until_recorded(within_s=PATIENCE_S)
         (reply,) = bench.replies
         assert (reply.text, reply.interrupted, reply.failure) == ("One two", True, None)
         responder.pieces = ("Yes.",)
@@ -362,7 +363,7 @@ async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None
         assert (reply.text, reply.interrupted, reply.failure) == ("One two three", True, None)
         await until(lambda: not bench.replier.busy)
         bench.replier.interrupt_current()
-        await bench.replier.wait_until_recorded(within_s=1.0)
+        await bench.replier.wait_until_recorded(within_s=PATIENCE_S)
 
 
 @pytest.mark.asyncio

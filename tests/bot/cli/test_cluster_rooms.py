@@ -26,6 +26,7 @@ from bot.logs import log_path
 from bot.remote.link.address import RoomsAddress
 from compaction.errors import StoreError
 from config.load import load
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -213,7 +214,7 @@ def test_a_worker_keeps_what_it_says_short(data: Path, monkeypatch: pytest.Monke
     output.write_bytes(b"x" * (MOST_BYTES + 1))
 
     async def run(_machine: RoomMachine, _stop: asyncio.Event) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while output.stat().st_size > MOST_BYTES:  # noqa: ASYNC110 - a thread cuts it
                 await asyncio.sleep(0.01)
 
@@ -256,7 +257,7 @@ def test_a_machine_with_rooms_logs_no_words_and_no_names(
     file.write_text('{"timestamp": "2020-01-01T00:00:00Z", "level": "info", "event": "turn_recorded"}\n')
 
     async def run(_machine: RoomMachine, _stop: asyncio.Event) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while "2020-01-01" in file.read_text():  # noqa: ASYNC110 - a thread removes it
                 await asyncio.sleep(0.01)
         log_what_was_said()
@@ -305,5 +306,5 @@ async def test_a_process_hands_its_room_over_when_its_parent_is_gone(monkeypatch
             await asyncio.sleep(0)
             assert not stop.is_set()
             os.close(writing)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 await stop.wait()

@@ -19,6 +19,7 @@ from bot.shards import ONLY_SHARD, Shards
 from bot.store.database import open_database
 from compaction.errors import StoreError
 from config.load import load
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -95,7 +96,7 @@ def test_a_stop_during_the_start_ends_it(
     async def slow_bot(*_: object, **__: object) -> AsyncIterator[None]:
         asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 await asyncio.Future()
             yield
         finally:

@@ -16,6 +16,7 @@ from bot.cli import signals
 from bot.cli.failures import INTERRUPTED
 from bot.cli.signals import TIMED_OUT, stop_on_signals, unless_stopped, until_stopped
 from tests.fakes.brain import until
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -34,7 +35,7 @@ async def test_the_first_signal_asks_for_an_orderly_end(number: signal.Signals) 
     stop, ended = asyncio.Event(), list[int]()
     with stop_on_signals(stop, end_at_once=ended.append):
         os.kill(os.getpid(), number)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await stop.wait()
         os.kill(os.getpid(), number)
         await turn()
@@ -48,7 +49,7 @@ async def test_a_later_signal_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     stop, ended = asyncio.Event(), list[int]()
     with stop_on_signals(stop, end_at_once=ended.append):
         os.kill(os.getpid(), signal.SIGINT)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await stop.wait()
         await turn()
         os.kill(os.getpid(), signal.SIGINT)
@@ -62,7 +63,7 @@ async def test_a_shutdown_that_takes_too_long_is_ended() -> None:
     stop, ended = asyncio.Event(), list[int]()
     with capture_logs() as logs, stop_on_signals(stop, within_s=0.0, end_at_once=ended.append):
         os.kill(os.getpid(), signal.SIGTERM)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await stop.wait()
         await until(lambda: bool(ended))
     assert ended == [TIMED_OUT]
@@ -104,7 +105,7 @@ async def test_work_is_ended_in_order_at_a_signal() -> None:
             closed.set()
 
     with pytest.raises(typer.Abort):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await until_stopped(work())
     assert closed.is_set()
 
@@ -142,7 +143,7 @@ async def test_a_stop_does_not_wait_for_the_start() -> None:
     running = asyncio.create_task(run(), name="run")
     await start.begun.wait()
     stop.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         assert await running is None
     assert running.cancelling() == 0
 
@@ -152,7 +153,7 @@ async def test_a_stop_after_the_start_is_the_blocks_own() -> None:
     """The block gets what was entered, and decides itself what a stop means; the context is closed after it."""
     stop, start = asyncio.Event(), Start()
     start.ready.set()
-    async with asyncio.timeout(5), unless_stopped(stop, start.entered()) as value:
+    async with asyncio.timeout(PATIENCE_S), unless_stopped(stop, start.entered()) as value:
         assert value == "all"
         stop.set()
         await turn()

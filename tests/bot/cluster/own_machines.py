@@ -17,6 +17,7 @@ from benchmarks.cluster.processes import running
 from bot.cluster.address import pool_endpoint
 from tests.bot.cluster.machines import FIRST_IP, Machine, build_bridge, give_token
 from tests.fakes.recognizer import FakeRecognizer
+from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle
 from voice.asr.fallback import FallbackRecognizer
 from voice.asr.remote import RemoteRecognizer
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # The pool's time limit is for a room. A machine that runs tests is slower.
-PATIENCE_S = 60.0
+ANSWER_S = 60.0
 OWN = "my own hears"
 SPEAKERS = 4
 # Enough for chance to give each of three recognisers some.
@@ -94,7 +95,7 @@ async def people_speak(cluster: Cluster) -> AsyncIterator[Answers]:
     """Let people speak during the block, and each of them once more after it."""
     answers, numbers, over = Answers(), itertools.count(), asyncio.Event()
     endpoint = pool_endpoint("auto", cluster.first.folder / "data" / "cluster")
-    async with RemoteRecognizer(replace(endpoint, timeout_s=PATIENCE_S), is_own=True) as pool:
+    async with RemoteRecognizer(replace(endpoint, timeout_s=ANSWER_S), is_own=True) as pool:
         both = FallbackRecognizer(pool, answers.own)
 
         async def speak(speaker_id: int) -> None:

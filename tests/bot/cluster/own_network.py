@@ -25,6 +25,7 @@ from bot.cluster.running_process import running_process
 from bot.cluster.state import APP, DEPLOYMENT
 from tests.bot.cluster.machines import ROOMTONE, environment
 from tests.fakes.recognizer import FakeRecognizer
+from tests.patience import PATIENCE_S
 from tests.voice.asr.recognizer_contract import RecognizerContract
 from tests.voice.recordings import bicycle
 from voice.asr.fallback import FallbackRecognizer
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from voice.endpoint import Endpoint
 
 # The pool's time limit is for a room. A machine that runs tests is slower.
-PATIENCE_S = 60.0
+ANSWER_S = 60.0
 
 
 def roomtone(folder: Path, *words: str) -> str:
@@ -79,7 +80,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, whisper_model_dir: Path) -
 
 def endpoint_of(cluster: Path) -> Endpoint:
     """Return where a bot on this machine reaches the pool."""
-    return replace(pool_endpoint("auto", cluster / "data" / "cluster"), timeout_s=PATIENCE_S)
+    return replace(pool_endpoint("auto", cluster / "data" / "cluster"), timeout_s=ANSWER_S)
 
 
 class TestPool(RecognizerContract):

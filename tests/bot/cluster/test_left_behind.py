@@ -11,8 +11,9 @@ import pytest
 
 from bot.cluster.left_behind import WANTED_WITHIN_S, end_left_behind, hand_over_workers, workers_in_use
 from bot.cluster.worker_folder import WorkerFolder, worker_folder
-from tests.bot.cluster.test_room_worker import PATIENCE_S, PROGRAM, WatchedClock, until
+from tests.bot.cluster.test_room_worker import PROGRAM, WatchedClock, until
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,9 @@ import pytest
 from bot.cluster.node import NodeSettings, running_node
 from bot.cluster.ray_process import STOP_TIMEOUT_S, end_ray, kill_ray, ray_folder, ray_process
 from bot.cluster.running_process import PROCESS_FILE, for_a_child
-from tests.bot.cluster.test_room_worker import PATIENCE_S, WatchedClock, is_alive
+from tests.bot.cluster.test_room_worker import WatchedClock, is_alive
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,6 +22,7 @@ TESTS = {
 @pytest.mark.skipif(
     not has_own_networks(), reason="needs the right to make a network of its own (Linux, root), and `ip`"
 )
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("file", TESTS)
 def test_a_real_cluster(tmp_path: Path, file: str) -> None:
     """The tests of the file hold in a cluster of its own."""

@@ -18,6 +18,7 @@ from bot.cluster.worker_folder import OfferedProcesses, worker_folder, workers_h
 from bot.cluster.worker_output import KEPT_BYTES, cut_output
 from tests.bot.cluster.worker_program import LINE, ONE_MORE
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.process
 
 PROGRAM = (sys.executable, "-m", "tests.bot.cluster.worker_program")
-PATIENCE_S = 60.0
 
 
 class WatchedClock(FakeClock):

@@ -20,6 +20,7 @@ from bot.web.login_cookies import LOGIN
 from bot.web.viewer import Viewer
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -290,7 +291,7 @@ async def test_a_browser_that_logs_out_gets_no_more_events(browser: Browser) -> 
         await answer.content.readline()
         await browser.post("/api/logout")
         await browser.house.say(SECRET)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             rest = (await answer.content.read()).decode()
     assert "tangerine" not in rest
 
@@ -330,7 +331,7 @@ async def test_streams_of_one_person_are_bounded(browser: Browser) -> None:
             async with with_cookie(LOGIN, ben) as http, http.get(url) as other:
                 assert other.status == 200
     opened.pop().close()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             async with browser.http.get(url) as answer:
                 if answer.status == 200:
@@ -355,7 +356,7 @@ async def test_reads_of_one_person_are_bounded(browser: Browser, monkeypatch: py
     await browser.log_in()
     monkeypatch.setattr(house.service, "rooms", slow)
     reading = {asyncio.create_task(browser.get("rooms")) for _ in range(MAX_READS_OF_ONE_PERSON + 1)}
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         (done,), waiting = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED)
     status, refused = await done
     assert status == 429

@@ -16,8 +16,9 @@ from compaction.model import TurnKind, TurnPart
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import PATIENCE_S, FakeHousehold, settings_for
+from tests.bot.discord.test_client import FakeHousehold, settings_for
 from tests.bot.evening import Evening
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence

@@ -20,8 +20,9 @@ from rehearsal.discord.interactions import commands
 from rehearsal.discord.interactions.commands import OptionType
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_access import KINDS, WANTED
-from tests.bot.discord.test_client import PATIENCE_S, FakeHousehold, settings_for, settle
+from tests.bot.discord.test_client import FakeHousehold, settings_for, settle
 from tests.bot.discord.test_command_tree import all_command_adders
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -13,7 +13,8 @@ from bot.discord.admission import GuildAdmission, Verdict, owners_of
 from bot.discord.connection import connected
 from bot.settings import DiscordSettings
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for, settle
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from bot.discord.answers import Field, embed_in, message_parts
 from bot.texts.text import Text, verbatim
 from rehearsal.discord.guild.spec import GuildSpec, Member
-from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, online, settle
+from tests.bot.discord.test_client import ADA, BEN, online, settle
+from tests.patience import PATIENCE_S
 
 GERMAN = GuildSpec(
     people=(Member(ADA, "Ada", moderator=True, locale="de"), Member(BEN, "Ben", locale="en-GB")), locale="de"

@@ -31,6 +31,7 @@ from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 from voice.errors import LinkError
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 ADA, BEN = 2001, 2002
 TOKEN = f"{ROOMTONE_BOT_ID}.local"
-PATIENCE_S = 15.0
 
 
 class FakeHousehold:
@@ -607,11 +607,9 @@ def test_every_end_of_the_client_has_a_sentence() -> None:
 async def settle(holds: object) -> None:
     """Wait until `holds` returns true, because messages take time over the sockets."""
     assert callable(holds)
-    for _ in range(3000):
-        if holds():
-            return
-        await asyncio.sleep(0.005)
-    raise AssertionError("what was waited for did not come")
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110 - another client has no event to wait for
+            await asyncio.sleep(0.005)
 
 
 @pytest.mark.asyncio

@@ -17,11 +17,10 @@ from bot.discord.connection import connected
 from rehearsal.discord.limits import rate_limits
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import FakeHousehold, settings_for
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-PATIENCE_S = 15.0
 
 
 def refused(status: int) -> discord.HTTPException:

@@ -33,8 +33,9 @@ from bot.settings import DiscordSettings
 from rehearsal.discord.guild import payloads, permissions
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, Visit, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, Visit, settings_for, settle
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

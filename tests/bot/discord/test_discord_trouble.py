@@ -21,15 +21,8 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.commands.test_recall import searching
-from tests.bot.discord.test_client import (
-    ADA,
-    BEN,
-    PATIENCE_S,
-    FakeHousehold,
-    online,
-    settings_for,
-    settle,
-)
+from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, online, settings_for, settle
+from tests.patience import PATIENCE_S
 from voice.errors import LinkError
 
 if TYPE_CHECKING:

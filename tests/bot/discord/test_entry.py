@@ -11,7 +11,8 @@ from bot.discord.entry import ChannelFacts, entry_refusal
 from bot.texts.text import in_language
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec
-from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, online, settle
+from tests.bot.discord.test_client import ADA, BEN, online, settle
+from tests.patience import PATIENCE_S
 
 ALL = discord.Permissions(view_channel=True, connect=True, speak=True, request_to_speak=True)
 VOICE = ChannelFacts(600, "Evening", ALL)

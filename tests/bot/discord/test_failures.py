@@ -21,8 +21,9 @@ from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.commands.test_catch_up import catching_up
 from tests.bot.discord.commands.test_recall import searching
 from tests.bot.discord.remembered import ADA, BEN, GUILD, LOUNGE
-from tests.bot.discord.test_client import PATIENCE_S, online, settings_for, settle
+from tests.bot.discord.test_client import online, settings_for, settle
 from tests.bot.discord.test_consent_buttons import FakeConsents, whereabouts
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,6 +16,7 @@ from bot.settings import DiscordSettings
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.media.header_replay import HeaderReplay
 from rehearsal.runner.scripted_member import scripted_member
+from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import repointed, until
 from tests.rehearsal.people.sounds import clip_of
 from voice.transport import keepalive
@@ -116,7 +117,7 @@ async def test_what_became_of_the_connection_is_named(
                         await local.fault(fault, **options)
 
             harming = asyncio.create_task(harm(), name="harm")
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_S):
                 record = await probe_channel(settings_of(local), CHANNEL, seconds=seconds, say=lambda _: None)
             await harming
         assert local.messages[-1].content == "The test of the voice connection is over. Thank you."

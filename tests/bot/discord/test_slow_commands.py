@@ -29,6 +29,7 @@ from tests.bot.discord.remembered import seen
 from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.voices import FakePlayer, FakeVoices
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -153,7 +154,7 @@ async def test_what_somebody_wants_is_done_though_discord_does_not_take_the_dela
         return Text("I may speak again.")
 
     response = SimpleNamespace(defer=refuse, send_message=send, is_done=lambda: False)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await answer_when_known(
             cast(
                 "Any",

@@ -12,6 +12,7 @@ from bot.embedding.minilm import minilm_embedder
 from bot.embedding.worker import MAX_WAITING, ThreadedEmbedder
 from bot.errors import ModelError
 from compaction.errors import EmbeddingError
+from tests.patience import PATIENCE_S
 
 
 class ScriptedEngine:
@@ -26,7 +27,7 @@ class ScriptedEngine:
     def embed(self, text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
         """Return a vector with one component."""
         self.begun.set()
-        assert self.open.wait(10)
+        assert self.open.wait(PATIENCE_S)
         if text == "bad":
             raise RuntimeError("no")
         self.done.append(text)

@@ -21,6 +21,7 @@ from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
 from compaction.budget.messages import MessageToolCall
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -42,7 +43,10 @@ def desk(**settings: object) -> McpServerSettings:
 @asynccontextmanager
 async def servers(*settings: McpServerSettings, clock: FakeClock | None = None) -> AsyncIterator[McpServers]:
     """Start the servers, and wait until the first is connected."""
-    async with running_servers(McpSettings(servers=settings), clock or FakeClock()) as running, asyncio.timeout(30):
+    async with (
+        running_servers(McpSettings(servers=settings), clock or FakeClock()) as running,
+        asyncio.timeout(PATIENCE_S),
+    ):
         await running.connections[0].connected.wait()
         yield running
 
@@ -235,7 +239,7 @@ async def test_a_server_over_http() -> None:
     try:
         assert process.stderr is not None
         url = ""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while "http://" not in url:
                 url = (await process.stderr.readline()).decode()
         address = url.split("http://")[1].split()[0]

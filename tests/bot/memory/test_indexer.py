@@ -16,6 +16,7 @@ from compaction.memory.passage import Scope
 from tests.bot.store.search.test_search import _Room
 from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, turn
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -148,5 +149,5 @@ async def _steps(clock: FakeClock, count: int) -> None:
 
 async def _until_asleep(clock: FakeClock) -> None:
     """Wait until the task sleeps. Its database work runs in other threads, so this takes real time."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await clock.until_somebody_sleeps()

@@ -28,6 +28,7 @@ from compaction.summary.extractive import ExtractiveSummariser, extract_chapter,
 from compaction.summary.port import Fold, KnownFact
 from compaction.summary.segments import make_repaired_segment
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from compaction.summary.port import ChapterFold, ChapterRequest, FoldRequest
@@ -479,7 +480,7 @@ async def test_the_task_wakes_when_there_is_something_to_do(place: Place, monkey
         task = asyncio.create_task(evening.keeper.run(), name="keeper")
         try:
             evening.keeper.on_fold()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 await checked.wait()
         finally:
             task.cancel()
@@ -674,7 +675,7 @@ async def test_every_turn_asks_whether_something_was_forgotten(place: Place, mon
         await evening.talk(1)
         task = asyncio.create_task(evening.keeper.run(), name="keeper")
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 await asked.wait()
                 asked.clear()
                 await evening.talk(1)

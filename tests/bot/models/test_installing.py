@@ -16,6 +16,7 @@ from bot.models import installing
 from bot.models.catalogue import VOICE_JOE
 from bot.models.directory import ModelDirectory
 from bot.models.installing import inherited_environment, install
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +93,7 @@ async def test_progress_is_told_and_a_cancelled_download_is_ended(workshop: Path
     )
     arrived: asyncio.Queue[float] = asyncio.Queue()
     installing_it = asyncio.create_task(install(VOICE_JOE, ModelDirectory(workshop / "models"), arrived.put))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while await arrived.get() < 2.0:
             pass
     installing_it.cancel()

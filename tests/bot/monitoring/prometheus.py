@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 
+from tests.patience import PATIENCE_S
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
@@ -20,7 +22,6 @@ REPOSITORY = Path(__file__).parents[3]
 CONFIG = REPOSITORY / "config" / "prometheus.yml"
 # `make test` puts it there where none is installed.
 OWN = REPOSITORY / ".cache" / "prometheus" / "usr" / "bin"
-PATIENCE_S = 30.0
 # The bot's default address.
 DEFAULT_TARGET = "127.0.0.1:8095"
 

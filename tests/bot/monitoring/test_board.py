@@ -19,10 +19,11 @@ from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.servers.chat import LocalChatServer
-from tests.bot.discord.test_client import ADA, PATIENCE_S
+from tests.bot.discord.test_client import ADA
 from tests.bot.monitoring.prometheus import REPOSITORY, scraping
 from tests.bot.monitoring.test_metrics import new_metrics, samples
 from tests.bot.test_app_health import CLIP, settings_in
+from tests.patience import PATIENCE_S
 from voice.asr.scheduler import RecognizerFigures
 
 if TYPE_CHECKING:

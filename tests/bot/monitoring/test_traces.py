@@ -17,6 +17,7 @@ from bot.monitoring.traces import OPEN_TURNS, open_traces, wants_traces
 from tests.bot.monitoring.collector import collecting
 from tests.bot.monitoring.test_metrics import ADA, HAPPENED, SPOKEN, WORDS
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,7 +126,7 @@ async def test_without_the_extra_it_is_a_plain_sentence(monkeypatch: pytest.Monk
 @pytest.mark.asyncio
 async def test_spans_reach_a_collector(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the standard variables, a collector on this machine gets the spans when the bot ends at the latest."""
-    async with asyncio.timeout(30), collecting() as collector:
+    async with asyncio.timeout(PATIENCE_S), collecting() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
         monkeypatch.setenv("OTEL_SERVICE_NAME", "roomtone-lounge")
         async with open_traces(FakeClock()) as traces:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bot.remote.link.gateway_link import GatewayLink
 from bot.remote.link.hello import RoomIdentity
 from bot.remote.link.listener import RemoteRoomListener
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -42,7 +43,7 @@ class Ends:
 
 async def until(holds: Callable[[], object]) -> None:
     """Wait until something holds."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not holds():  # noqa: ASYNC110 - what holds is set by the other end
             await asyncio.sleep(0)
 

@@ -33,6 +33,7 @@ from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech
 from tests.fakes.place import FakePlace
+from tests.patience import PATIENCE_S
 from voice.asr.settings import AsrSettings
 from voice.listening.settings import ListeningSettings
 from voice.speaking.settings import SpeakingSettings
@@ -194,12 +195,10 @@ class House:
 
 
 async def settle(holds: Callable[[], bool]) -> None:
-    """Wait at most ten seconds for the work of other threads, such as the database's."""
-    for _ in range(10_000):
-        if holds():
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError("what was waited for did not come")
+    """Wait for the work of other threads, such as the database's."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110 - other threads set no event
+            await asyncio.sleep(0.001)
 
 
 @asynccontextmanager

@@ -23,6 +23,7 @@ from tests.bot.room.room_scene import House, a_house, ended, settle
 from tests.bot.screen.watching import PICTURES, FakeReaders
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.place import ADA, BO
+from tests.patience import PATIENCE_S
 from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
@@ -238,11 +239,9 @@ async def test_a_crash_ends_the_share_and_keeps_the_notes(tmp_path: Path) -> Non
         session_id = opened.session_id
         assert len((await cinema.house.store.load(session_id)).live_notes) == 1  # type: ignore[arg-type]
         async with cinema.living():
-            for _ in range(2000):
-                stored = await cinema.house.store.load(session_id)  # type: ignore[arg-type]
-                if not stored.live_notes:
-                    break
-                await asyncio.sleep(0.001)
+            async with asyncio.timeout(PATIENCE_S):
+                while (stored := await cinema.house.store.load(session_id)).live_notes:  # type: ignore[arg-type]
+                    pass
             assert len(stored.state.pending_notes) == 1
 
 
@@ -261,6 +260,6 @@ async def test_the_model_may_look(tmp_path: Path) -> None:
 
 
 async def _last(line: ScreenPageConnection) -> str:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         messages = [message async for message in line.messages()]
     return str(messages[-1]["reason"])

@@ -14,6 +14,7 @@ from bot.screen.screens import LINK_VALID_S
 from bot.web.port import NotAdmittedError, PageClosedError
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA, BO
+from tests.patience import PATIENCE_S
 from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ async def refusal(watching: Watching, token: str = "", resume: str = "") -> str:
 
 async def last(line: ScreenPageConnection) -> str:
     """Return the reason in the last message of a connection."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         messages = [message async for message in line.messages()]
     assert messages[-1]["t"] == "ended"
     return str(messages[-1]["reason"])

@@ -16,6 +16,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakePlace
 from tests.fakes.turn_store import InMemoryTurnStore
+from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import jpeg, own_frame, screen
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine
@@ -151,9 +152,7 @@ class Watching:
 
 
 async def until(met: Callable[[], object]) -> None:
-    """Wait until `met` returns true; fail after some seconds."""
-    for _ in range(5_000):
-        if met():
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError("it never came to be")
+    """Wait until `met` returns true."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not met():  # noqa: ASYNC110 - other threads set no event
+            await asyncio.sleep(0.001)

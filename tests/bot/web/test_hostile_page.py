@@ -15,6 +15,7 @@ from bot.web.server import WebServer
 from rehearsal.people.screen_share import ScreenSharePage
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA, BO
+from tests.patience import PATIENCE_S
 from voice.screen.frame import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from bot.screen.room import RoomScreens
 
 GUILD = 10
-PATIENCE_S = 20.0
 GOOD = PICTURES["dark"]
 
 

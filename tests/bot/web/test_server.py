@@ -23,12 +23,12 @@ from bot.settings import WebSettings
 from bot.texts.text import verbatim
 from bot.web.port import NotAdmittedError, PageClosedError, Welcome
 from bot.web.server import WebServer
+from tests.patience import PATIENCE_S
 from voice.screen.frame import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-PATIENCE_S = 20.0
 _CLOSING = aiohttp.ClientWSTimeout(ws_close=1.0)
 
 

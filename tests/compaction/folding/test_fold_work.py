@@ -21,6 +21,7 @@ from compaction.summary.segments import make_closing_segment
 from tests.compaction.turn_store_contract import landing
 from tests.fakes.clock import FakeClock
 from tests.fakes.turn_store import InMemoryTurnStore
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 SESSION = SessionId("s")
 ADA, BO = TurnPart("1", "Ada", "My walrus lives in Lisbon."), TurnPart("2", "Bo", "The gate code is 4411.")
-# How long a thread may wait for the loop before the test fails.
-PATIENCE_S = 30.0
 
 
 class CountingStore(InMemoryTurnStore):

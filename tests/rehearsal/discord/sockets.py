@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
+from tests.patience import PATIENCE_S
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from rehearsal.discord import LocalDiscord
-
-_PATIENCE_S = 10.0
 
 
 class Bare:
@@ -30,7 +30,7 @@ class Bare:
 
     async def receive(self, opcode: int) -> dict[str, Any]:
         """Return the next message with this opcode. Messages with other opcodes are skipped."""
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(PATIENCE_S):
             async for message in self.websocket:
                 if message.type is aiohttp.WSMsgType.TEXT and (found := json.loads(message.data))["op"] == opcode:
                     assert isinstance(found, dict)
@@ -47,7 +47,7 @@ class Bare:
 
     async def close_code(self) -> int | None:
         """Wait until the server closes the websocket and return its close code."""
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(PATIENCE_S):
             async for _ in self.websocket:
                 pass
         return self.websocket.close_code

@@ -19,6 +19,7 @@ import discord.opus
 import yarl
 from discord import app_commands
 
+from tests.patience import PATIENCE_S
 from voice.transport import opus
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from rehearsal.discord import LocalDiscord
 
 _STEP_S = 0.01
-# No operation on 127.0.0.1 takes this long, even on a busy machine.
-PATIENCE_S = 15.0
+# discord.py's limit for each step of joining, after which it would try again.
+CONNECT_S = 60.0
 _SAMPLES = 960
 _RATE_HZ = 48_000
 
@@ -92,7 +93,7 @@ async def connect(client: StockBot, channel_id: int = 600) -> discord.VoiceClien
     """Join a voice channel."""
     channel = client.get_channel(channel_id)
     assert isinstance(channel, discord.VoiceChannel)
-    return await channel.connect(timeout=PATIENCE_S)
+    return await channel.connect(timeout=CONNECT_S)
 
 
 async def until(condition: Callable[[], object], what: str = "it") -> None:

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from rehearsal.runner.scripted_member import scripted_member
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -45,8 +46,8 @@ async def heard_all(listener: ScriptedPerson, speaker: ScriptedPerson, clip: Cli
     before = len(listener.heard(speaker.user_id))
     began_at = time.monotonic()
     said = await speaker.say(clip)
-    await listener.wait_for_sound(speaker.user_id, since=began_at, timeout_s=5)
-    await listener.wait_for_quiet(speaker.user_id, quiet_s=0.1, timeout_s=5)
+    await listener.wait_for_sound(speaker.user_id, since=began_at, timeout_s=PATIENCE_S)
+    await listener.wait_for_quiet(speaker.user_id, quiet_s=0.1, timeout_s=PATIENCE_S)
     heard = listener.heard(speaker.user_id)
     first = heard.first_voiced_at(since=began_at)
     assert first is not None

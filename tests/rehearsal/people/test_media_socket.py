@@ -8,6 +8,7 @@ import struct
 import pytest
 
 from rehearsal.people.media_socket import MediaSocket
+from tests.patience import PATIENCE_S
 
 
 class _Server(asyncio.DatagramProtocol):
@@ -48,7 +49,7 @@ async def test_discovery_is_asked_again_and_is_not_voice() -> None:
     port = int(transport.get_extra_info("sockname")[1])
     media = await MediaSocket.open(("127.0.0.1", port), on_datagram, clock=lambda: 12.5)
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             address, own_port = await media.discover(9)
             assert (address, server.asked) == ("127.0.0.1", 2)
             assert 0 < own_port < 65_536

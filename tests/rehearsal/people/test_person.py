@@ -10,6 +10,7 @@ import pytest
 
 from rehearsal.discord.media.network import NetworkConditions
 from rehearsal.errors import PersonError
+from tests.patience import PATIENCE_S
 from tests.rehearsal.people.room import ADA, BEN, CLEO, Room, heard_all
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ async def test_a_cancelled_clip_leaves_the_person_able(room: Room, clip: Clip) -
     """After `say` is cancelled, the person can speak again at once."""
     async with room.two() as (ada, ben):
         talk = asyncio.create_task(ada.say(clip))
-        await ben.wait_for_sound(ADA, since=0.0, timeout_s=5)
+        await ben.wait_for_sound(ADA, since=0.0, timeout_s=PATIENCE_S)
         talk.cancel()
         with pytest.raises(asyncio.CancelledError):
             await talk

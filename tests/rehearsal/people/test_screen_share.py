@@ -13,6 +13,7 @@ from rehearsal.errors import PersonError
 from rehearsal.people.screen_share import ScreenSharePage
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from bot.screen.room import RoomScreens
 
 GUILD = 10
-PATIENCE_S = 20.0
 
 
 class Pages:

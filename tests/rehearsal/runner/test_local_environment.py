@@ -16,6 +16,7 @@ from rehearsal.people.person import ScriptedPerson
 from rehearsal.runner.local_environment import LocalEnvironment, open_local_environment
 from rehearsal.script.scenario import NetworkSpec
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
+from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import stock_bot
 from tests.rehearsal.simulated import scenario
 
@@ -66,7 +67,7 @@ async def test_what_the_bot_says_is_heard_and_outlives_the_listener() -> None:
             await environment.meet(mira)
             speech, said = await asyncio.gather(environment.say(mira, clip), bot.say(Clip.load(clip)))
             heard_mira = bot.heard(mira).first_voiced_at(since=speech.started_at)
-            await bot.wait_for_quiet(mira, quiet_s=0.3, timeout_s=5)
+            await bot.wait_for_quiet(mira, quiet_s=0.3, timeout_s=PATIENCE_S)
         await environment.leave(jonas)
         assert heard_mira is not None
         assert heard_mira >= speech.voice_started_at - 0.1

@@ -13,6 +13,7 @@ import openai
 
 from rehearsal.servers.realtime import LocalRealtimeServer
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeEngines, ResponseRequest
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from openai.resources.realtime.realtime import AsyncRealtimeConnection
 
 RATE_HZ = 24_000
-WAIT_S = 20.0
 # Each spoken word is a tone of this many milliseconds.
 WORD_MS = 250
 
@@ -71,7 +71,7 @@ class Line:
 
     async def until(self, kind: str) -> dict[str, Any]:
         """Return the next server event of this type. Events before it are kept in `seen`."""
-        async with asyncio.timeout(WAIT_S):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 event = json.loads(await self.connection.recv_bytes())
                 self.seen.append(event)

@@ -20,6 +20,7 @@ from bot.llm.settings import LlmSettings
 from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer, ScriptedToolCall, ToolCallAnswer
 from rehearsal.servers.loopback import LoopbackServer
 from rehearsal.servers.upstream import Upstream
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 WORDS = "The key lies under the third flower pot, as Ada said."
 TOOL = {"type": "function", "function": {"name": "memory_search", "parameters": {"type": "object"}}}
 SCHEMA = {"type": "json_object", "schema": {"type": "object"}}
-PATIENCE_S = 10.0
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.fakes.recognizer import FakeEngine
+from tests.patience import PATIENCE_S
 from voice.asr import reloading_model
 from voice.asr.reloading_model import FIRST_PAUSE_S, LONGEST_PAUSE_S, MOST_LEFT_BEHIND, ReloadingModel
 from voice.asr.worker import RecognitionRequest
@@ -82,7 +83,7 @@ async def test_recognitions_that_never_end_leave_few_models_behind() -> None:
     assert outage.retry_at is None
     assert "Restart the bot" in str(outage.problem)
     hanging[0].release()
-    assert await bench.model._hung[0].stop(timeout_s=10)
+    assert await bench.model._hung[0].stop(timeout_s=PATIENCE_S)
     assert await bench.hear(5) == "5"
     assert bench.model.outage is None
     for engine in hanging:
@@ -193,7 +194,7 @@ async def test_loading_that_hangs_is_left_behind_too(monkeypatch: pytest.MonkeyP
     assert model.left_behind == MOST_LEFT_BEHIND
     gate.set()
     for thread in model._hung:
-        assert await thread.stop(timeout_s=10)
+        assert await thread.stop(timeout_s=PATIENCE_S)
     await model.close()
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.fakes.recognizer import FakeEngine
+from tests.patience import PATIENCE_S
 from voice.asr.worker import NICENESS, ModelThread, RecognitionRequest
 from voice.errors import RecogniserError
 
@@ -27,7 +28,7 @@ def _request(label: int) -> RecognitionRequest:
 
 async def _started(load: Callable[[], Engine]) -> ModelThread:
     thread = ModelThread(load)
-    await thread.start(timeout_s=10)
+    await thread.start(timeout_s=PATIENCE_S)
     return thread
 
 
@@ -44,9 +45,9 @@ async def test_recognitions_run_off_the_loop() -> None:
     assert [(await thread.run(_request(label)))[0].text for label in (1, 2)] == ["1", "2"]
     assert [heard.text for heard in await thread.run(_request(3), _request(4))] == ["3", "4"]
     assert names == ["speech-model"]
-    assert await thread.stop(timeout_s=10)
+    assert await thread.stop(timeout_s=PATIENCE_S)
     assert not thread.is_alive
-    assert await thread.stop(timeout_s=10)
+    assert await thread.stop(timeout_s=PATIENCE_S)
 
 
 @pytest.mark.asyncio
@@ -61,7 +62,7 @@ async def test_recognition_gives_way() -> None:
 
     before = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
     thread = await _started(load)
-    assert await thread.stop(timeout_s=10)
+    assert await thread.stop(timeout_s=PATIENCE_S)
     assert priorities == [max(before, NICENESS)]
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
 
@@ -98,7 +99,7 @@ async def test_a_load_that_hangs_is_given_up() -> None:
     with pytest.raises(RecogniserError, match=r"asr\.model"):
         await thread.start(timeout_s=0.01)
     go_on.set()
-    assert await thread.stop(timeout_s=10)
+    assert await thread.stop(timeout_s=PATIENCE_S)
 
 
 @pytest.mark.asyncio
@@ -111,7 +112,7 @@ async def test_errors_are_translated_and_the_thread_goes_on() -> None:
         await thread.run(_request(-2))
     [heard] = await thread.run(_request(3))
     assert heard.text == "3"
-    await thread.stop(timeout_s=10)
+    await thread.stop(timeout_s=PATIENCE_S)
 
 
 @pytest.mark.asyncio
@@ -134,5 +135,5 @@ async def test_a_thread_that_computes_on_is_reported() -> None:
     await asyncio.to_thread(engine.started.wait)
     assert not await thread.stop(timeout_s=0.01)
     engine.release()
-    assert await thread.stop(timeout_s=10)
+    assert await thread.stop(timeout_s=PATIENCE_S)
     assert [heard.text for heard in await waiting] == ["1"]

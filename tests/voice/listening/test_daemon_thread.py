@@ -7,6 +7,7 @@ from concurrent.futures import CancelledError
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from voice.listening.daemon_thread import DaemonThread
 
 
@@ -45,5 +46,5 @@ def test_a_call_that_hangs_keeps_nothing_alive() -> None:
         behind.result(10)
     gate.set()
     assert hanging.result(10)
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert not found.is_alive()

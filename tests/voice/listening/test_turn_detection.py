@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, silence
 from voice.listening import turn_detection
 from voice.listening.turn_detection import HANGS_AFTER_S, MOST_WAITING, SmartTurn, SmartTurnDetector, TurnModelError
@@ -59,7 +60,7 @@ class _Model(SmartTurn):
         """Return the answer, once the gate is open."""
         self.asked += 1
         self.started.set()
-        self.gate.wait(10)
+        self.gate.wait(PATIENCE_S)
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeMode
 from rehearsal.servers.realtime_responses import ResponseMaker
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 from tests.rehearsal.servers.realtime_client import FakeModel, served, tone
 from voice.errors import RealtimeError
 from voice.realtime import reply_queue
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
     from voice.realtime.port import RealtimeNews
 
-WAIT_S = 20.0
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 
 
@@ -70,7 +70,7 @@ class Room:
     async def answer(self) -> tuple[str, int]:
         """Return the words of a reply and the length of its sound in milliseconds."""
         words, samples = "", 0
-        async with asyncio.timeout(WAIT_S):
+        async with asyncio.timeout(PATIENCE_S):
             async for piece in self.session.reply():
                 words += piece.words
                 samples += 0 if piece.pcm is None else len(piece.pcm)
@@ -78,14 +78,14 @@ class Room:
 
     async def until_told(self, count: int = 1) -> None:
         """Wait until the session has reported `count` events. The clock moves on meanwhile, so that backoff ends."""
-        async with asyncio.timeout(WAIT_S):
+        async with asyncio.timeout(PATIENCE_S):
             while len(self.news) < count:
                 await asyncio.sleep(0.005)
                 self.clock.advance(0.05)
 
     async def time_passes(self, until: Callable[[], bool], *, step_s: float) -> None:
         """Move the clock until the condition holds."""
-        async with asyncio.timeout(WAIT_S):
+        async with asyncio.timeout(PATIENCE_S):
             while not until():
                 await asyncio.sleep(0.005)
                 self.clock.advance(step_s)
@@ -163,7 +163,7 @@ async def test_a_reply_that_comes_too_fast_and_too_long_is_cut_off(monkeypatch: 
     async with served(mind) as server, room_of(server) as room:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
         reply = room.session.reply()
-        async with asyncio.timeout(WAIT_S):
+        async with asyncio.timeout(PATIENCE_S):
             pieces = [await anext(reply)]
             await room.time_passes(lambda: room.session.queues[1].dropped["full"] == 1, step_s=0)
             pieces += [piece async for piece in reply]
@@ -232,7 +232,7 @@ async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None
     mind.answers = ["one two three four five six seven eight", "nine ten"]
     async with served(mind, RealtimeBehaviour(expires_in_response=1)) as server, room_of(server) as room:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
-        async with asyncio.timeout(WAIT_S):
+        async with asyncio.timeout(PATIENCE_S):
             pieces = [piece async for piece in room.session.reply()]
         words = "".join(piece.words for piece in pieces)
         length_ms = sum(0 if piece.pcm is None else len(piece.pcm) for piece in pieces) * 1000 // 24_000
@@ -401,7 +401,7 @@ async def test_a_long_quiet_session_that_ends_is_no_failure() -> None:
         room_of(server, limits=RealtimeLimits(failures_before_fallback=1)) as room,
     ):
         for number in range(1, 4):
-            async with asyncio.timeout(WAIT_S):
+            async with asyncio.timeout(PATIENCE_S):
                 await room.session.ready.wait()
             room.clock.advance(PROVEN_S)
             await server.expire()

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import jpeg, own_frame, screen
 from tests.voice.screen.test_ocr import stand_in
 from voice.screen.frame import LUMA_HEIGHT, LUMA_WIDTH, FrameRefusal, FrameRefusedError
@@ -20,7 +21,7 @@ GOOD = jpeg(screen())
 LIMITS = {resource.RLIMIT_AS: 512 * 1024 * 1024, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0}
 
 
-def decoder(act: str, *, ready: str = '{"ready": True}', timeout_s: float = 20.0) -> FrameDecoder:
+def decoder(act: str, *, ready: str = '{"ready": True}', timeout_s: float = PATIENCE_S) -> FrameDecoder:
     """Return a decoder with a program of its own. `act`: the code that runs for each picture."""
     command = tuple(
         part.replace("header, picture = part(), part()", "picture = part()") for part in stand_in(act, ready)
@@ -82,7 +83,7 @@ async def test_a_hostile_header_does_not_reach_the_process() -> None:
 )
 async def test_a_picture_that_breaks_the_decoder_is_refused(act: str) -> None:
     """A picture on which the process dies, hangs or sends nonsense is refused as damaged."""
-    async with decoder(act, timeout_s=0.3 if "sleep" in act else 20.0) as of:
+    async with decoder(act, timeout_s=0.3 if "sleep" in act else PATIENCE_S) as of:
         with pytest.raises(FrameRefusedError) as caught:
             await of.decode(GOOD)
         assert caught.value.reason is FrameRefusal.DAMAGED

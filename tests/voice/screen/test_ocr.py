@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
+from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import HUD, jpeg, screen
 from voice.screen.frame_diff import WHOLE, Box
 from voice.screen.ocr import MISSING, OcrReader
@@ -59,10 +60,10 @@ class Time:
         self.now += seconds
 
 
-def reader(command: Sequence[str], *, timeout_s: float = 20.0, time: Time | None = None) -> OcrReader:
+def reader(command: Sequence[str], *, timeout_s: float = PATIENCE_S, time: Time | None = None) -> OcrReader:
     time = time or Time()
     return OcrReader(
-        command=command, timeout_s=timeout_s, start_timeout_s=20.0, monotonic=time.monotonic, sleep=time.sleep
+        command=command, timeout_s=timeout_s, start_timeout_s=PATIENCE_S, monotonic=time.monotonic, sleep=time.sleep
     )
 
 

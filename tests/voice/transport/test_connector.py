@@ -12,6 +12,7 @@ import pytest
 from discord.voice_state import VoiceConnectionState
 
 from rehearsal.discord import LocalDiscord
+from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import stock_bot, until
 from tests.voice.transport.link_scene import BOT, SIDE_ROOM, ask_nobody, no_voice_threads, scene, voice_channel
 from voice.errors import LinkError
@@ -77,7 +78,7 @@ async def test_cancelled_while_connecting_leaves_nothing_behind(tmp_path: Path) 
         task = asyncio.create_task(stay(), name="opening")
         await until(lambda: client.voice_clients, "the voice client")
         task.cancel()
-        await asyncio.wait([task], timeout=10)
+        await asyncio.wait([task], timeout=PATIENCE_S)
         assert task.cancelled()
         assert client.voice_clients == []
         await until(lambda: not local.status()["voice_states"], "leaving")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from tests.patience import PATIENCE_S
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.handover import EVENTS_A_PIECE, Handover
 
@@ -39,7 +40,7 @@ async def test_a_thread_s_batches_arrive_in_order_on_the_loop() -> None:
             handover.put([speech(at=n)])
 
     await asyncio.to_thread(speak)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await done.wait()
     assert [item.captured_at for item in heard if isinstance(item, SpeechFrames)] == list(range(100))
     assert threads == {threading.get_ident()}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rehearsal.runner.scripted_member import scripted_member
+from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
 from tests.rehearsal.people.sounds import clip_of
 from tests.voice.transport.link_scene import ADA, BOT, scene
@@ -101,7 +102,7 @@ async def test_a_downgrade_is_refused_where_encryption_is_required(tmp_path: Pat
         before = room.listener.seconds_of(ADA)
         with contextlib.suppress(Exception):
             await ada.say(room.clip)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             assert str(await room.link.lost()) == NOT_ENCRYPTED
         assert room.listener.seconds_of(ADA) == before
 

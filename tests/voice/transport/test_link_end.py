@@ -9,6 +9,7 @@ import pytest
 
 from rehearsal.discord import LocalDiscord
 from rehearsal.runner.scripted_member import scripted_member
+from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import stock_bot, until
 from tests.voice.transport.link_scene import (
     ADA,
@@ -41,7 +42,7 @@ async def test_being_taken_out_without_a_word_is_final(tmp_path: Path, monkeypat
     monkeypatch.setattr(connection_state, "_WORD_S", 0.1)
     async with scene(tmp_path) as room:
         await room.local.fault("remove_silently", user_id=BOT)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             assert "took the bot out" in str(await room.link.lost())
         assert room.link.removed
         assert room.listener.kinds() == [Connected, Lost, Lost]
@@ -52,7 +53,7 @@ async def test_being_taken_out_without_a_word_is_final(tmp_path: Path, monkeypat
 async def test_being_taken_out_of_the_channel_is_final(tmp_path: Path) -> None:
     async with scene(tmp_path) as room:
         await room.local.leave(BOT)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             assert "took the bot out" in str(await room.link.lost())
         assert room.link.removed
         assert isinstance(room.listener.events[-1], Lost)
@@ -123,7 +124,7 @@ async def test_being_dragged_into_another_channel_is_final(tmp_path: Path) -> No
         await ada.meet(BEN)
         await room.local.join(BOT, channel_id=SIDE_ROOM)
         await ada.say(room.clip)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             assert "took the bot out" in str(await room.link.lost())
         assert room.link.removed
         await until(lambda: room.local.status()["members"][-2]["voice_channel_id"] is None, "leaving")
@@ -136,7 +137,7 @@ async def test_link_whose_task_is_cancelled_from_inside_is_lost(tmp_path: Path) 
     async with scene(tmp_path) as room:
         (keeper,) = (task for task in asyncio.all_tasks() if task.get_name() == f"voice-link-{CHANNEL}")
         keeper.cancel()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             assert "watch failed" in str(await room.link.lost())
         assert room.listener.events[-1] == Lost(room.listener.events[-1].at, await room.link.lost(), final=True)
     assert room.listener.kinds() == [Connected, Lost]
@@ -147,7 +148,7 @@ async def test_lost_link_is_given_up_after_its_time(tmp_path: Path) -> None:
     """With no time allowed for repairs, the first break ends the link. It does not count as removed by somebody."""
     async with scene(tmp_path, give_up_after_s=0.0) as room:
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             assert "could not be made anew" in str(await room.link.lost())
         assert not room.link.removed
         assert room.listener.kinds()[-1] is Lost

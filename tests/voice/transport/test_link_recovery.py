@@ -10,6 +10,7 @@ import pytest
 from discord.voice_state import ConnectionFlowState
 
 from rehearsal.runner.scripted_member import scripted_member
+from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
 from tests.voice.transport.link_scene import ADA, BOT, ask_nobody, end_runner, scene, voice_channel
 from voice.transport import keepalive, reconnection
@@ -158,7 +159,7 @@ async def test_a_main_session_that_is_resumed_disturbs_no_call(
         ssrc, resumed = room.ssrc(), asyncio.create_task(room.client.wait_for("resumed"), name="resumed")
         await asyncio.sleep(0)
         await room.local.fault(fault, user_id=BOT, **options)
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE_S):
             await resumed
         await room.hears(ada)
         assert (room.ssrc(), room.listener.kinds()) == (ssrc, [Connected])
@@ -194,7 +195,7 @@ async def test_a_new_main_session_is_followed(tmp_path: Path, fault: str, option
         await room.local.fault("migrate", user_id=BOT)
         await until(lambda: room.listener.kinds()[-2:] == [Lost, Connected], "the migration")
         await room.local.leave(BOT)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await room.link.lost()
         assert room.link.removed
 

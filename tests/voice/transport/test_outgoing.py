@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.patience import PATIENCE_S
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.transport.opus import SILENCE_FRAME, Decoder, carries_fec
 from voice.transport.outgoing import Outgoing, Readiness, SlotAction, SlotTimer, Talkspurt
@@ -317,9 +318,9 @@ def test_thread_asks_and_ends() -> None:
     source = Broken()
     outgoing = Outgoing(source, Wire)
     outgoing.start()
-    assert asked.wait(5)
+    assert asked.wait(PATIENCE_S)
     outgoing.stop()
-    outgoing.join(5)
+    outgoing.join(PATIENCE_S)
     assert not outgoing.running
 
 

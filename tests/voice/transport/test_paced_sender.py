@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.patience import PATIENCE_S
 from voice.transport import paced_sender_process as process
 from voice.transport.paced_sender import (
     FIRST_WAIT_S,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it needs Linux's local packet sockets")
-# No local operation takes this long, even on a busy machine.
-PATIENCE_S = 10.0
 
 
 @contextmanager

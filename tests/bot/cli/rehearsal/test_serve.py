@@ -14,6 +14,7 @@ from config.load import load
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import RehearsalError
 from rehearsal.runner.observations import BotCrashed
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,7 +94,7 @@ async def test_a_bot_that_ends_by_itself_is_a_failure(
 
     monkeypatch.setattr(serve, "InProcessCompanion", _Crashing)
     monkeypatch.setattr(serve, "LocalDiscord", Seen)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(RehearsalError, match="The bot ended: the disk is full"):
             await serve_local_discord({}, with_bot=True, port=0, network={"loss": 0.25})
     assert networks[0]["loss"] == 0.25
@@ -120,7 +121,7 @@ async def test_it_has_a_data_folder_of_its_own(
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "operators"))
     monkeypatch.setattr(serve, "InProcessCompanion", Noting)
     for overrides in ({}, {"storage.data_dir": str(tmp_path / "named")}):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             with pytest.raises(RehearsalError):
                 await serve_local_discord(overrides, with_bot=True, port=0)
     assert names_in(tmp_path) == ["named"]

@@ -14,7 +14,8 @@ from compaction.errors import StoreError
 from compaction.memory.people import PersonFact
 from compaction.model import Seq, SessionId
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

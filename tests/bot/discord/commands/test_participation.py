@@ -19,10 +19,11 @@ from bot.guild import VoiceMode
 from bot.participation.all_guilds import SILENCED_FOR_GOOD, GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
 from tests.bot.participation.test_all_guilds import FakeRoom
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

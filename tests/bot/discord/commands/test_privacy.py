@@ -35,8 +35,9 @@ from bot.store.servers import SqlServerSettings
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, TurnKind, TurnPart
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
 from tests.bot.evening import GUILD, HERE, Evening
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection

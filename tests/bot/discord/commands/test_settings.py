@@ -26,10 +26,11 @@ from bot.server_settings import (
 )
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
-from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.voices import FakePlayer, FakeVoices
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

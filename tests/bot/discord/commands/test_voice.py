@@ -14,8 +14,9 @@ from bot.models.voices import VOICES
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for, settle
 from tests.fakes.voices import FakePlayer, FakeVoices
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

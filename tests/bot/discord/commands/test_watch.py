@@ -14,7 +14,8 @@ from bot.discord.connection import connected
 from bot.screen.messages import ScreenError
 from bot.texts.text import Text, verbatim
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

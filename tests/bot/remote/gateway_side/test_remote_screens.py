@@ -21,6 +21,7 @@ from tests.bot.remote.peers import TOKEN
 from tests.bot.remote.screens_apart import GUILD, screens_apart
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA, BO
+from tests.patience import PATIENCE_S
 from voice.screen.frame import FrameRefusal
 from voice.screen.settings import ScreenSettings
 
@@ -58,7 +59,7 @@ async def apart(watching: Watching | None = None) -> AsyncIterator[Apart]:
 
 async def last(page: RemotePage) -> dict[str, object]:
     """Return the last message of a page."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         return dict([message async for message in page.messages()][-1])
 
 
@@ -79,7 +80,7 @@ async def test_a_page_shares_and_stops() -> None:
         page.start("window")
         assert await page.picture(PICTURES["dark"]) == "taken"
         told = page.messages()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             assert await anext(told) == {"t": "note", "what": here.watching.told()[0]}
         assert "Tokyo 2099" in here.watching.told()[0]
         assert (await here.remote.status(GUILD)).startswith("Ada has shared a window for")

@@ -28,6 +28,7 @@ from bot.remote.link.listener import RemoteRoomListener
 from bot.remote.messages.frames import Notice, Request
 from bot.remote.messages.wire_error import OtherProcessError
 from tests.bot.remote.peers import until
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -139,7 +140,7 @@ async def test_who_only_listens_learns_nothing() -> None:
         heard: list[str] = []
         link.handlers.hear(Said, lambda said: heard.append(said.words))
         await stack.enter_async_context(link)
-        assert await link.ask(Repeat(SPOKEN), within_s=10) == SPOKEN
+        assert await link.ask(Repeat(SPOKEN), within_s=PATIENCE_S) == SPOKEN
         there.links[0].tell(Said(SPOKEN))
         await until(lambda: heard == [SPOKEN])
         assert there.rooms == [NORTH]
@@ -263,7 +264,7 @@ async def test_somebody_who_comes_in_between_later_does_not_end_the_room() -> No
                 await link.ask(Repeat(SPOKEN), within_s=1)
             link._url = honest
             await until(lambda: len(there.links) == 2 and link.is_open)
-        assert await link.ask(Repeat(SPOKEN), within_s=10) == SPOKEN
+        assert await link.ask(Repeat(SPOKEN), within_s=PATIENCE_S) == SPOKEN
         assert impostor.heard == b""
 
 
@@ -283,8 +284,8 @@ async def test_who_proves_nothing_takes_nobodys_place(monkeypatch: pytest.Monkey
             readers.append(reader)
         with capture_logs() as logs:
             async with GatewayLink(there.listener.url, CLUSTER_TOKEN, NORTH) as link:
-                assert await link.ask(Repeat(SPOKEN), within_s=10) == SPOKEN
-            async with asyncio.timeout(5):
+                assert await link.ask(Repeat(SPOKEN), within_s=PATIENCE_S) == SPOKEN
+            async with asyncio.timeout(PATIENCE_S):
                 with suppress(ConnectionError):
                     assert await readers[0].read(1) == b""
         assert [each["crowded_count"] for each in logs if "crowded_count" in each] == [1]
@@ -309,7 +310,7 @@ async def test_connections_that_waited_together_do_not_close_each_other(monkeypa
                 each.setblocking(False)
                 # It only looks whether the port is open, so it is let go at once.
                 each.shutdown(socket.SHUT_WR)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 assert [await loop.sock_recv(each, 1) for each in waiting] == [b""] * 60
     assert refused == []
 
@@ -332,7 +333,7 @@ async def test_who_proves_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch, sai
     async with gateway() as there:
         reader, writer = await asyncio.open_connection(LOOPBACK, there.port)
         writer.write(said)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             with suppress(ConnectionError):
                 await reader.read()
         writer.close()

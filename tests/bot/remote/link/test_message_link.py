@@ -35,6 +35,7 @@ from bot.remote.messages.wire_text import WireText
 from bot.texts.text import Text, in_language, sentence_of
 from compaction.errors import StaleOwnerError
 from tests.bot.remote.peers import ROOM, TOKEN, linked, until
+from tests.patience import PATIENCE_S
 from voice.errors import LinkError
 
 if TYPE_CHECKING:
@@ -78,9 +79,9 @@ async def test_both_sides_ask_and_tell() -> None:
         end.handlers.hear(Waved, lambda waved: heard.append(waved.hands))
 
     async with linked(gateway=greeting, room=room) as ends:
-        answer = await ends.room.ask(Greet("Bar", times=2), within_s=5)
+        answer = await ends.room.ask(Greet("Bar", times=2), within_s=PATIENCE_S)
         assert in_language(answer, "de") == "Ich bin schon in BarBar. Benutze zuerst /geh."
-        assert await ends.gateway.ask(Greet("Hall"), within_s=5) == "I am in Hall already. Use /leave first."
+        assert await ends.gateway.ask(Greet("Hall"), within_s=PATIENCE_S) == "I am in Hall already. Use /leave first."
         for hand in range(50):
             ends.gateway.tell(Waved((hand, 1)))
         await until(lambda: len(heard) == 50)
@@ -102,7 +103,7 @@ async def test_an_error_is_raised_at_the_other_end(error: Exception) -> None:
     """It is the same class with the same text, in every language, and a link that may be tried again stays one."""
     async with linked(gateway=lambda end: end.handlers.answer(Greet, failing(error))) as ends:
         with pytest.raises(type(error)) as raised:
-            await ends.room.ask(Greet("x"), within_s=5)
+            await ends.room.ask(Greet("x"), within_s=PATIENCE_S)
     assert type(raised.value) is type(error)
     assert str(raised.value) == str(error)
     assert in_language(sentence_of(raised.value), "de") == in_language(sentence_of(error), "de")
@@ -116,7 +117,7 @@ async def test_an_error_that_cannot_be_sent_is_answered_all_the_same() -> None:
     with capture_logs():
         async with linked(gateway=lambda end: end.handlers.answer(Greet, failing(error))) as ends:
             with pytest.raises(OtherProcessError, match="cannot be sent"):
-                await ends.room.ask(Greet("x"), within_s=5)
+                await ends.room.ask(Greet("x"), within_s=PATIENCE_S)
 
 
 def failing(error: Exception) -> Callable[[Greet], Awaitable[Text]]:
@@ -134,7 +135,7 @@ async def test_an_error_that_is_not_ours_stays_where_it_was() -> None:
     secret = ValueError("the words that somebody said")
     async with linked(gateway=lambda end: end.handlers.answer(Greet, failing(secret))) as ends:
         with capture_logs() as logs, pytest.raises(OtherProcessError, match=r"failed \(ValueError\)"):
-            await ends.room.ask(Greet("x"), within_s=5)
+            await ends.room.ask(Greet("x"), within_s=PATIENCE_S)
     assert [each["event"] for each in logs if each["log_level"] == "error"] == ["request_failed"]
 
 
@@ -151,7 +152,7 @@ async def test_an_ask_ends_in_time() -> None:
         with pytest.raises(OtherProcessError, match=r"within 0\.05 s"):
             await ends.room.ask(Greet("x"), within_s=0.05)
         waiting.set()
-        assert await ends.room.ask(Greet("x"), within_s=5) == "Hello."
+        assert await ends.room.ask(Greet("x"), within_s=PATIENCE_S) == "Hello."
 
 
 @pytest.mark.asyncio
@@ -170,7 +171,7 @@ async def test_everybody_learns_that_a_link_is_over() -> None:
             await ends.drop()
         assert told == ["first", "second"]
         assert "link_end_not_handled" in [each["event"] for each in logs]
-        assert await ends.room.ask(Greet("x"), within_s=5)
+        assert await ends.room.ask(Greet("x"), within_s=PATIENCE_S)
         ends.links[0].on_closed(lambda: told.append("late"))
         assert told[2:] == ["late"]
 
@@ -199,9 +200,9 @@ async def test_what_is_asked_fails_at_once_when_the_link_is_lost() -> None:
             await waiting
         await until(lambda: len(ends.links) == 2 and ends.room.is_open)
         assert opened == [1, 1]
-        assert await ends.gateway.ask(Greet("Bar"), within_s=5)
+        assert await ends.gateway.ask(Greet("Bar"), within_s=PATIENCE_S)
     with pytest.raises(OtherProcessError, match="not there"):
-        await ends.room.ask(Greet("x"), within_s=5)
+        await ends.room.ask(Greet("x"), within_s=PATIENCE_S)
     ends.room.tell(Waved(()))
 
 
@@ -213,7 +214,7 @@ class RawEnd:
 
     async def error(self) -> str:
         """Return the next frame, an error."""
-        frame = await self.socket.receive_str(timeout=10)
+        frame = await self.socket.receive_str(timeout=PATIENCE_S)
         assert '"kind":"error"' in frame
         return frame
 
@@ -254,7 +255,7 @@ async def test_what_is_wrong_is_refused(frame: str, answered: bool) -> None:
             if answered:
                 assert "did not understand me" in await end.error()
             await end.socket.send_str(frame_of(Head("ask", 2, "Greet"), Greet("Bar"), Greet))
-            assert "Bar" in await end.socket.receive_str(timeout=10)
+            assert "Bar" in await end.socket.receive_str(timeout=PATIENCE_S)
     refused = [each for each in logs if each["event"] == "message_refused"]
     assert len(refused) == 1
     assert "secret" not in str(refused)
@@ -268,7 +269,7 @@ async def test_a_flood_of_nonsense_ends_the_link() -> None:
         await introduce(end.socket, ROOM)
         for _ in range(module.MOST_REFUSED):
             await end.socket.send_str("nonsense")
-        assert (await end.socket.receive(timeout=10)).type is aiohttp.WSMsgType.CLOSE
+        assert (await end.socket.receive(timeout=PATIENCE_S)).type is aiohttp.WSMsgType.CLOSE
         await until(lambda: not links[0].is_open)
 
 
@@ -310,10 +311,10 @@ async def test_more_requests_than_anybody_has_are_refused(monkeypatch: pytest.Mo
         return Text("Hello.")
 
     async with linked(gateway=lambda end: end.handlers.answer(Greet, slow)) as ends:
-        first = [asyncio.create_task(ends.room.ask(Greet("x"), within_s=10)) for _ in range(2)]
+        first = [asyncio.create_task(ends.room.ask(Greet("x"), within_s=PATIENCE_S)) for _ in range(2)]
         await asyncio.sleep(0)
         with pytest.raises(OtherProcessError, match="too busy"):
-            await ends.room.ask(Greet("x"), within_s=10)
+            await ends.room.ask(Greet("x"), within_s=PATIENCE_S)
         free.set()
         assert await asyncio.gather(*first) == ["Hello.", "Hello."]
 
@@ -323,10 +324,10 @@ async def test_what_is_too_large_is_not_sent() -> None:
     """Who asks is told, and the link stays."""
     async with linked(gateway=greeting) as ends:
         with pytest.raises(OtherProcessError, match=r"too large \(17 of 16 MiB\)"):
-            await ends.room.ask(Greet("x" * (17 << 20)), within_s=10)
+            await ends.room.ask(Greet("x" * (17 << 20)), within_s=PATIENCE_S)
         with pytest.raises(OtherProcessError, match="too large"):
-            await ends.room.ask(Greet("x" * (1 << 20), times=17), within_s=10)
-        assert await ends.room.ask(Greet("Bar"), within_s=10)
+            await ends.room.ask(Greet("x" * (1 << 20), times=17), within_s=PATIENCE_S)
+        assert await ends.room.ask(Greet("Bar"), within_s=PATIENCE_S)
 
 
 @pytest.mark.asyncio
@@ -343,13 +344,13 @@ async def test_what_is_no_text_is_not_sent() -> None:
     async with linked(gateway=lambda end: end.handlers.answer(Greet, broken), room=room) as ends:
         with capture_logs() as logs:
             with pytest.raises(OtherProcessError, match="cannot be sent"):
-                await ends.room.ask(Greet(half), within_s=10)
+                await ends.room.ask(Greet(half), within_s=PATIENCE_S)
             with pytest.raises(OtherProcessError, match="cannot be sent"):
-                await ends.room.ask(Greet("half"), within_s=10)
+                await ends.room.ask(Greet("half"), within_s=PATIENCE_S)
             ends.gateway.tell(Waved(("x",)))  # type: ignore[arg-type]
         assert [each["event"] for each in logs] == ["message_not_sent"] * 3
         assert "secret" not in str(logs)
-        assert "Bar" in await ends.room.ask(Greet("whole"), within_s=10)
+        assert "Bar" in await ends.room.ask(Greet("whole"), within_s=PATIENCE_S)
 
 
 @asynccontextmanager
@@ -397,7 +398,7 @@ async def test_who_says_nothing_takes_nobodys_place(monkeypatch: pytest.MonkeyPa
             readers.append(reader)
         with capture_logs() as logs:
             await stack.enter_async_context(GatewayLink(listener.url, TOKEN, ROOM))
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 assert await readers[0].read(1) == b""
         assert [each["crowded_count"] for each in logs if "crowded_count" in each] == [1]
         assert (readers[1].at_eof(), first.is_open) == (False, True)
@@ -411,7 +412,7 @@ async def test_who_does_not_prove_anything_is_let_go(monkeypatch: pytest.MonkeyP
     async with listener_of([]) as listener:
         reader, writer = await asyncio.open_connection(LOOPBACK, URL(listener.url).port)
         writer.write(said)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await reader.read()
         writer.close()
 
@@ -423,7 +424,7 @@ async def test_another_version_is_refused_with_a_sentence() -> None:
     async with listener_of(links) as listener, raw(listener.url) as end:
         await end.socket.send_str(f'{{"kind":"tell","name":"Hello"}}\n{{"version":{PROTOCOL_VERSION + 1},"new":[]}}')
         assert "Install the same Roomtone everywhere" in await end.error()
-        assert (await end.socket.receive(timeout=10)).type is aiohttp.WSMsgType.CLOSE
+        assert (await end.socket.receive(timeout=PATIENCE_S)).type is aiohttp.WSMsgType.CLOSE
     assert links == []
 
 
@@ -534,7 +535,7 @@ async def test_a_link_that_is_not_admitted_in_time_is_over_at_once(monkeypatch: 
         hello = Hello(PROTOCOL_VERSION, ROOM, release_here())
         async with raw(listener.url) as end:
             await end.socket.send_str(frame_of(Head("tell", 0, Hello.__name__), hello, Hello))
-            assert (await end.socket.receive(timeout=10)).type is aiohttp.WSMsgType.CLOSE
+            assert (await end.socket.receive(timeout=PATIENCE_S)).type is aiohttp.WSMsgType.CLOSE
     assert told == ["over", "closed"]
     await links[0].run()
     assert not links[0].is_open
@@ -556,9 +557,9 @@ async def test_a_part_that_fails_when_the_link_is_opened_keeps_nobody_from_it() 
 
     with capture_logs() as logs:
         async with linked(gateway=greeting, room=register) as ends:
-            assert "Hall" in await ends.room.ask(Greet("Hall"), within_s=5)
+            assert "Hall" in await ends.room.ask(Greet("Hall"), within_s=PATIENCE_S)
             await ends.drop()
-            assert "Bar" in await ends.room.ask(Greet("Bar"), within_s=5)
+            assert "Bar" in await ends.room.ask(Greet("Bar"), within_s=PATIENCE_S)
     assert called == ["fails", "works"] * 2
     assert [line["event"] for line in logs].count("link_opening_not_handled") == 2
 

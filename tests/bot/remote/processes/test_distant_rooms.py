@@ -24,6 +24,7 @@ from bot.room.endings import ProcessLostError
 from bot.room.restarts import LOST_AFTER_S
 from tests.bot.remote.peers import TOKEN, until
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -304,7 +305,7 @@ async def test_a_room_whose_link_ended_before_it_had_its_seat_is_lost_at_once(is
         link = MessageLink(cast("Any", None), Handlers(), name="ended")
         link.close()
         adopted = AdoptedRoom(RoomIdentity(10, 20, run_id="a", machine="north"), link, lambda: None)
-        async with asyncio.timeout(10), house.processes.taken(10, adopted) as seat:
+        async with asyncio.timeout(PATIENCE_S), house.processes.taken(10, adopted) as seat:
             assert await seat.lost() == LOST
             if is_given_up:
                 await seat.give_up()

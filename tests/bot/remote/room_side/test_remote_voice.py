@@ -24,7 +24,8 @@ from rehearsal.discord import LocalDiscord
 from rehearsal.runner.scripted_member import scripted_member
 from tests.bot.remote.peers import TOKEN
 from tests.fakes.clock import FakeClock
-from tests.rehearsal.discord.stock import PATIENCE_S, StockBot, stock_bot, until
+from tests.patience import PATIENCE_S
+from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 from tests.test_architecture import ROOT
 from tests.voice.transport.link_scene import ADA, BOT, Listener, no_voice_threads, voice_channel
@@ -151,7 +152,7 @@ async def test_a_room_hears_and_is_heard_over_the_wire(tmp_path: Path) -> None:
             await ada.meet(BOT)
             await room.hears(ada)
             room.sentence.frames = 50
-            await ada.wait_for_sound(BOT, since=0.0, timeout_s=10.0)
+            await ada.wait_for_sound(BOT, since=0.0, timeout_s=PATIENCE_S)
             assert room.link.end_to_end
             assert [person.id for person in room.place.members()] == [ADA]
             await gateway.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
@@ -247,7 +248,7 @@ async def killed_room(gateway: Gateway, ada: ScriptedPerson, *, speaking: Clip |
     )
     assert child.stdout is not None
     try:
-        async with asyncio.timeout(PATIENCE_S * 2):
+        async with asyncio.timeout(PATIENCE_S):
             while b"joined" not in await child.stdout.readline():
                 pass
             await ada.meet(BOT)

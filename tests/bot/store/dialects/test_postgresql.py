@@ -33,6 +33,7 @@ from compaction.errors import StoreError
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.compaction.turn_store_contract import fill, landing, turn
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 from tests.postgres import running_server
 
 if TYPE_CHECKING:
@@ -449,7 +450,7 @@ async def test_who_looks_learns_of_another_bot_at_once(
             assert await lock.look()
             assert lock.has_rival
         # The server lets go of the locks when it has ended the other bot's process there, a moment later.
-        async with asyncio.timeout(10.0):
+        async with asyncio.timeout(PATIENCE_S):
             while await lock.look():
                 pass
 
@@ -471,7 +472,7 @@ class _HeardEvents:
     warning = error = info
 
     async def event(self, name: str) -> None:
-        async with asyncio.timeout(10.0):
+        async with asyncio.timeout(PATIENCE_S):
             await self._events[name].wait()
 
 

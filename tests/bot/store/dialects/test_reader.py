@@ -13,6 +13,7 @@ import pytest
 
 from bot.store.dialects.reader import THREADS, ThreadedReader
 from bot.store.dialects.sqlite import open_plain
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +68,7 @@ async def test_what_is_cancelled_is_read_to_its_end(path: Path) -> None:
 
     def look(connection: sqlite3.Connection) -> object:
         begun.set()
-        go_on.wait(10.0)
+        go_on.wait(PATIENCE_S)
         return connection.execute("SELECT word FROM words").fetchone()
 
     task = asyncio.create_task(reader.read(look))

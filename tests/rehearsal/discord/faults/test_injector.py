@@ -13,6 +13,7 @@ from rehearsal.discord import LocalDiscord
 from rehearsal.discord.faults.injector import FAULTS
 from rehearsal.errors import LocalDiscordError
 from rehearsal.runner.scripted_member import scripted_member
+from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import Tone, connect, encrypted, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 
@@ -208,7 +209,7 @@ async def test_malformed_proposals_reach_the_bot() -> None:
         runner = voice._connection._runner
         assert runner is not None
         await local.fault("malformed_proposals")
-        await asyncio.wait({runner}, timeout=15)
+        await asyncio.wait({runner}, timeout=PATIENCE_S)
         assert isinstance(runner.exception(), ValueError)
         assert voice.is_connected()
 

@@ -13,7 +13,8 @@ import pytest
 
 from rehearsal.discord import GuildSpec, LocalDiscord
 from rehearsal.discord.guild.spec import Channel
-from tests.rehearsal.discord.stock import PATIENCE_S, repointed, until
+from tests.patience import PATIENCE_S
+from tests.rehearsal.discord.stock import repointed, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -14,6 +14,7 @@ from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.forwarder import Address, Forwarder, MediaLeg
 from rehearsal.discord.media.network import NetworkConditions
 from rehearsal.discord.media.stream_faults import ClearFrames, PaddingBursts, beep
+from tests.patience import PATIENCE_S
 from voice.transport.opus import SILENCE_FRAME
 
 _ADA, _BEN, _CHLOE = 2001, 2002, 2003
@@ -208,7 +209,7 @@ async def test_a_packet_held_back_at_the_end_of_a_sentence_is_sent_all_the_same(
     room.say(ada)
     assert room.heard(ben) == []
     room.wire.told.clear()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await room.wire.told.wait()
     assert [packet.sequence for packet in room.heard(ben)] == [1]
 

@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from rehearsal.discord import LocalDiscord
+from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.sockets import Bare, bare_voice
 from tests.rehearsal.discord.stock import until
 
@@ -58,7 +59,7 @@ async def test_the_handshake_in_its_order() -> None:
             described = (await ada.receive(4))["d"]
             assert (described["mode"], described["dave_protocol_version"]) == (_MODE, 1)
             assert len(described["secret_key"]) == 32
-            sender = await ada.websocket.receive_bytes(timeout=5)
+            sender = await ada.websocket.receive_bytes(timeout=PATIENCE_S)
             assert struct.unpack(">HB", sender[:3]) == (1, 25)
             await _enter(ben, second)
             assert (await ben.receive(11))["d"] == {"user_ids": [str(ADA)]}

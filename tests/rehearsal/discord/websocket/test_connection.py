@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from rehearsal.discord.websocket.connection import GatewayConnection, WebsocketConnection, WebsocketServer
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +91,7 @@ async def test_messages_and_the_close_keep_their_order() -> None:
                 texts.append(message.json()["op"])
         assert (texts, binaries) == ([8, *range(50)], [b"\x01\x02"])
         assert websocket.close_code == 4014
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await echo.ended.wait()
 
 
@@ -105,7 +106,7 @@ async def test_a_client_that_lets_messages_pile_up_is_cut_off() -> None:
     echo = _Echo(answer)
     async with _Server(echo) as server, aiohttp.ClientSession() as http, http.ws_connect(server.url) as websocket:
         await websocket.send_str('{"op": 1}')
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await echo.ended.wait()
         assert echo.close_code is None
 
@@ -117,7 +118,7 @@ async def test_a_client_says_how_it_leaves() -> None:
     async with _Server(echo) as server, aiohttp.ClientSession() as http:
         async with http.ws_connect(server.url) as websocket:
             await websocket.close(code=4000)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await echo.ended.wait()
         assert echo.close_code == 4000
         async with http.ws_connect(server.url) as websocket:

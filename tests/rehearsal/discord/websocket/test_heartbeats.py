@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from rehearsal.discord.websocket.heartbeats import HeartbeatWatch
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from rehearsal.discord.websocket.connection import GatewayConnection
@@ -54,7 +55,7 @@ async def test_a_silent_connection_is_told_once() -> None:
     assert not watch.closed(gone)
     watch.beat(stranger)
     watch.opened(one)
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_S):
         await told.wait()
     assert silent == [one]
     assert not watch.closed(one)
