@@ -109,7 +109,8 @@ class McpConnection:
             async with (
                 self._transport(errors, limit) as transport,
                 asyncio.timeout(CONNECT_TIMEOUT_S) as connecting,
-                Client(transport, read_timeout_seconds=self.settings.timeout_s) as client,
+                # Calls and checks have limits of their own.
+                Client(transport, read_timeout_seconds=CONNECT_TIMEOUT_S) as client,
             ):
                 await self.list_tools(client)
                 connecting.reschedule(None)
