@@ -239,6 +239,7 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up() -> None:
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         assert (await bench.next_reply()).failure == TOO_SLOW
+        bench.replier._timeout_s = PATIENCE_S
         responder.pieces = ("Here I am.",)
         bench.replier.ask(SECOND)
         assert (await bench.next_reply()).text == "Here I am."

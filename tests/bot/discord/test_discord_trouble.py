@@ -139,6 +139,7 @@ async def test_an_answer_after_a_quarter_of_an_hour_is_no_defect(
                 await here.local.invoke(BEN, "recall", {"words": "gate"}, timeout_s=1.0)
             with pytest.raises(LocalDiscordError, match="0 replies"):
                 await here.local.press(BEN, int(page.payload["id"]), "roomtone:recall-around-1", timeout_s=1.0)
+            await settle(lambda: "button_answered_too_late" in [line["event"] for line in logs])
             events = [line["event"] for line in logs]
         assert events.count("command_answered_too_late") == events.count("button_answered_too_late") == 1
         assert bad(logs) == []

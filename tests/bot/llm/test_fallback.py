@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -21,6 +21,7 @@ from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer, Scr
 from tests.bot.llm.test_openai_chat import LOOK
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -50,7 +51,7 @@ class Pair:
 
 
 @asynccontextmanager
-async def pair(mode: ChatMode = ChatMode.ANSWER, *, within_s: float = 1.0) -> AsyncIterator[Pair]:
+async def pair(mode: ChatMode = ChatMode.ANSWER, *, within_s: float = PATIENCE_S) -> AsyncIterator[Pair]:
     """Start two servers, of which the first behaves as `mode` says."""
     async with AsyncExitStack() as stack:
         first, second = [
@@ -87,8 +88,17 @@ async def pair(mode: ChatMode = ChatMode.ANSWER, *, within_s: float = 1.0) -> As
         ChatMode.BROKEN,
     ],
 )
-async def test_whatever_the_first_does_the_second_answers(mode: ChatMode) -> None:
+async def test_whatever_the_first_does_the_second_answers(mode: ChatMode, monkeypatch: pytest.MonkeyPatch) -> None:
     """However the first model fails, the second gives the whole answer, and the log says so."""
+    hold = FallbackModel._hold_until_speakable
+    stalls = mode in {ChatMode.STALL, ChatMode.STALL_AFTER_FIRST}
+
+    def hold_within(model: FallbackModel, stream: Any, name: str) -> Any:
+        """Give a short time to nobody but the model that stalls: this machine may be busy."""
+        model._within_s = 0.5 if stalls and name == "first" else PATIENCE_S
+        return hold(model, stream, name)
+
+    monkeypatch.setattr(FallbackModel, "_hold_until_speakable", hold_within)
     async with pair(mode) as models:
         with capture_logs() as logs:
             assert await models.answer() == SECOND
@@ -100,7 +110,7 @@ async def test_whatever_the_first_does_the_second_answers(mode: ChatMode) -> Non
 @pytest.mark.asyncio
 async def test_one_that_is_well_is_asked_alone() -> None:
     """While the first model works, only that model is called; its text and tool calls are passed on."""
-    async with pair(within_s=20.0) as models:
+    async with pair(within_s=PATIENCE_S) as models:
         assert await models.answer() == FIRST
         models.first.behaviour.answer = lambda call: ToolCallAnswer(
             (ScriptedToolCall("memory_search", {"query": "x"}),)
@@ -115,7 +125,7 @@ async def test_one_that_is_well_is_asked_alone() -> None:
 @pytest.mark.asyncio
 async def test_one_that_fails_rests_and_comes_back() -> None:
     """After two failures a model is skipped; after a pause the next question tries that model again."""
-    async with pair(ChatMode.BROKEN, within_s=20.0) as models:
+    async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
         with capture_logs() as logs:
             for _ in range(4):
                 assert await models.answer() == SECOND
@@ -133,7 +143,7 @@ async def test_one_that_fails_rests_and_comes_back() -> None:
 @pytest.mark.asyncio
 async def test_when_all_fail_it_is_told() -> None:
     """If all models fail, the last one's error is raised. If all are skipped, the first is tried anyway."""
-    async with pair(ChatMode.BROKEN, within_s=20.0) as models:
+    async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
         models.second.behaviour.mode = ChatMode.UNKNOWN_MODEL
         with pytest.raises(ChatModelError, match="does not know the language model second"):
             await models.answer()
@@ -146,7 +156,7 @@ async def test_when_all_fail_it_is_told() -> None:
 @pytest.mark.asyncio
 async def test_what_was_heard_is_not_said_again() -> None:
     """If a model fails after its first sentence was passed on, no other model is asked."""
-    async with pair(ChatMode.ERROR_IN_STREAM, within_s=20.0) as models:
+    async with pair(ChatMode.ERROR_IN_STREAM, within_s=PATIENCE_S) as models:
         models.first.behaviour.answer = lambda call: "Yes. "
         stream = models.model.stream(QUESTION, max_output_tokens=50)
         assert await anext(stream) == "Yes. "
@@ -158,7 +168,7 @@ async def test_what_was_heard_is_not_said_again() -> None:
 @pytest.mark.asyncio
 async def test_a_question_that_is_too_much_is_nobodys_failure() -> None:
     """A prompt that is too long is sent to no model and does not count as a model's failure."""
-    async with pair(within_s=20.0) as models:
+    async with pair(within_s=PATIENCE_S) as models:
         stream = models.model.stream([ChatMessage(ChatRole.USER, "word " * 90_000)], max_output_tokens=9)
         with pytest.raises(ContextOverflowError):
             await anext(stream)
@@ -173,7 +183,7 @@ SUMMARY = CompletionRequest("s", "p", 20)
 @pytest.mark.asyncio
 async def test_summaries_are_asked_of_the_next_too() -> None:
     """Summaries fall back to the second model in the same way. If all models fail, the first one's error is raised."""
-    async with pair(within_s=20.0) as models:
+    async with pair(within_s=PATIENCE_S) as models:
         assert (await models.model.complete(SUMMARY)).text == FIRST
         models.first.behaviour.mode = ChatMode.BROKEN
         with capture_logs() as logs:
@@ -197,7 +207,7 @@ async def test_a_summary_that_was_waited_for_in_vain_goes_to_the_next_the_next_t
     """A summary that its caller cancelled after a long wait counts as a failure, so the second model gets
     the next one.
     """
-    async with pair(ChatMode.STALL, within_s=20.0) as models:
+    async with pair(ChatMode.STALL, within_s=PATIENCE_S) as models:
         for tries, waited_s in enumerate((1.0, 30.0), start=1):
             trying = asyncio.create_task(models.model.complete(SUMMARY), name="summary")
             await until(lambda tries=tries: models.asked == (tries, 0))  # type: ignore[misc]
@@ -212,7 +222,7 @@ async def test_a_summary_that_was_waited_for_in_vain_goes_to_the_next_the_next_t
 @pytest.mark.asyncio
 async def test_what_rests_is_told() -> None:
     """Health reports since when a model fails, which one answers instead, when it is tried again and what to do."""
-    async with pair(ChatMode.BROKEN, within_s=20.0) as models:
+    async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
         await models.answer()
         assert models.model.degraded_parts() == []
         models.clock.advance(5.0)
@@ -242,7 +252,7 @@ async def test_a_model_that_need_not_be_asked_keeps_its_trial() -> None:
     """The network was away for both. The first is back and answers everything; the second is there when it is needed,
     for a summary too.
     """
-    async with pair(ChatMode.BROKEN, within_s=20.0) as models:
+    async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
         models.second.behaviour.mode = ChatMode.BROKEN
         for _ in range(2):
             with pytest.raises(ChatModelError):
@@ -258,7 +268,7 @@ async def test_a_model_that_need_not_be_asked_keeps_its_trial() -> None:
 @pytest.mark.asyncio
 async def test_a_trial_that_nobody_waits_for_is_made_again() -> None:
     """Somebody speaks on while the first model is tried again: the next question tries it, too."""
-    async with pair(ChatMode.BROKEN, within_s=20.0) as models:
+    async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
         for _ in range(2):
             await models.answer()
         models.first.behaviour.mode = ChatMode.STALL

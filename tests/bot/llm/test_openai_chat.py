@@ -34,6 +34,7 @@ from rehearsal.servers.chat import (
     ToolCallAnswer,
     ToolCallFormat,
 )
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -117,7 +118,7 @@ async def test_stream_failures_are_plain_sentences(
 ) -> None:
     """Each failure becomes one sentence with a remedy and without the key, and says whether retrying helps."""
     # Only the servers that stall get a short time limit, so that a busy machine does not fail the other cases.
-    limit_s = 0.3 if too_slow else 20.0
+    limit_s = 0.3 if too_slow else 120.0
     async with endpoint(mode, first_token_timeout_s=limit_s, total_timeout_s=limit_s + 0.1) as (chat, _):
         with pytest.raises(ChatModelError, match=remedy) as caught:
             await heard(chat)
@@ -132,7 +133,7 @@ async def test_a_long_answer_is_waited_for_as_long_as_it_is_spoken(monkeypatch: 
     loop = asyncio.get_running_loop()
     real_time, spoken_s = loop.time, 0.0
     monkeypatch.setattr(loop, "time", lambda: real_time() + spoken_s)
-    async with endpoint(first_token_timeout_s=20.0, total_timeout_s=60.0) as (chat, _):
+    async with endpoint(first_token_timeout_s=120.0, total_timeout_s=60.0) as (chat, _):
         said = ""
         async for piece in chat.stream(QUESTION, max_output_tokens=50):
             if isinstance(piece, str):
@@ -147,7 +148,7 @@ async def test_completion_failures_are_told_to_the_compactor(
     mode: ChatMode, retryable: bool, too_slow: bool, remedy: str
 ) -> None:
     """A failed summary raises a CompletionError that says whether retrying helps."""
-    async with endpoint(mode, completion_timeout_s=0.3 if too_slow else 20.0) as (chat, _):
+    async with endpoint(mode, completion_timeout_s=0.3 if too_slow else PATIENCE_S) as (chat, _):
         with pytest.raises(CompletionError, match=remedy) as caught:
             await chat.complete(REQUEST)
     assert (caught.value.retryable, caught.value.timeout) == (retryable, too_slow)

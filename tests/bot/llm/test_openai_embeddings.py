@@ -12,6 +12,7 @@ from aiohttp import web
 
 from bot.llm.openai_embeddings import MAX_CHARS, MAX_TEXTS, OpenAIEmbeddings
 from compaction.errors import EmbeddingError
+from tests.patience import PATIENCE_S
 from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def body(content: object) -> Handler:
 
 
 @asynccontextmanager
-async def endpoint(*, timeout_s: float = 5.0) -> AsyncIterator[tuple[OpenAIEmbeddings, Server]]:
+async def endpoint(*, timeout_s: float = PATIENCE_S) -> AsyncIterator[tuple[OpenAIEmbeddings, Server]]:
     """Start a server and an adapter that uses it."""
     server = Server()
     app = web.Application()

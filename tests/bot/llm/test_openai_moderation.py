@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from bot.llm.openai_moderation import OpenAIModerator
+from tests.patience import PATIENCE_S
 from voice.endpoint import Endpoint
 from voice.speaking.moderation import ModerationError
 
@@ -35,7 +36,7 @@ async def endpoint() -> AsyncIterator[OpenAIModerator]:
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
         url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        async with OpenAIModerator(Endpoint(url, "m", "sk-secret", timeout_s=5.0)) as moderator:
+        async with OpenAIModerator(Endpoint(url, "m", "sk-secret", timeout_s=PATIENCE_S)) as moderator:
             yield moderator
     finally:
         await runner.cleanup()

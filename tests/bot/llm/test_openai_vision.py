@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 from bot.llm.budget import Budget
 from bot.llm.openai_vision import MAX_ANSWER_CHARS, OpenAIVision, build_messages
 from compaction.settings import BudgetSettings
+from tests.patience import PATIENCE_S
 from voice.endpoint import Endpoint
 from voice.screen.port import VisionError, VisionRequest, VisionSource
 
@@ -67,7 +68,7 @@ class Eyes:
         )
 
     @asynccontextmanager
-    async def open(self, *, timeout_s: float = 20.0) -> AsyncIterator[OpenAIVision]:
+    async def open(self, *, timeout_s: float = PATIENCE_S) -> AsyncIterator[OpenAIVision]:
         """Start the server, and yield a vision adapter that uses it."""
         app = web.Application(client_max_size=1_000_000)
         app.router.add_post("/v1/chat/completions", self.answer)
