@@ -15,14 +15,20 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# No deadline: the time that an example takes depends on the load of the machine.
-settings.register_profile("roomtone", deadline=None, print_blob=True)
+# The same examples in each run: with new ones, a test that passed may fail in a later run of the same code. `pytest
+# --hypothesis-profile=explore` looks for new ones. No limit on time: what an example takes depends on the machine.
+settings.register_profile(
+    "roomtone", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("quick", settings.get_profile("roomtone"), max_examples=20)
+settings.register_profile("explore", settings.get_profile("roomtone"), derandomize=False)
 settings.load_profile("roomtone")
 
 REPO_ROOT = Path(__file__).resolve().parent.parent
@@ -61,6 +67,15 @@ WHOLE_RUN_PLACES = (
 )
 # Files whose whole runs take one to two minutes each.
 LONG_RUNS = {"test_evenings.py", "test_bench_reply.py", "test_watched_evening.py"}
+# How long, in real time, the bot waits for Discord and Discord for the bot.
+DISCORD_LIMITS = (
+    ("rehearsal.discord.interactions.interactions", "RESPONSE_TIMEOUT_S"),
+    ("bot.discord.connection", "CONNECT_TIMEOUT_S"),
+    ("bot.discord.command_registration", "START_WAIT_S"),
+    ("bot.discord.admission", "CHECK_TIMEOUT_S"),
+    ("bot.discord.chat", "ASKER_TIMEOUT_S"),
+    ("bot.discord.dashboard_access", "MEMBER_TIMEOUT_S"),
+)
 MAY_TAKE_LONG = {"slow", "rehearsal", *MARKER_BY_IMPORT.values(), *MARKER_BY_FIXTURE.values()}
 
 
@@ -155,6 +170,20 @@ def _own_settings() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("COLUMNS", raising=False)
         patch.setattr("config.load.running_checkout", Path.cwd)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _time_for_discord(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let the bot and the local Discord wait for each other on a busy machine. Whole runs keep the limits of real ones:
+    there the bot must be fast enough for a person.
+    """
+    is_whole_run = request.node.get_closest_marker("rehearsal") is not None
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.get_closest_marker("discord") is not None and not is_whole_run:
+            for module, limit in DISCORD_LIMITS:
+                if module in sys.modules:
+                    patch.setattr(sys.modules[module], limit, PATIENCE_S)
         yield
 
 

@@ -21,7 +21,7 @@ from rehearsal.discord.gateway.gateway import HEARTBEAT_S, MAIN_SESSION_S, Gatew
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import GuildSpec
 from rehearsal.discord.guild.state import GuildState, PostedMessage, VoiceCredentials
-from rehearsal.discord.interactions.interactions import RESPONSE_TIMEOUT_S, Interactions
+from rehearsal.discord.interactions.interactions import Interactions
 from rehearsal.discord.interactions.result import REPLY_TIMEOUT_S, InteractionResult
 from rehearsal.discord.limits.rate_limits import RateLimits
 from rehearsal.discord.media.forwarder import Forwarder
@@ -58,11 +58,12 @@ class LocalDiscord:
     `http_port` is for REST, the gateway and the control API, `voice_port` for the voice websocket (TLS), `media_port`
     for UDP; 0 takes a free port. `host`: its address. Whoever reaches it may use it, so another one than the loopback's
     is for a network of its own. `network` may be changed at any time, and `seed` makes its effects repeatable.
-    `response_timeout_s`: how long a bot may take to answer a command. `resume_window_s`: how long a voice session can
-    be resumed after its websocket broke. `main_session_s`: how long a bot's main session, and with it the bot's voice
-    state, lives on after its websocket broke. `heartbeat_s`, `voice_heartbeat_s`: how often clients of the two gateways
-    send heartbeats; who misses them is cut off. `beside`: another guild, which has started already; the two are one
-    Discord, with the REST API, gateway and certificate of the first. Raises `LocalDiscordError` when a port is taken.
+    `response_timeout_s`: how long a bot may take to answer a command (default: Discord's time). `resume_window_s`: how
+    long a voice session can be resumed after its websocket broke. `main_session_s`: how long a bot's main session, and
+    with it the bot's voice state, lives on after its websocket broke. `heartbeat_s`, `voice_heartbeat_s`: how often
+    clients of the two gateways send heartbeats; who misses them is cut off. `beside`: another guild, which has started
+    already; the two are one Discord, with the REST API, gateway and certificate of the first. Raises
+    `LocalDiscordError` when a port is taken.
 
     *Ownership*: sockets, timers and the certificate's directory (unless one is given) belong to this object.
     """
@@ -78,7 +79,7 @@ class LocalDiscord:
         certificate_directory: Path | None = None,
         network: NetworkConditions | None = None,
         seed: int = 0,
-        response_timeout_s: float = RESPONSE_TIMEOUT_S,
+        response_timeout_s: float | None = None,
         resume_window_s: float = RESUME_WINDOW_S,
         main_session_s: float = MAIN_SESSION_S,
         heartbeat_s: float = HEARTBEAT_S,

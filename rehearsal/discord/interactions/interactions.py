@@ -75,10 +75,10 @@ class _Interaction:
 class Interactions:
     """The most recent interactions. *Ownership*: the timers of those on their way; `close` cancels them."""
 
-    def __init__(self, state: GuildState, gateway: Gateway, *, response_timeout_s: float = RESPONSE_TIMEOUT_S) -> None:
+    def __init__(self, state: GuildState, gateway: Gateway, *, response_timeout_s: float | None = None) -> None:
         self._state = state
         self._gateway = gateway
-        self._response_timeout_s = response_timeout_s
+        self._response_timeout_s = RESPONSE_TIMEOUT_S if response_timeout_s is None else response_timeout_s
         self._by_token: dict[str, _Interaction] = {}
         # How long an interaction takes to the bot (the fault "late_interactions"). Its time has begun meanwhile.
         self.delivery_delay_s = 0.0

@@ -111,7 +111,7 @@ async def test_opening_a_session_claims_the_servers_room(processes: tuple[Databa
     await first.check(elsewhere)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=25))
 @pytest.mark.asyncio
 async def test_no_interleaving_lets_a_stale_owner_write(

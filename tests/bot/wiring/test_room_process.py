@@ -163,7 +163,7 @@ class Server:
             await Sessions(self.database, FakeClock()).check(self.runs.claim)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=st.lists(STEPS, max_size=20))
 @example(steps=[("start", False), ("lose", True), ("start", True), ("claim", 1)])
 @pytest.mark.asyncio

@@ -74,7 +74,7 @@ def test_the_base_scenario_keeps_its_room_and_history(tmp_path: Path) -> None:
     assert (made.guild, made.settings, len(made.history)) == ("The Kitchen", {"a.b": 1}, 1)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=30)
 @given(
     entries=st.lists(st.tuples(st.sampled_from("abcde"), st.integers(1, 9)), min_size=1, max_size=12),
     lanes=st.integers(1, 4),
