@@ -9,7 +9,7 @@ the connection is lost, a task takes the locks again.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import psycopg
@@ -65,7 +65,7 @@ async def held_lock(
         async with background_task(lock.keep(), name="store-bot-lock"):
             yield lock
     finally:
-        await lock.release()
+        await lock.give_up()
 
 
 def held_shards(connection: psycopg.Connection[Any]) -> list[Shards]:
@@ -204,10 +204,23 @@ class _HeldLock:
         async with asyncio.timeout(_ANSWER_S):
             await self._connection.execute("SELECT 1")
 
+    async def give_up(self) -> None:
+        """Let the next process have the locks at once."""
+        if self._connection is not None:
+            await _unlock(self._connection)
+        await self.release()
+
     async def release(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
+
+
+async def _unlock(connection: psycopg.AsyncConnection[Any]) -> None:
+    """Let go of the locks. Otherwise the server would do so only when it notices that the connection is closed."""
+    with suppress(psycopg.Error, TimeoutError, OSError):
+        async with asyncio.timeout(_ANSWER_S):
+            await connection.execute("SELECT pg_advisory_unlock_all()")
 
 
 class PostgresWorkLock:
@@ -228,15 +241,20 @@ class PostgresWorkLock:
                 self._connection = await psycopg.AsyncConnection.connect(**self._options)
                 row = await (await self._connection.execute(_WORK_LOCK, [self._work])).fetchone()
         except BaseException:
-            await self.release()
+            await self._close()
             raise
         if row is not None and row[0]:
             return True
-        await self.release()
+        await self._close()
         return False
 
     async def release(self) -> None:
         """See `WorkLock.release`."""
+        if self._connection is not None:
+            await _unlock(self._connection)
+        await self._close()
+
+    async def _close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()

@@ -234,9 +234,9 @@ def test_answer_takes_one_of_the_values_that_were_asked() -> None:
 
 @pytest.mark.parametrize("piece", ["a-", "A. ", "_", '."', "not ", "1. mai ", "肉", "x", "one hundred "])
 def test_long_texts_take_linear_time(piece: str) -> None:
-    """A hostile text of 100,000 characters is read at once; the limit allows for a busy machine."""
+    """A hostile text of 100,000 characters is read at once; a rule that goes back over it would take minutes."""
     text = piece * (100_000 // len(piece))
-    before = time.perf_counter()
+    before = time.process_time()
     meaning(text)
     sentences(text)
-    assert time.perf_counter() - before < 1.0
+    assert time.process_time() - before < 5.0
