@@ -9,7 +9,6 @@ import asyncio
 import os
 import shutil
 import signal
-import socket
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Self
 from benchmarks.cluster.processes import family, networks_of, signal_family, started_at
 from benchmarks.errors import BenchmarkError
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
+from rehearsal.servers.free_port import free_port
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -215,10 +215,3 @@ def _kill_left(processes: Mapping[int, str]) -> None:
     for pid, started in processes.items():
         if started_at(pid) == started:
             signal_family(pid, signal.SIGKILL)
-
-
-def free_port() -> int:
-    """Return a port of the loopback that nobody has now."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
-import socket
 import sys
 import tempfile
 from contextlib import asynccontextmanager
@@ -18,6 +17,7 @@ from typing import IO, TYPE_CHECKING
 import aiohttp
 
 from rehearsal.errors import LanguageModelError
+from rehearsal.servers.free_port import free_port
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -86,7 +86,8 @@ async def serve_model(python: str, model_file: Path) -> AsyncIterator[ServedMode
 
     *Ownership*: the process ends with the block. Raises `LanguageModelError` when the process does not start.
     """
-    port = _free_port()
+    # llama.cpp's server cannot report a port that it chose itself.
+    port = free_port()
     with tempfile.TemporaryFile() as output:
         process = await asyncio.create_subprocess_exec(
             python,
@@ -149,11 +150,3 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
     except TimeoutError:
         process.kill()
         await process.wait()
-
-
-def _free_port() -> int:
-    """Return a port that is free now. llama.cpp's server cannot report a port that it chose itself."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import sqlite3
 import sys
 from contextlib import asynccontextmanager, closing
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
+from rehearsal.servers.free_port import free_port
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -64,14 +64,6 @@ def two_machines(folder: Path) -> tuple[Path, Path, str]:
         (data / "cluster").mkdir(parents=True)
         (data / "cluster" / "token").write_text("a" * 64, "ascii")
     return here, north, f"127.0.0.1:{free_port()}"
-
-
-def free_port() -> int:
-    """Return a port of this machine that nobody uses now."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 class Process:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import socket
 import sqlite3
 import subprocess
 import time
@@ -19,6 +18,7 @@ from bot.cli.run import next_step
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
+from rehearsal.servers.free_port import free_port
 from tests.bot.bot_process import ADA, CLIPS, Process, ada_in, roomtone_run, started, stored, until_stored
 from tests.bot.monitoring.collector import collecting
 from tests.patience import PATIENCE_S
@@ -159,9 +159,7 @@ async def test_ended_in_mid_sentence_it_keeps_what_it_heard(tmp_path: Path, whis
     process is gone, with status 0.
     """
     clip = Clip.load(CLIPS / "2-ada.ogg")
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     async with (
         LocalDiscord() as local,
         ada_in(local) as ada,

@@ -18,7 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import ADA, CLIPS, ada_in, free_port, logged, roomtone, roomtone_run, told, two_machines
+from rehearsal.servers.free_port import free_port
+from tests.bot.bot_process import ADA, CLIPS, ada_in, logged, roomtone, roomtone_run, told, two_machines
 from tests.bot.test_takeover import said, until
 from tests.bot.test_two_machines import NORTH, SOUTH, has_spoken, sessions, spoken
 from tests.patience import PATIENCE_S

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.cluster.nodes import CLUSTER_PLACE, Nodes, free_port
+from benchmarks.cluster.nodes import CLUSTER_PLACE, Nodes
 from benchmarks.cluster.processes import use_of
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
+from rehearsal.servers.free_port import free_port
 from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour
 from rehearsal.servers.transcription import LocalTranscriptionServer, TranscriptionBehaviour
 from tests.cluster_faults.evidence import read_turns

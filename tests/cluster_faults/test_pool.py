@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.cluster.nodes import free_port
 from bot.cluster.address import pool_endpoint
+from rehearsal.servers.free_port import free_port
 from rehearsal.servers.transcription import (
     LocalTranscriptionServer,
     Transcription,

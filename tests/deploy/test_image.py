@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import tomllib
@@ -26,6 +25,7 @@ import pytest
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
+from rehearsal.servers.free_port import free_port
 from tests.deploy import bare_root, dockerfile
 from tests.deploy.image import Builder, Image, run, start
 from tests.patience import PATIENCE_S
@@ -182,9 +182,7 @@ def test_the_size_is_what_the_page_says(image: Image) -> None:
 @pytest.mark.asyncio
 async def test_the_bot_runs_is_healthy_and_ends_in_good_order(image: Image, volume: Path) -> None:
     """The entrypoint starts the bot, which connects; the image's health check is green, and SIGTERM ends it with 0."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     async with LocalDiscord() as local:
         shutil.copy(local.certificate_path, volume / "ca.pem")
         (volume / "ca.pem").chmod(0o644)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import socket
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
 
+from rehearsal.servers.free_port import free_port
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -64,9 +64,7 @@ async def scraping(port: int, folder: Path) -> AsyncIterator[Prometheus]:
     """Run Prometheus with the repository's own configuration, which asks the bot at `port` every second."""
     program = prometheus_program()
     _write_config(port, folder)
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        own_port = free.getsockname()[1]
+    own_port = free_port()
     process = await asyncio.create_subprocess_exec(
         program,
         f"--config.file={folder / 'prometheus.yml'}",
