@@ -351,8 +351,7 @@ async def test_a_page_that_vanishes_is_noticed(page: Page) -> None:
 async def test_who_dawdles_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection is closed if its request head or its hello takes too long."""
     monkeypatch.setattr(server_module, "HEAD_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(socket_module, "HELLO_TIMEOUT_S", 0.2)
-    async with WebServer(WebSettings(port=0), FakeHost()) as server, aiohttp.ClientSession() as http:
+    async with WebServer(WebSettings(port=0), FakeHost()) as server:
         await server.start()
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET /share HTTP/1.1\r\nHost: x\r\nX-Slow: ")
@@ -360,6 +359,10 @@ async def test_who_dawdles_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> Non
         async with asyncio.timeout(PATIENCE_S):
             assert await reader.read() == b""
         writer.close()
+    monkeypatch.undo()
+    monkeypatch.setattr(socket_module, "HELLO_TIMEOUT_S", 0.2)
+    async with WebServer(WebSettings(port=0), FakeHost()) as server, aiohttp.ClientSession() as http:
+        await server.start()
         socket = await http.ws_connect(f"http://127.0.0.1:{server.port}/share/socket", origin=server.site.origin)
         assert await closed(socket) == 4400
         await socket.close()
