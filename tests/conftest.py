@@ -175,12 +175,10 @@ def _own_settings() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _time_for_discord(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let the bot and the local Discord wait for each other on a busy machine. Whole runs keep the limits of real ones:
-    there the bot must be fast enough for a person.
-    """
-    is_whole_run = request.node.get_closest_marker("rehearsal") is not None
+    """Let the bot and the local Discord wait for each other on a busy machine, unless the bot's speed is judged."""
+    is_timed = request.node.get_closest_marker("timed") is not None
     with pytest.MonkeyPatch.context() as patch:
-        if request.node.get_closest_marker("discord") is not None and not is_whole_run:
+        if request.node.get_closest_marker("discord") is not None and not is_timed:
             for module, limit in DISCORD_LIMITS:
                 if module in sys.modules:
                     patch.setattr(sys.modules[module], limit, PATIENCE_S)

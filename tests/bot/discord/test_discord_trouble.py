@@ -157,7 +157,7 @@ async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_b
         assert isinstance(here, DiscordPlace)
         await local.fault("rest_limit", count=1, retry_after_s=3600, everywhere=1)
         with monkeypatch.context() as hurried:
-            hurried.setattr(place, "WRITE_TIMEOUT_S", 0.2)
+            hurried.setattr(place, "WRITE_TIMEOUT_S", 1.0)
             assert not await here.write_notice("This one is lost.")
         assert await here.write_notice("This one is not.")
         assert [message.content for message in local.messages] == ["This one is not."]

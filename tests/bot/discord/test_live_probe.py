@@ -83,10 +83,10 @@ async def test_what_comes_is_noted_and_can_be_replayed(tmp_path: Path) -> None:
     ("fault", "options", "seconds", "told"),
     [
         ("kill_voice_websocket", {"close_code": 4006}, 60.0, "The voice server ended the connection (close code 4006)"),
-        ("kill_voice_websocket", {"close_code": 0}, 4.0, "broke 1 time and came back"),
+        ("kill_voice_websocket", {"close_code": 0}, 10.0, "broke 1 time and came back"),
         ("leave", {}, 60.0, "Somebody took the bot out of the channel after"),
         ("silence", {}, 60.0, "The voice server stopped answering"),
-        ("", {}, 1.0, "held to the end"),
+        ("", {}, 3.0, "held to the end"),
     ],
 )
 @pytest.mark.asyncio
