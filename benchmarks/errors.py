@@ -19,3 +19,7 @@ class EndpointError(BenchmarkError):
 
 class PeerError(BenchmarkError):
     """Another library could not be installed or run. The report mentions it, and the benchmark continues without it."""
+
+
+class ModelFormatError(BenchmarkError):
+    """A model cannot be converted into another recogniser's format. The benchmark continues without that recogniser."""

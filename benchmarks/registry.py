@@ -49,7 +49,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark(
         name="asr",
         title="What the recogniser mishears, what it costs, and how soon text comes when several people speak",
-        duration="10 minutes with 90 recordings; the parts can be run one by one",
+        duration="15 minutes with 90 recordings; the parts can be run one by one",
         module="benchmarks.asr.bench",
     ),
     Benchmark(

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from benchmarks.asr.company import SpokenSound, measure_company
 from benchmarks.asr.discord_path import DiscordPath, lossy
 from benchmarks.asr.ours import MeasuredText, RoomTranscriber
-from benchmarks.asr.peers import WHISPER_CPP, PeerRecogniser, open_peer
+from benchmarks.asr.peers import PeerRecogniser, open_peer, whisper_cpp
 from benchmarks.asr.tally import Tally, ratio_at
 from benchmarks.disabled_logging import logging_disabled
-from benchmarks.errors import PeerError
+from benchmarks.errors import ModelFormatError, PeerError
 from benchmarks.figures import number_at
 from benchmarks.measuring import Measuring
 from benchmarks.reply.recordings import load_recordings
@@ -51,7 +51,6 @@ _GLOSSARY = (
     "Roomtone recognises with the glossary of a room of four people, because a room always has one; the others have "
     "their defaults, so none."
 )
-_NO_GGML = "whisper.cpp was not measured: it needs a model in its own format; --ggml FILE takes one."
 
 
 async def run(
@@ -108,11 +107,12 @@ class _Measuring(Measuring):
 
     async def _open_peers(self, stack: AsyncExitStack, folder: Path) -> list[PeerTranscriber]:
         options, model = self.options, self.settings.asr.model_dir
+        peers_dir = options.peers_dir or folder
         wanted = [PeerRecogniser(_DEFAULTS, model), PeerRecogniser("faster-whisper, batched", model)]
-        if options.ggml is None:
-            self.remark(_NO_GGML)
-        else:
-            wanted.append(PeerRecogniser("whisper.cpp", options.ggml, WHISPER_CPP))
+        try:
+            wanted.append(await asyncio.to_thread(whisper_cpp, model, ggml=options.ggml, keep_in=peers_dir))
+        except ModelFormatError as error:
+            self.remark(f"whisper.cpp was not measured. {error}")
         opened: list[PeerTranscriber] = []
         for peer in wanted:
             try:
@@ -120,7 +120,7 @@ class _Measuring(Measuring):
                     open_peer(
                         peer,
                         folder=folder,
-                        peers_dir=options.peers_dir or folder,
+                        peers_dir=peers_dir,
                         language=options.language,
                         threads=self.settings.asr.cpu_threads,
                         progress=self.progress,
@@ -129,6 +129,8 @@ class _Measuring(Measuring):
             except PeerError as error:
                 self.remark(str(error))
                 continue
+            if peer.remark:
+                self.remark(peer.remark)
             self.peers[one.name] = {"version": one.version, "settings": one.settings}
             opened.append(one)
         return opened

@@ -16,8 +16,9 @@ class AsrBenchOptions:
     `manifest`: a folder of real recordings with a manifest.json, or that file; without it the audio of the bundled
     scenarios is used. `recordings`: how many are recognised alone and through Opus; 0 means all. `company_recordings`:
     how many are spoken by several people at once, in real time. `loss`: the share of packets that is lost (0-1).
-    `peers`: measure other recognisers too; `peers_dir` keeps their environments. `ggml`: a model file for whisper.cpp,
-    which is measured only with one. `only`: the parts to measure; empty means all.
+    `peers`: measure other recognisers too; `peers_dir` keeps their environments and what was converted for them.
+    `ggml`: a model file for whisper.cpp; without it, the measured model is converted. `only`: the parts to measure;
+    empty means all.
     """
 
     manifest: Path | None = None

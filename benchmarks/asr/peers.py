@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.asr.ggml_model import keep_ggml_model
 from benchmarks.asr.ours import MeasuredText
 from benchmarks.child_process import PEER_ERRORS, child_process
 from benchmarks.peers.environment import FOLDER, PeerLibrary, peer_python
@@ -27,11 +28,30 @@ WHISPER_CPP = PeerLibrary("pywhispercpp", FOLDER / "pywhispercpp.txt", "")
 
 @dataclass(frozen=True, slots=True)
 class PeerRecogniser:
-    """One recogniser to compare with. `model`: its model's folder or file. `library`: None runs in our environment."""
+    """One recogniser to compare with.
+
+    `model`: its model's folder or file. `library`: None runs in our environment. `remark`: a sentence for the report.
+    """
 
     name: str
     model: Path
     library: PeerLibrary | None = None
+    remark: str = ""
+
+
+def whisper_cpp(model_dir: Path, *, ggml: Path | None, keep_in: Path) -> PeerRecogniser:
+    """Return whisper.cpp with the file `ggml`, or else with the model in `model_dir`, converted and kept in `keep_in`.
+
+    Reads and writes the whole model. Raises ModelFormatError.
+    """
+    if ggml is not None:
+        return PeerRecogniser("whisper.cpp", ggml, WHISPER_CPP, f"whisper.cpp ran a model of its own, {ggml.name}.")
+    converted = keep_ggml_model(model_dir, keep_in)
+    remark = (
+        f"whisper.cpp ran the same weights, converted from {converted.stored_as} to its own format as float16, in "
+        "which it computes."
+    )
+    return PeerRecogniser("whisper.cpp", converted.file, WHISPER_CPP, remark)
 
 
 class PeerTranscriber:

@@ -63,7 +63,7 @@ def whisper_cpp(request: dict[str, Any]) -> tuple[Transcribe, str, str]:
     def transcribe(sound: Sound) -> str:
         return " ".join(segment.text.strip() for segment in model.transcribe(sound, language=request["language"]))
 
-    settings = f"its defaults, {request['threads']} threads, the language given"
+    settings = f"transcribe() with its defaults (greedy), {request['threads']} threads, the language given"
     return transcribe, f"pywhispercpp {version('pywhispercpp')}", settings
 
 

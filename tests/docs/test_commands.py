@@ -79,6 +79,10 @@ RUN_THERE = {
         "tests/endurance/test_endurance.py",
         '"--only", piece, "--kills"',
     ),
+    "python -m benchmarks.asr.ggml_model DIR FILE": (
+        "tests/benchmarks/asr/test_ggml_model.py",
+        '["benchmarks.asr.ggml_model", str(model), str(file)]',
+    ),
     "python -m tests.cluster_faults --waiting 3 --json docs/benchmarks/cluster-faults.json": (
         "Makefile",
         "python -m tests.cluster_faults --waiting 3 --json docs/benchmarks/cluster-faults.json",

@@ -178,7 +178,11 @@ def asr(
     no_peers: Annotated[bool, typer.Option("--no-peers", help="Do not measure other recognisers.")] = False,
     peers_dir: PeersDir = None,
     ggml: Annotated[
-        Path | None, typer.Option(help="A ggml model, with which whisper.cpp is measured.", metavar="FILE")
+        Path | None,
+        typer.Option(
+            help="Another model for whisper.cpp, in its ggml format; without it, the measured model is converted.",
+            metavar="FILE",
+        ),
     ] = None,
 ) -> None:
     """Measure the recogniser's errors, cost and delay. Other recognisers are measured beside it."""

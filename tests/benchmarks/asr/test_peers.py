@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.asr.peers import PeerRecogniser, open_peer
+from benchmarks.asr.peers import WHISPER_CPP, PeerRecogniser, open_peer, whisper_cpp
 from benchmarks.errors import PeerError
 from benchmarks.progress import NoProgress
+from tests.benchmarks.asr.made_up_model import write_model
 from tests.voice.recordings import bicycle
 
 if TYPE_CHECKING:
@@ -55,3 +56,19 @@ async def test_a_peer_without_its_model_is_a_plain_sentence(tmp_path: Path) -> N
             peer, folder=tmp_path, peers_dir=tmp_path, language="en", threads=1, progress=NoProgress()
         ):
             pytest.fail("it cannot be opened")
+
+
+def test_whisper_cpp_gets_the_measured_model_in_its_own_format(tmp_path: Path) -> None:
+    """Without another file the model is converted into the folder of the other libraries, and the report says so."""
+    peer = whisper_cpp(write_model(tmp_path / "model"), ggml=None, keep_in=tmp_path / "peers")
+    assert peer.library == WHISPER_CPP
+    assert list((tmp_path / "peers").iterdir()) == [peer.model]
+    assert "the same weights, converted from int8 to its own format as float16" in peer.remark
+
+
+def test_whisper_cpp_may_have_another_model(tmp_path: Path) -> None:
+    """With a file of its own nothing is converted, and the report names the file without its folder."""
+    peer = whisper_cpp(tmp_path / "nowhere", ggml=tmp_path / "large.bin", keep_in=tmp_path / "peers")
+    assert (peer.name, peer.model) == ("whisper.cpp", tmp_path / "large.bin")
+    assert peer.remark == "whisper.cpp ran a model of its own, large.bin."
+    assert not (tmp_path / "peers").exists()
