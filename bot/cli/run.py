@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -13,6 +13,7 @@ from bot.cli.room_start import RoomPlacement, room_start
 from bot.errors import SetupError
 
 if TYPE_CHECKING:
+    from bot.settings import DiscordSettings
     from bot.shards import Shards
     from bot.wiring.room_processes import RoomStart
     from config.schema import Settings
@@ -75,33 +76,49 @@ def command(
 
     Ctrl-C and SIGTERM end all sessions properly. After a crash, the bot resumes them.
     """
-    from bot.discord.bot_token import require_token, token_of
-    from bot.discord.endpoint import trusted_certificates
+    from bot.discord.bot_token import token_of
     from config.load import load
 
     settings = load()
     if not token_of(settings.discord):
-        from bot.cli.environment import TRIAL_FOLDER
-        from bot.cli.rehearsal.command import rehearse
-        from bot.cli.rehearsal.options import RehearsalOptions
-
-        given = {
+        on_discord_only = {
             "--cluster": cluster is not None,
             "--shards": shards is not None,
             "--rooms": rooms is not RoomPlacement.HERE,
             "--rooms-each": rooms_each > 1,
             "--rooms-listen": rooms_listen is not None,
         }
-        for option, meant in given.items():
-            if meant:
-                raise SetupError(f"{option} is for a bot on Discord, and DISCORD_TOKEN is not set. {TO_RUN_ON_DISCORD}")
-        say(WITHOUT_DISCORD)
-        raise typer.Exit(0 if rehearse(RehearsalOptions(keep=settings.storage.data_dir / TRIAL_FOLDER)) else 1)
-    # Before the speech models are loaded, which takes a while.
-    require_token(settings.discord)
-    trusted_certificates(settings.discord)
+        _rehearse(settings, [option for option, given in on_discord_only.items() if given])
+    _check_access(settings.discord)
     start = room_start(settings, rooms, rooms_listen, cluster, rooms_each=rooms_each)
     asyncio.run(_run(settings, pool_of(settings, cluster), _shards(shards), start))
+
+
+def _rehearse(settings: Settings, on_discord_only: list[str]) -> NoReturn:
+    """Play the rehearsal, keep it, and exit. Raises `SetupError` if options were given that only a bot on Discord
+    has.
+    """
+    from bot.cli.environment import TRIAL_FOLDER
+    from bot.cli.rehearsal.command import rehearse
+    from bot.cli.rehearsal.options import RehearsalOptions
+
+    if on_discord_only:
+        raise SetupError(
+            f"{on_discord_only[0]} is for a bot on Discord, and DISCORD_TOKEN is not set. {TO_RUN_ON_DISCORD}"
+        )
+    say(WITHOUT_DISCORD)
+    raise typer.Exit(0 if rehearse(RehearsalOptions(keep=settings.storage.data_dir / TRIAL_FOLDER)) else 1)
+
+
+def _check_access(discord: DiscordSettings) -> None:
+    """Raise `SetupError` for a token or a file of certificates that cannot be right, before the speech models are
+    loaded, which takes a while.
+    """
+    from bot.discord.bot_token import require_token
+    from bot.discord.endpoint import trusted_certificates
+
+    require_token(discord)
+    trusted_certificates(discord)
 
 
 def next_step(application_id: int | None, *, is_in_a_server: bool) -> str:

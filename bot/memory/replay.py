@@ -70,6 +70,21 @@ class Replay:
     payload: tuple[PayloadPart, ...] = ()
     covered: Coverage | None = None
 
+    def on_event(self, event: CompactionEvent) -> None:
+        """Keep a fold that landed or failed."""
+        if isinstance(event, FoldLanded):
+            self.landed.append(event)
+        elif isinstance(event, FoldFailed):
+            self.failed.append(event)
+
+    def finish(self, memory: SessionMemory, payload: tuple[PayloadPart, ...]) -> None:
+        """Keep what the memory has at the end, and what a model would get."""
+        self.payload = payload
+        self.turns = memory.total_turns
+        self.cursor = memory.cursor
+        self.summary = memory.summary.text if memory.summary else ""
+        self.covered = coverage(payload, memory.total_turns)
+
     def report(self) -> dict[str, object]:
         """Return the result as JSON values. The keys are public (docs/operations.md)."""
         assert self.covered is not None, "the replay is over"
@@ -138,10 +153,7 @@ async def replay(
     result = Replay(0, 0)
 
     def observe(event: CompactionEvent) -> None:
-        if isinstance(event, FoldLanded):
-            result.landed.append(event)
-        elif isinstance(event, FoldFailed):
-            result.failed.append(event)
+        result.on_event(event)
         on_event(event)
 
     async with SessionMemory.open(
@@ -176,12 +188,9 @@ async def replay(
             await memory.settle()
             on_line()
         context = memory.context(current=last, max_input_tokens=max_input_tokens)
-        result.payload = build_payload(context, system=system, zone=zone, searchable=rolling)
-        memory.record_sent(context, result.payload, zone=zone)
-        result.turns = memory.total_turns
-        result.cursor = memory.cursor
-        result.summary = memory.summary.text if memory.summary else ""
-        result.covered = coverage(result.payload, memory.total_turns)
+        payload = build_payload(context, system=system, zone=zone, searchable=rolling)
+        memory.record_sent(context, payload, zone=zone)
+        result.finish(memory, payload)
     return result
 
 

@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client import Gauge, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from bot import events
 from bot.dropped_sounds import REASONS
 from bot.monitoring.collectors import (
-    PROCESS_DEFINITIONS,
     HealthCollector,
     QueueCollector,
     RecogniserCollector,
@@ -26,7 +25,8 @@ from bot.monitoring.collectors import (
 )
 from bot.monitoring.machine_figures import MachineFigures
 from bot.monitoring.measured_store import OPERATIONS
-from bot.monitoring.process_figures import Definition, FigureKind, series_of
+from bot.monitoring.metric_registry import MetricRegistry
+from bot.monitoring.process_figures import series_of
 from compaction.model import TurnKind
 from voice.asr.second_pass import Doubt
 from voice.transport.counters import PacketCounters
@@ -34,6 +34,7 @@ from voice.transport.counters import PacketCounters
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric
 
     from bot.clock import Clock
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from voice.asr.scheduler import RecognizerFigures
     from voice.queue_figures import QueueFigures
 
-# From the time of one packet to the longest wait of a reply.
-LATENCY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
 # A model that folds takes up to a minute.
 FOLD_BUCKETS = (0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0)
 LAG_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -80,66 +79,40 @@ class Metrics:
 
     def __init__(self, health: Health) -> None:
         self.health = health
-        self._registry = registry = CollectorRegistry(auto_describe=True)
-        self._process = ProcessCollector(registry=registry)
+        self._registry = new = MetricRegistry()
+        self._process = ProcessCollector(registry=new.collectors)
         self._queues = QueueCollector()
         self._recogniser = RecogniserCollector()
         self._shards = ShardCollector()
         for collector in (HealthCollector(health), self._queues, self._recogniser, self._shards):
-            registry.register(collector)
-
-        # Those that a room's process measures itself; all others are counted from the room's events.
-        self._own: list[Counter | Histogram] = []
-        self._definitions = {each.name: each for each in PROCESS_DEFINITIONS}
+            new.collectors.register(collector)
         # Of rooms' processes, on all machines; None: there are none.
         self._machines: MachineFigures | None = None
 
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(name, text, labels, namespace="roomtone", registry=registry)
-
-        def histogram(name: str, text: str, *labels: str, buckets: tuple[float, ...] = LATENCY_BUCKETS) -> Histogram:
-            return Histogram(name, text, labels, namespace="roomtone", registry=registry, buckets=buckets)
-
-        def own_counter(name: str, text: str, *labels: str) -> Counter:
-            made = counter(name, text, *labels)
-            self._own.append(made)
-            self._define(Definition(f"roomtone_{name}", text, FigureKind.COUNTER, labels))
-            return made
-
-        def own_histogram(
-            name: str, text: str, *labels: str, buckets: tuple[float, ...] = LATENCY_BUCKETS, of_each: bool = False
-        ) -> Histogram:
-            made = histogram(name, text, *labels, buckets=buckets)
-            self._own.append(made)
-            bounds = (*(str(bound) for bound in buckets), "+Inf")
-            self._define(Definition(f"roomtone_{name}", text, FigureKind.HISTOGRAM, labels, bounds, of_each))
-            return made
-
-        self._round_trip = histogram("voice_round_trip_seconds", "How long voice servers take to answer.")
-        self._stages = histogram("stage_seconds", "Time of each stage from a packet to a sound.", "stage")
-        self._packets = counter("packets", "Received packets by what became of them.", "outcome")
-        self._frames = counter("frames", "Frames that were missing in order, by how they were replaced.", "outcome")
-        self._turns = counter("turns", "Recorded turns.", "kind")
-        self._dropped = counter("speech_dropped", "Sounds that became no turn.", "reason")
-        self._heard_again = counter("speech_heard_again", "Doubtful texts, recognised again.", "doubt", "outcome")
-        self._decisions = counter(
+        self._round_trip = new.histogram("voice_round_trip_seconds", "How long voice servers take to answer.")
+        self._stages = new.histogram("stage_seconds", "Time of each stage from a packet to a sound.", "stage")
+        self._packets = new.counter("packets", "Received packets by what became of them.", "outcome")
+        self._frames = new.counter("frames", "Frames that were missing in order, by how they were replaced.", "outcome")
+        self._turns = new.counter("turns", "Recorded turns.", "kind")
+        self._dropped = new.counter("speech_dropped", "Sounds that became no turn.", "reason")
+        self._heard_again = new.counter("speech_heard_again", "Doubtful texts, recognised again.", "doubt", "outcome")
+        self._decisions = new.counter(
             "decisions", "Turns of speech by whether the bot answers, and why.", "answer", "reason"
         )
-        self._replies = counter("replies", "Replies by how they ended.", "outcome")
-        self._spoken = counter("spoken_seconds", "Seconds that the bot has spoken.")
-        self._folds = counter("folds", "Folds, and who wrote the paragraph.", "outcome", "paragraph_by")
-        self._fold_time = histogram("fold_seconds", "Duration of a fold.", "outcome", buckets=FOLD_BUCKETS)
-        self._problems = counter("problems", "Failures in rooms.", "where")
-        self._calls = own_counter("model_calls", "Calls of language models.", "model", "purpose", "outcome")
-        self._tokens = own_counter("model_tokens", "Tokens sent to and received from models.", "model", "direction")
-        self._model_time = own_histogram("model_seconds", "Duration of a call of a model.", "model", "purpose")
-        self._first_token = own_histogram("model_first_token_seconds", "Until a model's first token.", "model")
-        self._store_time = own_histogram("store_seconds", "Duration of an operation of the store.", "operation")
-        self._store_failures = own_counter("store_failures", "Operations of the store that failed.", "operation")
-        self._lag = own_histogram(
+        self._replies = new.counter("replies", "Replies by how they ended.", "outcome")
+        self._spoken = new.counter("spoken_seconds", "Seconds that the bot has spoken.")
+        self._folds = new.counter("folds", "Folds, and who wrote the paragraph.", "outcome", "paragraph_by")
+        self._fold_time = new.histogram("fold_seconds", "Duration of a fold.", "outcome", buckets=FOLD_BUCKETS)
+        self._problems = new.counter("problems", "Failures in rooms.", "where")
+        self._calls = new.own_counter("model_calls", "Calls of language models.", "model", "purpose", "outcome")
+        self._tokens = new.own_counter("model_tokens", "Tokens sent to and received from models.", "model", "direction")
+        self._model_time = new.own_histogram("model_seconds", "Duration of a call of a model.", "model", "purpose")
+        self._first_token = new.own_histogram("model_first_token_seconds", "Until a model's first token.", "model")
+        self._store_time = new.own_histogram("store_seconds", "Duration of an operation of the store.", "operation")
+        self._store_failures = new.own_counter("store_failures", "Operations of the store that failed.", "operation")
+        self._lag = new.own_histogram(
             "event_loop_lag_seconds", "How late the event loop is.", buckets=LAG_BUCKETS, of_each=True
         )
-
         self._begin_with_zero()
 
     def _begin_with_zero(self) -> None:
@@ -165,13 +138,11 @@ class Metrics:
             for author in ("nobody",) if outcome == "failed" else ("model", "code"):
                 self._folds.labels(outcome, author)
 
-    def _define(self, definition: Definition) -> None:
-        self._definitions[definition.name] = definition
-
     def scrape(self) -> tuple[bytes, str]:
         """Return all metrics and their content type."""
         machines = self._machines
-        found: Collector = self._registry if machines is None else _Merged(self._registry, machines)
+        collectors = self._registry.collectors
+        found: Collector = collectors if machines is None else _Merged(collectors, machines)
         return generate_latest(found), CONTENT_TYPE_LATEST
 
     # -- what rooms' processes measure themselves -------------------------------------------------------------------
@@ -180,17 +151,17 @@ class Metrics:
         """Return what this process measures itself, for the gateway process."""
 
         def families() -> Iterator[Metric]:
-            for metric in self._own:
+            for metric in self._registry.own:
                 yield from metric.collect()
             yield from self._recogniser.collect()
             yield from self._queues.collect_process()
             yield from self._process.collect()
 
-        return tuple(series_of(families(), self._definitions))
+        return tuple(series_of(families(), self._registry.definitions))
 
     def add_machines(self, clock: Clock) -> MachineFigures:
         """Show what rooms' processes measure themselves, too. Returns what takes it."""
-        self._machines = MachineFigures(self._definitions.values(), clock.monotonic)
+        self._machines = MachineFigures(self._registry.definitions.values(), clock.monotonic)
         return self._machines
 
     # -- what reports ---------------------------------------------------------------------------------------------
@@ -212,7 +183,7 @@ class Metrics:
 
     def add_distant_rooms(self, count: Callable[[], int]) -> None:
         """Measure how many rooms run on other machines."""
-        gauge = Gauge("roomtone_distant_rooms", "Rooms that run on other machines.", registry=self._registry)
+        gauge = Gauge("roomtone_distant_rooms", "Rooms that run on other machines.", registry=self._registry.collectors)
         gauge.set_function(count)
 
     def add_recogniser(self, figures: Callable[[], RecognizerFigures]) -> None:

@@ -131,15 +131,7 @@ class JoinedChannel:
             hidden=self._conversation.hides,
             clock=self._clock,
         )
-        self._writer: TranscriptWriter | None = None
-        if session.listen is not None:
-            self._writer = TranscriptWriter(
-                place,
-                session.listen,
-                excludes=self._conversation.hides,
-                clock=self._clock,
-                read=lambda: read_transcript(session.opened.session, place, services),
-            )
+        self._writer = _transcript_writer(place, services, session)
 
     # -- what the room asks -----------------------------------------------------------------------------------
 
@@ -396,3 +388,16 @@ class JoinedChannel:
         if self._session.screens is not None:
             queues.append(self._session.screens.queue)
         self._services.observe(events.QueuesMeasured(tuple(queues), self._clock.monotonic()))
+
+
+def _transcript_writer(place: Place, services: RoomServices, session: RoomSession) -> TranscriptWriter | None:
+    """Return what writes the session down for the channel, if that was asked for."""
+    if session.listen is None:
+        return None
+    return TranscriptWriter(
+        place,
+        session.listen,
+        excludes=session.conversation.hides,
+        clock=services.clock,
+        read=lambda: read_transcript(session.opened.session, place, services),
+    )

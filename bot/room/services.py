@@ -53,6 +53,10 @@ if TYPE_CHECKING:
     from voice.speaking.port import Synthesizer
     from voice.speaking.settings import SpeakingSettings
 
+    OpenMemory = Callable[
+        [SessionId, RoomClaim, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]
+    ]
+    OpenUpkeep = Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep | None]
     ShowLive = Callable[[SessionId, Place, SessionMemory, GuildParticipation], AbstractContextManager[events.Observer]]
 
 
@@ -62,9 +66,7 @@ class RoomServices:
 
     sessions: Sessions
     # Opens a session's memory. Arguments: session, what its writes carry, the function that gets its compaction events.
-    open_memory: Callable[
-        [SessionId, RoomClaim, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]
-    ]
+    open_memory: OpenMemory
     recognizer: Recognizer
     detector: SpeechProbability
     synthesizer: Synthesizer
@@ -90,7 +92,7 @@ class RoomServices:
     # What people are told when the bot joins them.
     notice: ListeningNotice = field(default_factory=lambda: ListeningNotice(DEFAULT_NOTICE))
     # Maintains a session's memory beside the conversation; None: no upkeep.
-    open_upkeep: Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep | None] = lambda *_: None
+    open_upkeep: OpenUpkeep = lambda *_: None
     # Finds quotes from before the window for the prompt of a reply; None: no quotes.
     open_quoting: Callable[[RecallScope, Place], QuoteFinder | None] = lambda *_: None
     # The tools that a model may call in a room.

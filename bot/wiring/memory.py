@@ -22,7 +22,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
-    from contextlib import AbstractAsyncContextManager, AsyncExitStack
+    from contextlib import AsyncExitStack
     from datetime import tzinfo
     from weakref import WeakSet
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bot.memory.recall import RecallScope
     from bot.monitoring.metrics import Metrics
     from bot.room.guild_policy import GuildPolicy
+    from bot.room.services import OpenMemory, OpenUpkeep
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
@@ -108,7 +109,7 @@ def upkeep_factory(
     clock: Clock,
     *,
     upkeeps: WeakSet[MemoryUpkeep],
-) -> Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep]:
+) -> OpenUpkeep:
     """Return the factory of a room's memory upkeep, whose writes carry the room's claim. `upkeeps` gets each that is
     made. `store`: is only read.
     """
@@ -142,7 +143,7 @@ def memory_factory(
     clock: Clock,
     *,
     in_use: set[SessionId],
-) -> Callable[[SessionId, RoomClaim, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]]:
+) -> OpenMemory:
     """Return the function that opens a room's session memory as a context manager.
 
     `store_of`: returns the store whose writes carry a room's claim. `summariser_of`: returns that of a server.

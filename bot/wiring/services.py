@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bot.models.loaded_voices import LoadedVoices
     from bot.monitoring.traces import Traces
     from bot.participation.all_guilds import GuildParticipations
-    from bot.room.services import ShowLive
+    from bot.room.services import OpenMemory, OpenUpkeep, ShowLive
     from bot.screen.screens import Screens
     from bot.wiring.process_parts import ProcessParts
     from bot.wiring.recogniser import OpenedRecognizer
@@ -132,9 +132,7 @@ def room_services(
     responder_name = _responder_name(model)
     return RoomServices(
         sessions=stores.sessions,
-        open_memory=memory_factory(
-            stores.turns_of, recollection.summariser_of, settings, policy, clock, in_use=stores.in_use
-        ),
+        open_memory=_memory_factory(parts, recollection),
         recognizer=models.speech.recognizer,
         detector=models.detector,
         synthesizer=models.synthesizer,
@@ -157,22 +155,10 @@ def room_services(
         moderator=models.moderator,
         responder_name=responder_name,
         turn_end_detector=models.turn_end_detector,
-        realtime=_realtime(
-            settings,
-            instructions=instructions,
-            recognizer=models.speech.recognizer,
-            fallback_name=responder_name,
-            zone=zone,
-            clock=clock,
-            observe=observe,
-        ),
-        open_upkeep=upkeep_factory(
-            settings, stores.database, stores.turns, stores.people, stores.accesses, clock, upkeeps=stores.upkeeps
-        ),
+        realtime=_realtime(parts, models.speech.recognizer, instructions, responder_name, observe),
+        open_upkeep=_upkeep_factory(parts),
         open_quoting=quoting_factory(settings, recall, zone, withheld=withheld),
-        open_toolbox=_toolbox_factory(
-            parts, recollection.models, mcp_tools=models.mcp_tools, screens=screens, withheld=withheld
-        ),
+        open_toolbox=_toolbox_factory(parts, recollection, models, screens=screens, withheld=withheld),
         can_skip=model is not None,
         screens=screens,
         guild_policy=policy,
@@ -199,42 +185,66 @@ def _responder_name(model: FallbackModel | None) -> Text:
     return Text("the language model {model}", model=model.model)
 
 
+def _memory_factory(parts: ProcessParts, recollection: Recollection) -> OpenMemory:
+    """Return the function that opens a room's session memory."""
+    return memory_factory(
+        parts.stores.turns_of,
+        recollection.summariser_of,
+        parts.settings,
+        recollection.policy,
+        parts.clock,
+        in_use=parts.stores.in_use,
+    )
+
+
+def _upkeep_factory(parts: ProcessParts) -> OpenUpkeep:
+    """Return the factory of a room's memory upkeep."""
+    stores = parts.stores
+    return upkeep_factory(
+        parts.settings,
+        stores.database,
+        stores.turns,
+        stores.people,
+        stores.accesses,
+        parts.clock,
+        upkeeps=stores.upkeeps,
+    )
+
+
 def _toolbox_factory(
     parts: ProcessParts,
-    models: LanguageModels,
+    recollection: Recollection,
+    models: RoomModels,
     *,
-    mcp_tools: Callable[[], Sequence[RoomTool]],
     screens: Screens | None,
     withheld: Callable[[int | None], frozenset[str]],
 ) -> Callable[[RecallScope, Place], Toolbox]:
     """Return the factory of a room's toolbox; without a model that can call tools, the toolbox is empty."""
     settings = parts.settings
-    if models.model is None and not settings.speech_to_speech:
+    if recollection.models.model is None and not settings.speech_to_speech:
         return lambda *_: Toolbox()
     return Toolset(
         settings.tools,
-        models.recall,
+        recollection.models.recall,
         accesses=parts.stores.accesses,
         reach=settings.recall.scope,
         clock=parts.clock,
         zone=parts.zone,
-        more=mcp_tools,
+        more=models.mcp_tools,
         screens=lambda place: None if screens is None else screens.room(place.guild_id),
         withheld=withheld,
     ).toolbox
 
 
 def _realtime(
-    settings: BotSettings,
-    *,
-    instructions: SystemPrompt,
+    parts: ProcessParts,
     recognizer: Recognizer,
+    instructions: SystemPrompt,
     fallback_name: Text,
-    zone: tzinfo,
-    clock: Clock,
     observe: events.Observer,
 ) -> RealtimeServices | None:
     """Return the services for the rooms' speech-to-speech, or None if it is switched off."""
+    settings, clock = parts.settings, parts.clock
     if not settings.speech_to_speech:
         return None
     new_session = session_factory(
@@ -247,7 +257,7 @@ def _realtime(
         recognizer=recognizer,
         fallback_name=fallback_name,
         max_input_tokens=settings.budget.max_input_tokens,
-        zone=zone,
+        zone=parts.zone,
         clock=clock,
         observe=observe,
     )

@@ -1,0 +1,53 @@
+"""Makes the metrics of a process, and knows which of them a room's process measures itself."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from bot.monitoring.collectors import PROCESS_DEFINITIONS
+from bot.monitoring.process_figures import Definition, FigureKind
+
+# From the time of one packet to the longest wait of a reply.
+LATENCY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
+
+
+class MetricRegistry:
+    """The metrics that were made here. `collectors`: those and what else is shown.
+
+    `own`: what a room's process measures itself and tells the gateway process, with the `definitions` of that; all
+    others are counted from the rooms' events.
+    """
+
+    def __init__(self) -> None:
+        self.collectors = CollectorRegistry(auto_describe=True)
+        self.own: list[Counter | Histogram] = []
+        self.definitions = {each.name: each for each in PROCESS_DEFINITIONS}
+
+    def counter(self, name: str, text: str, *labels: str) -> Counter:
+        """Return a new counter."""
+        return Counter(name, text, labels, namespace="roomtone", registry=self.collectors)
+
+    def histogram(self, name: str, text: str, *labels: str, buckets: tuple[float, ...] = LATENCY_BUCKETS) -> Histogram:
+        """Return a new histogram."""
+        return Histogram(name, text, labels, namespace="roomtone", registry=self.collectors, buckets=buckets)
+
+    def own_counter(self, name: str, text: str, *labels: str) -> Counter:
+        """Return a new counter of what a room's process counts itself."""
+        made = self.counter(name, text, *labels)
+        self._add_own(made, Definition(f"roomtone_{name}", text, FigureKind.COUNTER, labels))
+        return made
+
+    def own_histogram(
+        self, name: str, text: str, *labels: str, buckets: tuple[float, ...] = LATENCY_BUCKETS, of_each: bool = False
+    ) -> Histogram:
+        """Return a new histogram of what a room's process measures itself. `of_each`: it is shown of each process, not
+        summed for each machine.
+        """
+        made = self.histogram(name, text, *labels, buckets=buckets)
+        bounds = (*(str(bound) for bound in buckets), "+Inf")
+        self._add_own(made, Definition(f"roomtone_{name}", text, FigureKind.HISTOGRAM, labels, bounds, of_each))
+        return made
+
+    def _add_own(self, made: Counter | Histogram, definition: Definition) -> None:
+        self.own.append(made)
+        self.definitions[definition.name] = definition
