@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
     from bot.cluster.transcription import PooledUtterance
 
-# Ray Serve's own pages: whether it is well, and what it serves.
-_OF_SERVE = "/-/"
+# Ray Serve's own pages: whether it is well, and what it serves. It hands any other one on to a recogniser, and keeps
+# what is sent with it, however much, until one has room.
+_OF_SERVE = frozenset({"/-/healthz", "/-/routes"})
 _NOBODY = "No recogniser could be asked."
 
 log = structlog.get_logger()
@@ -59,7 +60,7 @@ class PoolFront:
         """Answer one request. No other than for a page of Serve's own gets past this."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close"})
-        elif scope["path"].startswith(_OF_SERVE):
+        elif scope["path"] in _OF_SERVE:
             await self._serve(scope, receive, send)
         elif (answer := await self._answer(Request(scope, receive))) is not None:
             await JSONResponse(dict(answer.body), answer.status)(scope, receive, send)

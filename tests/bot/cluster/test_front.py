@@ -90,6 +90,8 @@ async def test_a_recogniser_that_cannot_hear_is_told(answer: Answer | Exception,
     ("method", "path", "request_of", "status"),
     [
         ("POST", PATH, {"files": {"file": ("speech.wav", wav(), "audio/wav")}}, HTTPStatus.UNAUTHORIZED),
+        ("POST", "/-/healthz/", {"content": b"x" * 100_000}, HTTPStatus.UNAUTHORIZED),
+        ("POST", "/-/anything", {"headers": ALLOWED}, HTTPStatus.NOT_FOUND),
         ("POST", "/", {"headers": ALLOWED}, HTTPStatus.NOT_FOUND),
         ("GET", PATH, {"headers": ALLOWED}, HTTPStatus.METHOD_NOT_ALLOWED),
         ("POST", PATH, {"headers": ALLOWED, "data": {"language": "en"}}, HTTPStatus.BAD_REQUEST),
@@ -110,7 +112,8 @@ async def test_what_is_no_request_for_a_transcription_reaches_nobody(
 @pytest.mark.asyncio
 async def test_ray_serve_answers_for_its_own_pages() -> None:
     """Kubernetes asks there whether a node serves; nobody's speech is behind them."""
-    assert (await answer_of(Recogniser(), "GET", "/-/healthz")).text == "Ray Serve's own"
+    for page in ("/-/healthz", "/-/routes"):
+        assert (await answer_of(Recogniser(), "GET", page)).text == "Ray Serve's own"
 
 
 @pytest.mark.asyncio
