@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
@@ -99,11 +100,15 @@ async def _gone(receive: Receive) -> None:
 
 
 async def _utterance(request: Request) -> PooledUtterance:
-    async with request.form(max_files=1, max_fields=20) as form:
-        file = form.get("file")
-        if not isinstance(file, UploadFile):
-            raise TranscriptionRefusedError(HTTPStatus.BAD_REQUEST, "The request has no file.")
-        return utterance_of(form, await file.read(), request.headers)
+    """Return what a request brings. Raises `TranscriptionRefusedError` and `ClientDisconnect`."""
+    try:
+        async with request.form(max_files=1, max_fields=20) as form:
+            file = form.get("file")
+            if not isinstance(file, UploadFile):
+                raise TranscriptionRefusedError(HTTPStatus.BAD_REQUEST, "The request has no file.")
+            return utterance_of(form, await file.read(), request.headers)
+    except MultiPartException as error:
+        raise TranscriptionRefusedError(HTTPStatus.BAD_REQUEST, "The form is broken or has too many parts.") from error
 
 
 async def _heard_by_ray(utterance: PooledUtterance) -> Answer:

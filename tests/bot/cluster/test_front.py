@@ -10,6 +10,7 @@ import httpx
 import numpy as np
 import pytest
 from starlette.responses import PlainTextResponse
+from structlog.testing import capture_logs
 
 from bot.cluster.address import ClusterError
 from bot.cluster.front import PoolFront, middlewares
@@ -107,6 +108,36 @@ async def test_what_is_no_request_for_a_transcription_reaches_nobody(
     assert answer.status_code == status
     assert answer.text != "Ray Serve's own"
     assert recogniser.asked == []
+
+
+def form_of(*parts: bytes, boundary: str = "x") -> dict[str, Any]:
+    """Return a request with a form of these parts. `boundary`: what its head says is between them."""
+    told = f"; boundary={boundary}" if boundary else ""
+    body = b"".join(b"--x\r\n" + part + b"\r\n" for part in parts) + b"--x--\r\n"
+    return {"headers": {**ALLOWED, "Content-Type": f"multipart/form-data{told}"}, "content": body}
+
+
+SOUND = b'Content-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n' + wav()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        form_of(SOUND, boundary=""),
+        form_of(SOUND, boundary="y"),
+        form_of(SOUND, b"no head"),
+        form_of(SOUND, b"Content-Disposition: form-data\r\n\r\nwithout a name"),
+        form_of(SOUND, SOUND),
+        form_of(SOUND, *[b'Content-Disposition: form-data; name="a"\r\n\r\nb'] * 21),
+    ],
+)
+async def test_a_broken_form_is_the_callers_fault(request_of: dict[str, Any]) -> None:
+    """Nobody is told that recognisers are away, and none is asked."""
+    recogniser = Recogniser()
+    with capture_logs() as logs:
+        answer = await answer_of(recogniser, **request_of)
+    assert (answer.status_code, logs, recogniser.asked) == (HTTPStatus.BAD_REQUEST, [], [])
 
 
 @pytest.mark.asyncio
