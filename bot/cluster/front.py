@@ -22,11 +22,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
 from bot.cluster.address import node_folder, read_token
+from bot.cluster.ongoing_requests import ongoing_requests
 from bot.cluster.state import APP, DEPLOYMENT
 from bot.cluster.transcription import Answer, TranscriptionRefusedError, check_caller, refusal, utterance_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from contextlib import AbstractContextManager
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 # Ray Serve's own pages: whether it is well, and what it serves. It hands any other one on to a recogniser, and keeps
 # what is sent with it, however much, until one has room.
 _OF_SERVE = frozenset({"/-/healthz", "/-/routes"})
+# Seconds for one request, from its form to its answer. A bot waits for a part of that (`address.POOL_TIMEOUT_S`); what
+# takes longer must not keep its sound in memory, nor a machine from leaving.
+REQUEST_WITHIN_S = 20.0
 _NOBODY = "No recogniser could be asked."
 
 log = structlog.get_logger()
@@ -44,18 +49,33 @@ def middlewares() -> list[Middleware]:
     """Return what Ray Serve puts around its own application. Raises `ClusterError` without the cluster's token: then
     Serve does not listen.
     """
-    return [Middleware(PoolFront, token=read_token(node_folder(Path.cwd())), hear=_heard_by_ray)]
+    return [Middleware(_front_of_ray, token=read_token(node_folder(Path.cwd())))]
+
+
+def _front_of_ray(serve: ASGIApp, *, token: str) -> PoolFront:
+    return PoolFront(serve, token=token, hear=_heard_by_ray, ongoing=ongoing_requests(serve))
 
 
 class PoolFront:
     """The application. `serve`: Ray Serve's own. `token`: what a request must bring. `hear`: asks a recogniser; it is
-    cancelled when nobody waits for the answer any more.
+    cancelled when nobody waits for the answer any more. `ongoing`: this process is not ended during its block.
+    `within_s`: for one request.
     """
 
-    def __init__(self, serve: ASGIApp, *, token: str, hear: Callable[[PooledUtterance], Awaitable[Answer]]) -> None:
+    def __init__(
+        self,
+        serve: ASGIApp,
+        *,
+        token: str,
+        hear: Callable[[PooledUtterance], Awaitable[Answer]],
+        ongoing: Callable[[], AbstractContextManager[None]],
+        within_s: float = REQUEST_WITHIN_S,
+    ) -> None:
         self._serve = serve
         self._token = token
         self._hear = hear
+        self._ongoing = ongoing
+        self._within_s = within_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. No other than for a page of Serve's own gets past this."""
@@ -63,19 +83,22 @@ class PoolFront:
             await send({"type": "websocket.close"})
         elif scope["path"] in _OF_SERVE:
             await self._serve(scope, receive, send)
-        elif (answer := await self._answer(Request(scope, receive))) is not None:
-            await JSONResponse(dict(answer.body), answer.status)(scope, receive, send)
+        else:
+            with self._ongoing():
+                if (answer := await self._answer(Request(scope, receive))) is not None:
+                    await JSONResponse(dict(answer.body), answer.status)(scope, receive, send)
 
     async def _answer(self, request: Request) -> Answer | None:
         """Return the answer to one request, or None if nobody waits for it any more."""
         try:
             check_caller(request.headers, method=request.method, path=request.url.path, token=self._token)
-            return await self._heard(await _utterance(request), request.receive)
+            async with asyncio.timeout(self._within_s):
+                return await self._heard(await _utterance(request), request.receive)
         except TranscriptionRefusedError as refused:
             return refusal(refused.status, str(refused))
         except ClientDisconnect:
             return None
-        # Ray's errors have no base: a recogniser that was killed, one that is not there, a connection.
+        # Ray's errors have no base: a recogniser that was killed, one that is not there, a connection. Or it took long.
         except Exception as error:  # noqa: BLE001 - the caller then hears by itself
             log.warning("pool_call_failed", error=type(error).__name__)
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, _NOBODY)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -64,7 +65,7 @@ async def serve(port: int, script_url: str, token: str) -> None:
         starting: Any = replica.RecogniserReplica.__init__(pool, AsrSettings().model_dump(mode="json"), {})
         await starting
 
-    app = PoolFront(Response(status_code=404), token=token, hear=pool.hear)
+    app = PoolFront(Response(status_code=404), token=token, hear=pool.hear, ongoing=nullcontext)
     await uvicorn.Server(uvicorn.Config(app, POOL_IP, port, lifespan="off", log_level="warning")).serve()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from structlog.testing import capture_logs
 
+from bot.cluster import front
 from bot.cluster.address import ClusterError
 from bot.cluster.front import PoolFront, middlewares
 from bot.cluster.node import RAY_ENVIRONMENT
@@ -20,16 +22,28 @@ from tests.bot.cluster.test_transcription import wav
 from voice.asr.pool_request import SPEAKER_HEADER
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import AsyncIterator, MutableMapping
     from pathlib import Path
     from typing import Any
 
     from bot.cluster.transcription import PooledUtterance
 
+# Ray's own modules use what their libraries deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
 TOKEN = "0123"
 ALLOWED = {"Authorization": f"Bearer {TOKEN}"}
 OF_SERVE = PlainTextResponse("Ray Serve's own")
 HEARD = Answer(HTTPStatus.OK, {"text": "hello there"})
+
+
+FORM = httpx.Request("POST", f"http://pool{PATH}", files={"file": ("speech.wav", wav(), "audio/wav")})
+
+
+def scope() -> dict[str, Any]:
+    """Return what ASGI tells of a request with `FORM`."""
+    headers = [(name.lower(), value) for name, value in httpx.Headers({**FORM.headers, **ALLOWED}).raw]
+    return {"type": "http", "method": "POST", "path": PATH, "query_string": b"", "headers": headers}
 
 
 class Recogniser:
@@ -49,8 +63,8 @@ class Recogniser:
 
 async def answer_of(recogniser: Recogniser, method: str = "POST", path: str = PATH, **request: Any) -> httpx.Response:
     """Return the answer to one request."""
-    front = PoolFront(OF_SERVE, token=TOKEN, hear=recogniser.hear)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(front), base_url="http://pool") as client:
+    app = PoolFront(OF_SERVE, token=TOKEN, hear=recogniser.hear, ongoing=nullcontext)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://pool") as client:
         return await client.request(method, path, **request)
 
 
@@ -155,15 +169,14 @@ async def test_a_websocket_is_refused() -> None:
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
-    front = PoolFront(OF_SERVE, token=TOKEN, hear=Recogniser().hear)
-    await front({"type": "websocket", "path": "/-/healthz", "headers": []}, asyncio.Event().wait, send)  # type: ignore[arg-type]
+    app = PoolFront(OF_SERVE, token=TOKEN, hear=Recogniser().hear, ongoing=nullcontext)
+    await app({"type": "websocket", "path": "/-/healthz", "headers": []}, asyncio.Event().wait, send)  # type: ignore[arg-type]
     assert sent == [{"type": "websocket.close"}]
 
 
 @pytest.mark.asyncio
 async def test_a_caller_that_goes_takes_the_utterance_along() -> None:
     """Whoever gives an interim up closes the connection; the recogniser then drops it, and nothing is answered."""
-    form = httpx.Request("POST", f"http://pool{PATH}", files={"file": ("speech.wav", wav(), "audio/wav")})
     given_up, asked = asyncio.Event(), asyncio.Event()
 
     async def hear(_: PooledUtterance) -> Answer:
@@ -173,7 +186,7 @@ async def test_a_caller_that_goes_takes_the_utterance_along() -> None:
         finally:
             given_up.set()
 
-    messages = iter(({"type": "http.request", "body": form.read()}, {"type": "http.disconnect"}))
+    messages = iter(({"type": "http.request", "body": FORM.read()}, {"type": "http.disconnect"}))
 
     async def receive() -> MutableMapping[str, Any]:
         message = next(messages)
@@ -184,10 +197,83 @@ async def test_a_caller_that_goes_takes_the_utterance_along() -> None:
     async def send(message: MutableMapping[str, Any]) -> None:
         raise AssertionError(f"nobody waits for {message}")
 
-    headers = [(name.lower(), value) for name, value in httpx.Headers({**form.headers, **ALLOWED}).raw]
-    scope = {"type": "http", "method": "POST", "path": PATH, "query_string": b"", "headers": headers}
-    await PoolFront(OF_SERVE, token=TOKEN, hear=hear)(scope, receive, send)
+    await PoolFront(OF_SERVE, token=TOKEN, hear=hear, ongoing=nullcontext)(scope(), receive, send)
     assert given_up.is_set()
+
+
+async def body_of(*messages: MutableMapping[str, Any]) -> AsyncIterator[MutableMapping[str, Any]]:
+    """Yield what a caller sends, and then nothing more. It stays connected."""
+    for message in messages:
+        yield message
+    await asyncio.Future()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("sent", "asked"),
+    [
+        ([{"type": "http.request", "body": FORM.read()[:100], "more_body": True}], 0),
+        ([{"type": "http.request", "body": FORM.read()}], 1),
+    ],
+    ids=["its sound does not come", "nobody answers"],
+)
+async def test_a_request_ends_in_time(sent: list[MutableMapping[str, Any]], asked: int) -> None:
+    """Whoever sends slowly, or waits for recognisers that are not there, keeps no memory, and no machine."""
+    hearing: list[str] = []
+
+    async def hear(_: PooledUtterance) -> Answer:
+        hearing.append("begun")
+        try:
+            return await asyncio.Future()
+        finally:
+            hearing.append("given up")
+
+    answered: list[MutableMapping[str, Any]] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        answered.append(message)
+
+    app = PoolFront(OF_SERVE, token=TOKEN, hear=hear, ongoing=nullcontext, within_s=0.0)
+    await app(scope(), body_of(*sent).__anext__, send)
+    assert answered[0]["status"] == HTTPStatus.SERVICE_UNAVAILABLE
+    assert hearing == ["begun", "given up"] * asked
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+@pytest.mark.parametrize("answer", [HEARD, ConnectionError("the process was killed")])
+async def test_a_machine_is_not_drained_while_a_request_runs(
+    answer: Answer | Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray Serve ends its process for HTTP once it has drained for half a minute and no request is counted. It counts
+    this one until it has its answer.
+    """
+    from ray.serve._private.http_util import _apply_middlewares
+    from ray.serve._private.proxy import HTTPProxy
+    from ray.serve._private.proxy_router import ProxyRouter
+
+    proxy: Any = HTTPProxy("node", "127.0.0.1", False, ProxyRouter(lambda *_: None), "proxy")  # type: ignore[arg-type]
+    proxy.update_draining(draining=True)
+    proxy._draining_start_time = 0.0
+    was_drained: list[bool] = []
+
+    class Asked(Recogniser):
+        async def hear(self, utterance: PooledUtterance) -> Answer:
+            was_drained.append(proxy.is_drained())
+            return await super().hear(utterance)
+
+    (tmp_path / "token").write_text(TOKEN, encoding="ascii")
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
+    monkeypatch.setattr(front, "_heard_by_ray", Asked(answer).hear)
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        was_drained.append(proxy.is_drained())
+
+    app = _apply_middlewares(proxy, middlewares())  # type: ignore[arg-type]
+    assert proxy.is_drained()
+    await app(scope(), body_of({"type": "http.request", "body": FORM.read()}).__anext__, send)
+    assert was_drained == [False, False, False]
+    assert proxy.is_drained()
 
 
 def test_ray_serve_finds_the_front() -> None:
@@ -202,8 +288,8 @@ def test_without_the_clusters_token_nothing_listens(tmp_path: Path, monkeypatch:
     with pytest.raises(ClusterError, match="token"):
         middlewares()
     (tmp_path / "token").write_text("secret\n", encoding="ascii")
-    [front] = middlewares()
-    assert front.kwargs["token"] == "secret"
+    [middleware] = middlewares()
+    assert middleware.kwargs["token"] == "secret"
     monkeypatch.delenv("RAY_AUTH_TOKEN_PATH")
     with pytest.raises(ClusterError, match="RAY_AUTH_TOKEN_PATH"):
         middlewares()
