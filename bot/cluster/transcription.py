@@ -41,7 +41,9 @@ class TranscriptionRefusedError(BotError):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
+# Both go from process to process in pickle, and while machines are updated, from one release to another. With slots a
+# dataclass is written there by the order of its fields, so a new one would shift the others; without, by their names.
+@dataclass(frozen=True)
 class PooledUtterance:
     """One request. See `voice.asr.port.Recognizer.recognize`."""
 
@@ -53,7 +55,7 @@ class PooledUtterance:
     careful: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answer:
     """What a request is answered with: HTTP's status, and the body as JSON data."""
 

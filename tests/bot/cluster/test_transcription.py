@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 import wave
+from dataclasses import fields, make_dataclass
 from http import HTTPStatus
 
 import numpy as np
@@ -12,9 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.cluster import transcription
 from bot.cluster.transcription import (
     MAX_UPLOAD_BYTES,
     PATH,
+    Answer,
+    PooledUtterance,
     TranscriptionRefusedError,
     check_caller,
     utterance_of,
@@ -70,6 +75,24 @@ def test_an_utterance_is_what_was_sent() -> None:
     assert (utterance.language, utterance.glossary) == ("de", ("Roomtone", "Ada"))
     assert (utterance.speaker_id, utterance.interim, utterance.careful) == (42, True, True)
     np.testing.assert_array_equal(utterance.pcm, np.ones(16_000, np.int16))
+
+
+@pytest.mark.parametrize(
+    "kept", [utterance_of({"language": "de"}, wav(), {}), Answer(HTTPStatus.OK, {"text": "hello"})]
+)
+def test_another_release_reads_what_it_knows_by_name(
+    kept: PooledUtterance | Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machines are updated one after the other: one with a field more gives no field the value of another."""
+    kind = type(kept)
+    known = [(each.name, each.type) for each in fields(kind)]
+    newer = make_dataclass(kind.__name__, [("words", str), *known], frozen=True, namespace={"__module__": __name__})
+    written = pickle.dumps(kept)
+    monkeypatch.setattr(transcription, kind.__name__, newer)
+    read = pickle.loads(written)
+    assert isinstance(read, newer)
+    for name, _ in known:
+        np.testing.assert_equal(getattr(read, name), getattr(kept, name))
 
 
 def test_what_was_not_sent_is_left_open() -> None:
