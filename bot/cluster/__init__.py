@@ -14,6 +14,7 @@
     scaling ---------- how many recognisers are wanted: a pure policy
     transcription ---- what a request and an answer are, and what is refused: pure
     front ------------ what answers HTTP on every node, in Ray Serve's process for it
+    ongoing_requests - lets that process end only when its requests are answered
     replica ---------- one recogniser in the cluster, in a process of its own
     deployment ------- puts the recognisers into the cluster
     state ------------ the cluster's machines and recognisers, as Ray tells them

@@ -24,7 +24,7 @@ NOT_HERE = Text("I am not listening in this channel now.")
 
 
 class Consents(Protocol):
-    """Keeps who agreed to be heard; `bot.participation.guild_participation.GuildParticipations` implements it."""
+    """Keeps who agreed to be heard; `bot.participation.all_guilds.GuildParticipations` implements it."""
 
     async def set_agreed(self, guild_id: int, person_id: int, *, agrees: bool) -> None:
         """Hear a person on that guild until the session ends, or no longer. Raises `BotError`, `StoreError`."""
