@@ -25,6 +25,8 @@ import pytest
 from psycopg import sql
 from pydantic import SecretStr
 
+from tests.patience import PATIENCE_S
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -45,8 +47,8 @@ _SETTINGS = {
     "synchronous_commit": "on",
     "wal_level": "minimal",
 }
-_START_S = 60
-_END_CONNECTIONS = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s"
+_START_S = int(PATIENCE_S)
+_END_CONNECTIONS = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = %s"
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
 
 
@@ -118,7 +120,7 @@ class PostgresServer:
 
     def stop(self, *, how: str = "immediate") -> None:
         """Stop the server. `how`: pg_ctl's mode."""
-        self.run("pg_ctl", "-D", str(self.folder / "data"), "-m", how, "-w", "stop")
+        self.run("pg_ctl", "-D", str(self.folder / "data"), "-m", how, "-w", "-t", str(_START_S), "stop")
 
     def start(self) -> None:
         """Start the server."""

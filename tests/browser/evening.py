@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bot.clock import SystemClock
-from bot.llm.settings import LlmSettings
 from bot.screen.local_screens import LocalScreens
-from bot.screen.readers import open_readers
+from bot.screen.readers import OcrOnlyReaders
 from bot.screen.screens import Screens
 from bot.settings import WebSettings
 from bot.texts.text import verbatim
 from bot.web.server import WebServer
 from compaction.model import Mode, SessionId
 from compaction.session import SessionMemory
-from compaction.settings import BudgetSettings, CompactionSettings
+from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.remote.screens_apart import screens_apart
 from tests.browser.chromium import browser
@@ -27,6 +26,8 @@ from tests.browser.game import GAME, scene, show
 from tests.fakes.place import ADA, FakePlace
 from tests.fakes.turn_store import InMemoryTurnStore
 from tests.patience import PATIENCE_S
+from voice.screen.frame_decoder import FrameDecoder
+from voice.screen.ocr import OcrReader
 from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
@@ -185,10 +186,11 @@ class OpenEvening(Protocol):
 async def evenings() -> AsyncIterator[OpenEvening]:
     """Start one browser and one reader for all rooms that are opened. To start them takes longer than most tests."""
     async with (
-        open_readers(SETTINGS, LlmSettings(), BudgetSettings(), monotonic=SystemClock().monotonic) as readers,
+        OcrReader(busy_share=SETTINGS.busy_share, timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S) as ocr,
+        FrameDecoder(timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S) as decoder,
         browser(f"--host-resolver-rules={HOSTS}") as chromium,
     ):
-        yield partial(_evening, KeptReaders(readers), chromium)
+        yield partial(_evening, KeptReaders(OcrOnlyReaders(ocr, decoder)), chromium)
 
 
 @asynccontextmanager

