@@ -217,6 +217,8 @@ function begin(stream) {
   track.addEventListener("ended", () => stop());
   track.addEventListener("mute", () => trouble("muted", t("Your screen sends no pictures now: is the window minimised?")));
   track.addEventListener("unmute", () => trouble("muted", ""));
+  // Not possible before: `getDisplayMedia` refuses a minimum.
+  track.applyConstraints({ frameRate: { min: MIN_FRAMES_PER_S, max: MAX_FRAMES_PER_S } }).catch(() => undefined);
   setHeadline();
   start(capture);
   if ("MediaStreamTrackProcessor" in window) captureFrames(capture);
@@ -242,8 +244,6 @@ function endCapture() {
 
 /* Take frames as the browser produces them. Unlike a timer, this is not slowed down in a hidden tab. */
 async function captureFrames(capture) {
-  // Not possible before: `getDisplayMedia` refuses a minimum.
-  capture.track.applyConstraints({ frameRate: { min: MIN_FRAMES_PER_S, max: MAX_FRAMES_PER_S } }).catch(() => undefined);
   const processor = new MediaStreamTrackProcessor({ track: capture.track, maxBufferSize: 1 });
   const reader = processor.readable.getReader();
   for (;;) {
