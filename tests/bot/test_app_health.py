@@ -77,12 +77,11 @@ class Readiness:
 
     async def until(self, causes: list[str]) -> None:
         """Wait until these are the causes."""
-        for _ in range(300):
+        async with asyncio.timeout(PATIENCE_S):
             await self.ask()
-            if self.causes == causes:
-                return
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"not {causes} but {self.causes}")
+            while self.causes != causes:
+                await asyncio.sleep(0.1)
+                await self.ask()
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.app import run_command_line
+from tests.patience import PATIENCE_S
 
 SMALL = ["--evenings", "1", "--folds", "2", "--turns", "100", "--search-turns", "100"]
 ALONE = ["--no-model", "--no-peers", "--no-embeddings"]
@@ -126,6 +127,6 @@ def test_stopped_run_takes_its_model_server_along(tmp_path: Path) -> None:
         # Reading from the pipe waits until the server's process has written its id.
         server = int(pid_pipe.read_text())
         bench.send_signal(signal.SIGTERM)
-        assert bench.wait(60) == 130
+        assert bench.wait(PATIENCE_S) == 130
     with pytest.raises(ProcessLookupError):
         os.kill(server, 0)

@@ -26,6 +26,7 @@ from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
 from tests.fakes.turn_store import InMemoryTurnStore
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -286,4 +287,4 @@ def test_a_closed_pipe_is_no_error(path: Path) -> None:
         assert b"fact_told" in process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
