@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -41,7 +41,8 @@ log = structlog.get_logger()
 
 # How often the room is checked for a long silence.
 CHECK_QUIET_S = 5.0
-# Most notices that wait to be written; a longer queue would come from somebody playing with the commands.
+# Most notices that wait to be written; a longer queue would come from somebody playing with the commands, or of replies
+# that nobody can hear while Discord stalls.
 NOTICES_WAITING = 8
 SILENCED = Text("I am silent now and go on listening. /talk lets me speak again.")
 
@@ -55,6 +56,15 @@ def over_ceiling(minutes: int) -> Text:
         "I have talked as much as an hour may cost on this server, so I am silent for about {count} minutes. I go on "
         "listening; /status shows the figures.",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Notice:
+    """A sentence that waits to be written. `silenced_by`, `repeats`: see `Participation.notify`."""
+
+    sentence: Text
+    silenced_by: int | None
+    repeats: bool
 
 
 class Participation:
@@ -88,7 +98,7 @@ class Participation:
             every_s=60 * settings.quiet_thought_every_minutes,
             now=clock.monotonic(),
         )
-        self._notices: asyncio.Queue[tuple[Text, int | None]] = asyncio.Queue(NOTICES_WAITING)
+        self._notices: asyncio.Queue[_Notice] = asyncio.Queue(NOTICES_WAITING)
         self._unwritten_notices = 0
         self._statistics = ParticipationStatistics()
         self._names = PersonNames()
@@ -156,25 +166,35 @@ class Participation:
             if self._guild.room is self:
                 self._guild.room = None
 
-    def notify(self, sentence: Text, *, silenced_by: int | None = None) -> None:
+    def notify(self, sentence: Text, *, silenced_by: int | None = None, repeats: bool = False) -> None:
         """Queue a sentence for the channel, so that nobody who speaks waits for Discord. `silenced_by`: who changed the
-        silence aloud; store the silence first.
+        silence aloud; store the silence first. `repeats`: it may repeat what people said, and is dropped with that.
         """
         try:
-            self._notices.put_nowait((sentence, silenced_by))
+            self._notices.put_nowait(_Notice(sentence, silenced_by, repeats))
         except asyncio.QueueFull:
             self._unwritten_notices += 1
             log.warning("notice_not_written", waiting=NOTICES_WAITING)
 
     async def _write_notices(self) -> None:
         while True:
-            sentence, silenced_by = await self._notices.get()
-            if silenced_by is not None:
+            notice = await self._notices.get()
+            if notice.silenced_by is not None:
                 try:
-                    await self._guilds.store_silence(self._guild, by=silenced_by)
+                    await self._guilds.store_silence(self._guild, by=notice.silenced_by)
                 except StoreError as error:
                     log.warning("silence_not_stored", problem=error)
-            await self._place.write(sentence)
+            await self._place.write(notice.sentence)
+            self._notices.task_done()
+
+    def _drop_derived(self) -> None:
+        """Drop what may hold words: the reply in progress, what tools found, and what waits to be written."""
+        self._replies.drop_derived()
+        waiting = [self._notices.get_nowait() for _ in range(self._notices.qsize())]
+        for notice in waiting:
+            if not notice.repeats:
+                self._notices.put_nowait(notice)
+        for _ in waiting:
             self._notices.task_done()
 
     async def wait_until_written(self, *, within_s: float) -> None:
@@ -211,12 +231,10 @@ class Participation:
         self._replies.stop_speaking()
 
     def on_opted_out(self, person_id: int) -> None:
-        """Drop what this person has said and is not recorded yet, and what was made with their words: the reply in
-        progress, and what tools found.
-        """
+        """Drop what this person has said and is not recorded yet, and what was made with their words."""
         self._engagement.remove(person_id)
         self._replies.drop_unrecorded(person_id)
-        self._replies.drop_derived()
+        self._drop_derived()
 
     def on_forgetting(self, person_id: int) -> None:
         """Drop what this person has said or shown until now and that is not recorded yet."""
@@ -228,8 +246,8 @@ class Participation:
         return person_id in self._guild.consent.forgotten_until
 
     def on_forgotten(self) -> None:
-        """Drop what may hold words that were forgotten: the reply in progress, and what tools found."""
-        self._replies.drop_derived()
+        """Drop what may hold words that were forgotten."""
+        self._drop_derived()
 
     async def confirm(self) -> None:
         """Return at once: in this process, whatever is changed is in effect."""

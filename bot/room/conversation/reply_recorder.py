@@ -91,7 +91,7 @@ class ReplyRecorder:
             await self._turn_recorder.record_written_reply(reply)
         # Not waited for: Discord may take seconds, and the next answer must not.
         if message := self._failure_messages.format(reply):
-            self._participation.notify(message)
+            self._participation.notify(message, repeats=bool(reply.unsaid))
         self._observe(_finished(reply))
 
     async def _record_spoken(self, reply: Reply, first_audio_at: float) -> None:

@@ -18,10 +18,12 @@ from bot.participation.participation import NOTICES_WAITING, SILENCED, Participa
 from bot.participation.quiet_timer import QuietTimer
 from bot.participation.reply_control import ReplyState
 from bot.participation.settings import ParticipationSettings
+from bot.texts.text import verbatim
 from tests.fakes.brain import until
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from bot.events import SpokenText
@@ -188,6 +190,28 @@ async def test_who_plays_with_it_does_not_fill_the_channel() -> None:
     await asyncio.gather(running, return_exceptions=True)
     assert table.place.written[0] == SILENCED
     assert len(table.place.written) == NOTICES_WAITING
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("happens", ["opt-out", "forgotten"])
+async def test_what_may_repeat_somebody_is_not_written_after_they_are_gone(happens: str) -> None:
+    """Words that could not be spoken wait for Discord, and may be those of who opts out meanwhile. The rest is written
+    in its order.
+    """
+    table = Table(9)
+    participation, _ = await table.begin()
+    for sentence, repeats in (("one", False), ("I wanted to say: walrus", True), ("two", False)):
+        participation.notify(verbatim(sentence), repeats=repeats)
+    if happens == "opt-out":
+        participation.on_opted_out(ADA.id)
+    else:
+        participation.on_forgotten()
+    assert (table.stopped, participation.queue.waiting) == (1, 2)
+    running = asyncio.create_task(participation.run(), name="participation-under-test")
+    await participation.wait_until_written(within_s=PATIENCE_S)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert table.place.written == ["one", "two"]
 
 
 @pytest.mark.asyncio

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
 from bot.brain.reply import Question, Reply
-from bot.room.conversation.reply_recorder import FailureMessages
+from bot.room.conversation.reply_recorder import FailureMessages, ReplyRecorder
 from bot.texts.text import verbatim
 from compaction.model import Seq, Turn, TurnKind
+from tests.fakes.clock import FakeClock
 
 AWAY = "The voice is away. Start it."
 REFUSED = "The voice refused the key. Set another."
@@ -46,3 +52,34 @@ def test_what_is_not_the_voices_fault_is_told_each_time() -> None:
     messages = FailureMessages()
     for _ in range(2):
         assert messages.format(reply(failure="The model is away. Start it.")) == "The model is away. Start it."
+
+
+@pytest.mark.asyncio
+async def test_words_in_a_message_may_repeat_people() -> None:
+    """They are dropped with what somebody said who opts out while the message waits; a bare reason tells of nobody."""
+    told: list[tuple[str, bool]] = []
+
+    async def written(_: Reply) -> None:
+        """Take the turn."""
+
+    recorder = ReplyRecorder(
+        cast(
+            "Any",
+            SimpleNamespace(
+                on_reply_ended=lambda *_, **__: None,
+                notify=lambda sentence, *, repeats: told.append((str(sentence), repeats)),
+            ),
+        ),
+        cast("Any", SimpleNamespace(record_written_reply=written)),
+        toolbox=cast(
+            "Any",
+            SimpleNamespace(
+                proposals=SimpleNamespace(on_reply=lambda *_, **__: None), exchanges=SimpleNamespace(steps=lambda _: 0)
+            ),
+        ),
+        clock=FakeClock(),
+        observe=lambda _: None,
+    )
+    await recorder.record(reply(failure=AWAY, unsaid="Ada has a walrus."))
+    await recorder.record(reply(failure="The model is away."))
+    assert told == [(f"{AWAY}\nI wanted to say: Ada has a walrus.", True), ("The model is away.", False)]
