@@ -52,6 +52,7 @@ ENGLISH = Language(
         "supposing": "if unless whether in_case as_long_as",
         "own": "i i'm i've i'd i'll my mine me myself",
         "group": "we we're we've we'll we'd us our ours let's",
+        "being": "i'm we're",
         "echoing": "mine same_here me_too so_do_i so_am_i neither_do_i",
         "asking": """
             who who's whose where where's why how how's what_is what's what_was what_are what_do what_does what_did

@@ -54,6 +54,7 @@ GERMAN = Language(
         "supposing": "wenn falls ob sofern solange",
         "own": "ich mein meine meinem meinen meiner meins mir mich",
         "group": "wir uns unser unsere unserem unseren lass_uns",
+        "being": "ich_bin wir_sind",
         "echoing": "meiner meins ich_auch mir_auch ich_auch_nicht bei_mir",
         "asking": """
             wer wessen wem wen wo woher wohin warum wieso weshalb wie wann was_ist was_war was_machen was_macht

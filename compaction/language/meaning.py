@@ -54,7 +54,7 @@ class Meaning:
     in the first person; `together`: not of one alone. `echoes`: like what somebody said of themselves. `announces`:
     something is no longer as it was, or is taken back. `ends`: something is over. `refers`: it needs what was said
     before. `reports`: somebody else's words. `supposes`: 'if …'. `thing`: what its value is of, the topics and
-    names before its first value, or before its first name if it has no value.
+    names before its first value, or before its first name if it has no value. `is_state`: 'I'm …', how somebody is.
     `weight`: how much its cues ask to be kept, 1.0 for ordinary talk.
     """
 
@@ -71,6 +71,7 @@ class Meaning:
     refers: bool = False
     reports: bool = False
     echoes: bool = False
+    is_state: bool = False
     together: bool = False
     supposes: bool = False
     kind: FactKind = FactKind.OTHER
@@ -224,6 +225,7 @@ class _Reading:
             ends=ends,
             refers=bool(self._cues["references"] & _OPENING),
             echoes=bool(self._cues["echoing"]),
+            is_state=bool(self._cues["being"]),
             together=not self._cues["own"],
             reports=bool(self._cues["reporting"]),
             supposes=bool(self._cues["supposing"]),

@@ -128,8 +128,10 @@ def _subject(said: Sequence[SpokenStatement], answer: SpokenStatement) -> Spoken
 
 
 def _is_of_oneself_alone(says: Meaning) -> bool:
-    """Return whether somebody says only that it is they: 'Me', 'I'll'. 'Not me' leaves open who it is."""
-    return says.own and not (says.about or says.negated or says.refers or says.echoes)
+    """Return whether somebody says only that it is they: 'Me', 'I'll'. 'Not me' leaves open who it is, and 'I'm sorry'
+    or 'I'm back' says something else.
+    """
+    return says.own and not (says.about or says.negated or says.refers or says.echoes or says.is_state)
 
 
 def _question_before(said: Sequence[SpokenStatement], answer: SpokenStatement) -> SpokenStatement | None:
