@@ -20,6 +20,7 @@ from bot.logs import configured_logging, log_path
 from bot.private_files import MendedFiles, make_private_folder, mend_permissions, write_private_text
 from bot.settings import LogsSettings
 from bot.store.database import open_database
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,5 +149,7 @@ def test_the_command_sets_the_umask_and_forbids_core_dumps() -> None:
         "command.main()"
     )
     with umask(0o000):
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S, check=True
+        )
     assert done.stdout.strip() == "0o77 (0, 0)"

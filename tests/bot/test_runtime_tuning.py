@@ -19,6 +19,7 @@ from bot.runtime_tuning import (
     release_free_memory,
 )
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 
 def test_turns_are_short_and_collections_too_while_it_lasts() -> None:
@@ -67,7 +68,7 @@ def test_memory_between_what_is_in_use_is_given_back() -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     held_mb, kept = done.stdout.split()
     assert (float(held_mb) > 30, int(kept)) == (True, 200)
@@ -114,7 +115,7 @@ def arenas(**environ: str) -> int:
         env={**kept, "PYTHONPATH": os.pathsep.join(sys.path), **environ},
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     return int(done.stdout)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tests.deploy import bare_root
 from tests.deploy.dockerfile import Stage, Step, cache_mounts, environment, exec_form
+from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def start(image: Image, data: Path, *command: str, **variables: str) -> subproce
 def run(image: Image, data: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command as `start` does, but without the image's entrypoint, and wait for its end."""
     started = start(replace(image, entrypoint=None), data, *command, **variables)
-    out, _ = started.communicate(timeout=120)
+    out, _ = started.communicate(timeout=PATIENCE_S)
     return subprocess.CompletedProcess(command, started.returncode, out)
 
 

@@ -205,7 +205,7 @@ async def test_the_bot_runs_is_healthy_and_ends_in_good_order(image: Image, volu
                 await asyncio.sleep(0.2)
             assert image.stop_signal == "SIGTERM"
             _stop(started)
-            out = (await asyncio.to_thread(started.communicate, timeout=60))[0]
+            out = (await asyncio.to_thread(started.communicate, timeout=PATIENCE_S))[0]
         finally:
             started.kill()
         assert started.returncode == 0, out

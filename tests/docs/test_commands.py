@@ -20,6 +20,7 @@ from rehearsal.discord.interactions.commands import build_invocation
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import FakeHousehold
 from tests.bot.discord.test_command_tree import all_command_adders
+from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY, Program, environment
 
 if TYPE_CHECKING:
@@ -293,7 +294,7 @@ def test_a_program_for_recordings_takes_what_the_page_says(command: str, tmp_pat
         check=False,
         cwd=REPOSITORY,
         env=environment(REPOSITORY / "data", TERM="dumb"),
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("0 ")

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE_S
+
 REPOSITORY = Path(__file__).parents[2]
 # The longest bundled scenario takes two and a half minutes of real time.
 RUN_TIMEOUT_S = 420
@@ -100,4 +102,4 @@ class Program:
         """Interrupt the program as Ctrl-C does, and wait until it has ended."""
         if self.running:
             self._process.send_signal(signal.SIGINT)
-        self._process.wait(60)
+        self._process.wait(PATIENCE_S)

@@ -32,7 +32,7 @@ async def test_cancelled_requests_leave_no_connection_behind() -> None:
     """Cancelled after each number of turns of the event loop, from before the connection to after the first piece."""
     async with (
         LocalChatServer(ChatBehaviour(answer=lambda call: "An answer of many words. " * 20)) as server,
-        open_client(server.base_url, "", timeout_s=20.0) as client,
+        open_client(server.base_url, "", timeout_s=PATIENCE_S) as client,
     ):
 
         async def ask() -> None:
@@ -70,7 +70,7 @@ async def test_who_cancels_does_not_wait_and_closing_does() -> None:
 
     async with await asyncio.start_server(never, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        client = open_client(f"http://127.0.0.1:{port}/v1", "", timeout_s=20.0)
+        client = open_client(f"http://127.0.0.1:{port}/v1", "", timeout_s=PATIENCE_S)
         request = asyncio.create_task(client.models.retrieve("any"))
         await asked.wait()
         request.cancel()

@@ -64,7 +64,7 @@ def running_up(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
         yield up
     finally:
         up.send_signal(signal.SIGTERM)
-        up.wait(60)
+        up.wait(PATIENCE_S)
 
 
 @pytest.fixture(scope="module")

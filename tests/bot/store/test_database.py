@@ -195,7 +195,7 @@ async def test_a_cancelled_reading_write_leaves_no_lock(place: Place) -> None:
     kept.
     """
     kept = []
-    async with open_database(place, synchronous="normal", busy_timeout_s=1.0) as database:
+    async with open_database(place, synchronous="normal", busy_timeout_s=60.0) as database:
         store = SqlTurnStore(database, FakeClock())
         await fill(store, 3)
 

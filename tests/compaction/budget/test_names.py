@@ -30,4 +30,4 @@ def test_any_of_its_modules_can_be_imported_first() -> None:
     folder = Path(compaction.budget.__file__).parent
     for path in sorted(folder.glob("*.py")):
         module = "compaction.budget" if path.stem == "__init__" else f"compaction.budget.{path.stem}"
-        subprocess.run([sys.executable, "-c", f"import {module}"], check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", f"import {module}"], check=True)

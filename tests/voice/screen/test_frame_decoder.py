@@ -105,7 +105,7 @@ def test_the_process_that_holds_the_token_has_no_decoder() -> None:
         "import sys, bot.screen.screens, bot.web.server, bot.wiring.screens; "
         "print({'PIL', 'cv2', 'rapidocr'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     assert done.stdout.strip() == "set()"
 
 

@@ -155,7 +155,7 @@ async def test_the_end_of_the_last_share_waits_for_nobody() -> None:
     if it hangs.
     """
     act = 'time.sleep(600) if picture == b"hang" else answer({"lines": []})'
-    async with reader(stand_in(act), timeout_s=1.0) as of:
+    async with reader(stand_in(act), timeout_s=0.3) as of:
         reached = asyncio.Event()
 
         def hang() -> VisionRequest:
@@ -169,6 +169,7 @@ async def test_the_end_of_the_last_share_waits_for_nobody() -> None:
         with pytest.raises(VisionError, match="too long"):
             await asked
         assert not runs(of)
+        of._timeout_s = PATIENCE_S
         asked = asyncio.create_task(of.read(lambda: LOOK, urgent=True))
         await asyncio.sleep(0)
         await of.rest()

@@ -297,7 +297,7 @@ async def test_a_page_that_is_gone_before_it_is_admitted_is_dropped() -> None:
     """Its share waits for it to come back, as for any other page, and nothing waits for its stream."""
     async with apart() as here:
         token = await here.remote.invite(GUILD, ADA.id)
-        answer = await here.ends.gateway.ask(AdmitPage("nobody's", token, resumes=False), within_s=10)
+        answer = await here.ends.gateway.ask(AdmitPage("nobody's", token, resumes=False), within_s=PATIENCE_S)
         assert isinstance(answer, AdmittedPage)
         sharer = here.room.find(ADA.id)
         assert sharer is not None

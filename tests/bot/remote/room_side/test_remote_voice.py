@@ -183,7 +183,7 @@ async def test_a_room_hears_on_while_its_link_is_lost(tmp_path: Path) -> None:
         gateway.links[-1].close()
         await until(lambda: not room.end.is_open, "the loss")
         with pytest.raises(OtherProcessError, match="not there at the moment"):
-            await room.end.ask(IsInChannel(), within_s=5)
+            await room.end.ask(IsInChannel(), within_s=PATIENCE_S)
         assert await room.place.show_listening(on=True) is False
         await room.hears(ada)
         assert room.link.state == "connected"

@@ -23,6 +23,7 @@ from tests.bot.store.old_schemas import STEPS
 from tests.bot.store.search.test_search import _Room
 from tests.bot.store.search.test_vector_store import count, like
 from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, MORNING, SAID, T0, note, segment, turn
+from tests.patience import PATIENCE_S
 from tests.postgres import pgvector_server, running_server
 
 if TYPE_CHECKING:
@@ -323,9 +324,9 @@ def carry(source: OwnedDatabase, target: OwnedDatabase, file: Path) -> str:
     """Dump one database and restore it as another, as its owner; return what pg_restore says."""
     programs = source.server.programs
     dumping = [str(programs / "pg_dump"), "--format=custom", f"--file={file}", source.place.get_secret_value()]
-    subprocess.run(dumping, check=True, timeout=60)
+    subprocess.run(dumping, check=True, timeout=PATIENCE_S)
     restoring = [str(programs / "pg_restore"), f"--dbname={target.place.get_secret_value()}", str(file)]
-    restored = subprocess.run(restoring, check=False, timeout=60, capture_output=True, text=True)
+    restored = subprocess.run(restoring, check=False, timeout=PATIENCE_S, capture_output=True, text=True)
     return restored.stderr
 
 
