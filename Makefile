@@ -84,8 +84,9 @@ docs: $(SYNCED)
 
 setup: $(INSTALLED) models
 
+# A registry that fails once seldom fails twice. What is here already is not pulled again.
 models: $(INSTALLED)
-	$(BIN)/roomtone models pull
+	$(BIN)/roomtone models pull || $(BIN)/roomtone models pull
 
 # Ray is 200 MB that one machine does not need. `setup` leaves it installed.
 cluster: setup
