@@ -51,7 +51,7 @@ FOLDS_SHARE = 2.0
 # Speech does too, and a turn takes milliseconds.
 SPEECH_S = 0.15
 # A process that is neither killed nor done by then hangs.
-HANGS_S = 60.0
+HANGS_S = 300.0
 PHASES = (Phase.SPEECH, Phase.FOLD, Phase.FOLD, Phase.FORGETTING, Phase.SHUTDOWN, Phase.MIGRATION)
 
 
