@@ -147,12 +147,16 @@ def work_of_recognisers() -> list[float]:
 async def test_the_recognisers_of_every_machine_work(cluster: Cluster) -> None:
     """A bot's speech goes to all machines, not first of all to the recogniser beside it."""
     before = work_of_recognisers()
+    assert len(before) == 3
+
+    def all_work() -> bool:
+        worked = [now - then for now, then in zip(work_of_recognisers(), before, strict=True)]
+        # One that gets nothing still tells Ray Serve each second that it is well.
+        return min(worked) > max(worked) / 4
+
     async with people_speak(cluster) as answers:
-        await until(lambda: len(answers.texts) > UTTERANCES)
-    worked = [now - then for now, then in zip(work_of_recognisers(), before, strict=True)]
-    assert len(worked) == 3
-    # One that gets nothing still tells Ray Serve each second that it is well.
-    assert min(worked) > max(worked) / 4, worked
+        # Chance may pass one over for a while.
+        await until(lambda: len(answers.texts) > UTTERANCES and all_work())
     assert answers.own.heard == []
 
 
