@@ -48,8 +48,8 @@ def whisper_cpp(model_dir: Path, *, ggml: Path | None, keep_in: Path) -> PeerRec
         return PeerRecogniser("whisper.cpp", ggml, WHISPER_CPP, f"whisper.cpp ran a model of its own, {ggml.name}.")
     converted = keep_ggml_model(model_dir, keep_in)
     remark = (
-        f"whisper.cpp ran the same weights, converted from {converted.stored_as} to its own format as float16, in "
-        "which it computes."
+        "whisper.cpp computed in float16 with the same weights, converted into its own format from the model's "
+        f"{converted.stored_as} ones."
     )
     return PeerRecogniser("whisper.cpp", converted.file, WHISPER_CPP, remark)
 

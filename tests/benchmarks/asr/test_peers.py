@@ -63,7 +63,7 @@ def test_whisper_cpp_gets_the_measured_model_in_its_own_format(tmp_path: Path) -
     peer = whisper_cpp(write_model(tmp_path / "model"), ggml=None, keep_in=tmp_path / "peers")
     assert peer.library == WHISPER_CPP
     assert list((tmp_path / "peers").iterdir()) == [peer.model]
-    assert "the same weights, converted from int8 to its own format as float16" in peer.remark
+    assert "the same weights, converted into its own format from the model's int8 ones" in peer.remark
 
 
 def test_whisper_cpp_may_have_another_model(tmp_path: Path) -> None:
