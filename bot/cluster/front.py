@@ -140,12 +140,14 @@ async def _heard_by_ray(utterance: PooledUtterance) -> Answer:
 
     # Ray Serve keeps one for each process, and follows with it where recognisers are.
     handle: Any = serve.get_deployment_handle(DEPLOYMENT, APP)
-    asked = handle.options(method_name="hear", request_serialization="pickle", response_serialization="pickle").remote(
-        utterance
-    )
+    asked = handle.options(
+        method_name="answers", stream=True, request_serialization="pickle", response_serialization="pickle"
+    ).remote(utterance)
     try:
-        answer: Answer = await asked
+        # To the end: Serve counts the request until then.
+        [answer] = [each async for each in asked]
     except asyncio.CancelledError:
         asked.cancel()
         raise
-    return answer
+    heard: Answer = answer
+    return heard

@@ -18,7 +18,7 @@ from voice.asr.whisper import whisper_on_best_device
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from bot.cluster.transcription import PooledUtterance
 
@@ -65,6 +65,12 @@ class RecogniserReplica:
         except RecogniserError as error:
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         return Answer(HTTPStatus.OK, verbose_json(recognition))
+
+    async def answers(self, utterance: PooledUtterance) -> AsyncIterator[Answer]:
+        """Yield what `hear` returns. Ray Serve calls this: of a stream it learns at once that an utterance was taken,
+        and so which recogniser is free; of a single answer only when that comes (decision 0023).
+        """
+        yield await self.hear(utterance)
 
     def record_autoscaling_stats(self) -> dict[str, float]:
         """Return what `scaling` decides by. Ray Serve calls this every second."""

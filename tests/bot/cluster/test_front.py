@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from contextlib import nullcontext
+from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Self
 
 import httpx
 import numpy as np
@@ -17,12 +20,13 @@ from bot.cluster import front
 from bot.cluster.address import ClusterError
 from bot.cluster.front import PoolFront, middlewares
 from bot.cluster.node import RAY_ENVIRONMENT
-from bot.cluster.transcription import PATH, Answer, refusal
+from bot.cluster.replica import RecogniserReplica
+from bot.cluster.transcription import PATH, Answer, refusal, utterance_of
 from tests.bot.cluster.test_transcription import wav
 from voice.asr.pool_request import SPEAKER_HEADER
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, MutableMapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
     from pathlib import Path
     from typing import Any
 
@@ -274,6 +278,57 @@ async def test_a_machine_is_not_drained_while_a_request_runs(
     await app(scope(), body_of({"type": "http.request", "body": FORM.read()}).__anext__, send)
     assert was_drained == [False, False, False]
     assert proxy.is_drained()
+
+
+class ServeHandle:
+    """A handle of Ray Serve's to one recogniser, which calls a method as a stream."""
+
+    def __init__(self, hear: Callable[[PooledUtterance], Awaitable[Answer]]) -> None:
+        replica: Any = SimpleNamespace(hear=hear)
+        self._replica = SimpleNamespace(answers=partial(RecogniserReplica.answers, replica))
+        self.given_up = False
+
+    def options(self, *, method_name: str, stream: bool, **_: str) -> Self:
+        self._method = getattr(self._replica, method_name)
+        # Of a single answer Serve hears nothing before it is there. Until then the recogniser would seem to be free.
+        assert stream
+        # As Ray Serve wants it for a stream.
+        assert inspect.isasyncgenfunction(self._method)
+        return self
+
+    def remote(self, utterance: PooledUtterance) -> Self:
+        self._answers = self._method(utterance)
+        return self
+
+    def __aiter__(self) -> Any:
+        return self._answers
+
+    def cancel(self) -> None:
+        self.given_up = True
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+async def test_ray_serve_learns_at_once_who_has_an_utterance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked for a stream, and told when nobody waits for the answer any more."""
+    from ray import serve
+
+    asked, utterance = asyncio.Event(), utterance_of({}, wav(), {})
+
+    async def hear(_: PooledUtterance) -> Answer:
+        asked.set()
+        return await asyncio.Future()
+
+    quick, slow = ServeHandle(Recogniser().hear), ServeHandle(hear)
+    monkeypatch.setattr(serve, "get_deployment_handle", lambda *_: quick)
+    assert await front._heard_by_ray(utterance) == HEARD
+    assert not quick.given_up
+    monkeypatch.setattr(serve, "get_deployment_handle", lambda *_: slow)
+    hearing = asyncio.create_task(front._heard_by_ray(utterance))
+    await asked.wait()
+    hearing.cancel()
+    await asyncio.wait({hearing})
+    assert slow.given_up
 
 
 def test_ray_serve_finds_the_front() -> None:
