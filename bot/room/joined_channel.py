@@ -25,7 +25,7 @@ from bot.room.live_message import LiveMessage
 from bot.room.room_faults import RoomFaults
 from bot.room.session_limits import SessionLimits
 from bot.room.tasks import run_for_room
-from bot.room.transcript_writer import TranscriptWriter, read_transcript
+from bot.room.transcript_writer import transcript_writer
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError, StoreError
 from voice.errors import RemovedFromChannelError
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bot.room.conversation.conversation import Conversation
     from bot.room.endings import RoomEnding
     from bot.room.services import RoomServices
+    from bot.room.transcript_writer import TranscriptWriter
     from bot.screen.room import RoomScreens
     from bot.server_settings import ServerSettings
     from bot.store.sessions import OpenedSession
@@ -131,7 +132,9 @@ class JoinedChannel:
             hidden=self._conversation.hides,
             clock=self._clock,
         )
-        self._writer = _transcript_writer(place, services, session)
+        self._writer = transcript_writer(
+            session.listen, session.opened.session, place, services, excludes=self._conversation.hides
+        )
 
     # -- what the room asks -----------------------------------------------------------------------------------
 
@@ -388,16 +391,3 @@ class JoinedChannel:
         if self._session.screens is not None:
             queues.append(self._session.screens.queue)
         self._services.observe(events.QueuesMeasured(tuple(queues), self._clock.monotonic()))
-
-
-def _transcript_writer(place: Place, services: RoomServices, session: RoomSession) -> TranscriptWriter | None:
-    """Return what writes the session down for the channel, if that was asked for."""
-    if session.listen is None:
-        return None
-    return TranscriptWriter(
-        place,
-        session.listen,
-        excludes=session.conversation.hides,
-        clock=services.clock,
-        read=lambda: read_transcript(session.opened.session, place, services),
-    )

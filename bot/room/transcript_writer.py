@@ -162,6 +162,26 @@ class TranscriptWriter:
         return speaker_id.isdecimal() and self._excludes(int(speaker_id))
 
 
+def transcript_writer(
+    request: ListenRequest | None,
+    session: StoredSession,
+    place: Place,
+    services: RoomServices,
+    *,
+    excludes: Callable[[int], bool],
+) -> TranscriptWriter | None:
+    """Return what writes a session down as it was asked for; None if nobody asked."""
+    if request is None:
+        return None
+    return TranscriptWriter(
+        place,
+        request,
+        excludes=excludes,
+        clock=services.clock,
+        read=lambda: read_transcript(session, place, services),
+    )
+
+
 async def read_transcript(session: StoredSession, place: Place, services: RoomServices) -> TranscriptFile:
     """Return a session as Markdown for everybody in its channel, without withheld words. Raises `StoreError`."""
     assert services.readable is not None, "a bot on Discord can read its memory"

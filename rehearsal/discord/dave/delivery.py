@@ -13,9 +13,7 @@ It follows Discord's protocol.md ("Group Key Exchange"). Where protocol.md leave
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from enum import IntEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -28,10 +26,13 @@ from rehearsal.discord.dave.delivery_state import (
     Removal,
     Transitions,
 )
+from rehearsal.discord.dave.effects import DaveOpcode, SendBinary, SendJson, StartCommitTimer, StartTransitionTimer
 from rehearsal.errors import MlsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from rehearsal.discord.dave.effects import DeliveryEffect
 
 _log = structlog.get_logger()
 
@@ -43,59 +44,6 @@ COMMIT_TIMEOUT_S = 2.0
 _MAX_COMMIT_TIMEOUT_S = 64.0
 # Op 24 names this epoch when the clients must make a new group.
 _NEW_GROUP = 1
-
-
-class DaveOpcode(IntEnum):
-    """The voice gateway's DAVE opcodes (protocol.md, "Voice Gateway Opcodes")."""
-
-    PREPARE_TRANSITION = 21
-    EXECUTE_TRANSITION = 22
-    READY_FOR_TRANSITION = 23
-    PREPARE_EPOCH = 24
-    EXTERNAL_SENDER = 25
-    KEY_PACKAGE = 26
-    PROPOSALS = 27
-    COMMIT_WELCOME = 28
-    ANNOUNCE_COMMIT = 29
-    WELCOME = 30
-    INVALID_COMMIT_WELCOME = 31
-
-
-@dataclass(frozen=True, slots=True)
-class SendBinary:
-    """Send a binary message; the connection adds its sequence number."""
-
-    user_id: int
-    opcode: int
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class SendJson:
-    """Send a JSON message."""
-
-    user_id: int
-    opcode: int
-    data: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class StartTransitionTimer:
-    """Call `transition_timed_out(transition_id)` after `delay_s`."""
-
-    transition_id: int
-    delay_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class StartCommitTimer:
-    """Call `commit_timed_out(batch)` after `delay_s`."""
-
-    batch: int
-    delay_s: float
-
-
-DeliveryEffect: TypeAlias = SendBinary | SendJson | StartTransitionTimer | StartCommitTimer
 
 
 class DeliveryService:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from rehearsal.discord.dave import mls
-from rehearsal.discord.dave.delivery import DaveOpcode
+from rehearsal.discord.dave.effects import DaveOpcode
 from rehearsal.discord.faults.services import SERVICE_FAULTS
 from rehearsal.discord.faults.spec import FaultSpec, OptionRange
 from rehearsal.discord.media.stream_faults import ClearFrames, PaddingBursts

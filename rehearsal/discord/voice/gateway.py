@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
-from rehearsal.discord.dave.delivery import DaveOpcode
+from rehearsal.discord.dave.effects import DaveOpcode
 from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.forwarder import SSRC_STEP, Forwarder, MediaLeg
 from rehearsal.discord.voice.room import VoiceRoom, VoiceSession

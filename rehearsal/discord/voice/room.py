@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import structlog
 
-from rehearsal.discord.dave.delivery import (
+from rehearsal.discord.dave.delivery import DeliveryService, read_transition_id
+from rehearsal.discord.dave.effects import (
     DaveOpcode,
     DeliveryEffect,
-    DeliveryService,
     SendBinary,
     SendJson,
     StartCommitTimer,
     StartTransitionTimer,
-    read_transition_id,
 )
 from rehearsal.errors import MlsError
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import davey
 
-from rehearsal.discord.dave.delivery import (
+from rehearsal.discord.dave.delivery import DeliveryService
+from rehearsal.discord.dave.effects import (
     DaveOpcode,
     DeliveryEffect,
-    DeliveryService,
     SendBinary,
     SendJson,
     StartCommitTimer,

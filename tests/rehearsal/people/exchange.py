@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from rehearsal.discord.dave.delivery import DaveOpcode, DeliveryService, SendBinary, SendJson
+from rehearsal.discord.dave.delivery import DeliveryService
+from rehearsal.discord.dave.effects import DaveOpcode, SendBinary, SendJson
 from rehearsal.people.dave import DaveMember, JsonMessage
 
 if TYPE_CHECKING:
-    from rehearsal.discord.dave.delivery import DeliveryEffect
+    from rehearsal.discord.dave.effects import DeliveryEffect
     from rehearsal.people.dave import GatewayMessage
 
 CHANNEL = 600

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.discord.dave.delivery import DaveOpcode, SendBinary
+from rehearsal.discord.dave.effects import DaveOpcode, SendBinary
 from rehearsal.people.dave import BinaryMessage, DaveMember, UndecryptableError
 from tests.rehearsal.people.exchange import CHANNEL, Exchange
 from voice.transport.opus import SILENCE_FRAME

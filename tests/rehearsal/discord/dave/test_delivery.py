@@ -7,15 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rehearsal.discord.dave import mls
-from rehearsal.discord.dave.delivery import (
-    DaveOpcode,
-    DeliveryService,
-    SendBinary,
-    SendJson,
-    StartCommitTimer,
-    StartTransitionTimer,
-    read_transition_id,
-)
+from rehearsal.discord.dave.delivery import DeliveryService, read_transition_id
+from rehearsal.discord.dave.effects import DaveOpcode, SendBinary, SendJson, StartCommitTimer, StartTransitionTimer
 from rehearsal.errors import MlsError
 from tests.rehearsal.discord.dave_simulation import Channel
 
