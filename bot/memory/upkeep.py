@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.store.prompts import RENEWED_S
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.folding.window import BATCH_SIZE
 from compaction.memory.tiers import (
@@ -87,7 +88,8 @@ class MemoryUpkeep:
         self._read_segments = 0
         self._context_tokens = 0
         self._new_prompts: dict[str, str] = {}
-        self._kept_prompts: set[str] = set()
+        # When each prompt was stored as sent, UTC epoch seconds.
+        self._kept_prompts: dict[str, float] = {}
         self._seen_refreshes = memory.external_changes
         self._new_texts: dict[str, str] = {}
         # The digests of the texts in the last payload. A text is either repeated in the next payload or never comes
@@ -121,10 +123,13 @@ class MemoryUpkeep:
         """A payload was sent to a model. Does not wait."""
         self._context_tokens = sum(part.tokens for part in payload)
         self._accesses.note_quotes(payload)
+        fresh_since = self._clock.now() - RENEWED_S
         for part in payload:
-            if part.kind is PartKind.SYSTEM and (digest := text_digest(part.content)) not in self._kept_prompts:
-                self._new_prompts[digest] = part.content
-                self._wake.set()
+            if part.kind is PartKind.SYSTEM:
+                digest = text_digest(part.content)
+                if self._kept_prompts.get(digest, float("-inf")) <= fresh_since:
+                    self._new_prompts[digest] = part.content
+                    self._wake.set()
             elif is_kept_as_sent(part) and (digest := text_digest(part.content)) not in self._kept_texts:
                 self._new_texts[digest] = part.content
                 self._wake.set()
@@ -207,9 +212,9 @@ class MemoryUpkeep:
 
     async def _store_sent_texts(self) -> None:
         if self._new_prompts:
-            new = dict(self._new_prompts)
-            await self._prompts.store_prompts(new.values())
-            self._kept_prompts.update(new)
+            new, sent_at = dict(self._new_prompts), self._clock.now()
+            await self._prompts.store_prompts(self._session_id, new.values(), sent_at=sent_at)
+            self._kept_prompts |= dict.fromkeys(new, sent_at)
             for digest in new:
                 del self._new_prompts[digest]
         for _ in range(_MOST_REFUSED):

@@ -12,13 +12,25 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import delete, func, or_, select, update
 
 from bot.store.each_session import write_each
 from bot.store.history import rerender_summary
+from bot.store.prompts import RENEWED_S
 from bot.store.rebuilding import blanked_refs, rebuild_records, store_segments
 from bot.store.salvage import salvage_segment, salvage_turn
-from bot.store.tables import chapters, landings, notes, person_facts, segments, sent_texts, sessions, turns
+from bot.store.tables import (
+    chapters,
+    landings,
+    notes,
+    person_facts,
+    person_forgets,
+    segments,
+    sent_prompts,
+    sent_texts,
+    sessions,
+    turns,
+)
 from compaction.memory.forgetting import forget_in_segment, remake_paragraph
 from compaction.memory.restating import forgotten_words
 from compaction.model import SessionId
@@ -67,6 +79,7 @@ def _select_aged(before: float) -> Select[tuple[str]]:
         select(segments.c.session_id).where(segments.c.ended_at < before),
         select(notes.c.session_id).where(notes.c.at < before),
         select(person_facts.c.session_id).where(person_facts.c.at < before),
+        select(sent_prompts.c.session_id).where(sent_prompts.c.sent_at < before - RENEWED_S),
     )
     return select(sessions.c.id).where(or_(*(sessions.c.id.in_(each) for each in aged))).order_by(sessions.c.id)
 
@@ -89,6 +102,16 @@ async def _age(connection: AsyncConnection, session_id: SessionId, *, before: fl
     await connection.execute(
         delete(person_facts).where(person_facts.c.session_id == session_id, person_facts.c.at < before)
     )
+    # Nothing is extracted any more from turns that have no words.
+    worded = of_session & turns.c.tombstone.is_(False)
+    first = await connection.scalar(select(func.min(turns.c.seq)).where(worded))
+    needless = person_forgets.c.session_id == session_id
+    if first is not None:
+        needless &= person_forgets.c.through_seq <= first
+    await connection.execute(delete(person_forgets).where(needless))
+    # Sent for the last time within that time after it was noted.
+    unsent = (sent_prompts.c.session_id == session_id) & (sent_prompts.c.sent_at < before - RENEWED_S)
+    await connection.execute(delete(sent_prompts).where(unsent))
     # Each of these may hold something that was said long before it was made.
     await connection.execute(delete(sent_texts).where(sent_texts.c.session_id == session_id))
     await connection.execute(delete(landings).where(landings.c.session_id == session_id, landings.c.landed_at < before))

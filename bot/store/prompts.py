@@ -1,18 +1,21 @@
 """Stores the texts that were sent to a model and are not turns, by the digest in the log, so `explain` can show them.
 
-System prompts contain nothing that people said. Other texts may contain speech, for example a summary of messages that
+System prompts contain nothing that people said in conversations, but what a server's moderators wrote, who may have
+named somebody. Many sessions are sent the same ones, so each is stored once, and goes with the last session that was
+sent it, or when it was last sent too long ago. Other texts may contain speech, for example a summary of messages that
 did not fit. They are deleted with their session. All of them are deleted whenever anything is forgotten, because nobody
 can tell whose words they contain.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select
 
-from bot.store.inserts import add_once
-from bot.store.tables import prompts, sent_texts, sessions
+from bot.store.inserts import add_once, put_row
+from bot.store.tables import prompts, sent_prompts, sent_texts, sessions
 from compaction.payload import text_digest
 
 if TYPE_CHECKING:
@@ -21,7 +24,11 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
+    from compaction.memory.restating import ForgottenWords
     from compaction.model import SessionId
+
+# A prompt that is sent again and again is noted again after this time, and not at each reply.
+RENEWED_S = 3600.0
 
 
 class PromptStore:
@@ -30,11 +37,20 @@ class PromptStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def store_prompts(self, texts: Iterable[str]) -> None:
-        """Store these prompts, unless they are stored already."""
+    async def store_prompts(self, session_id: SessionId, texts: Iterable[str], *, sent_at: float) -> None:
+        """Store these prompts, unless they are stored already, and that a session was sent them. Does nothing if the
+        session is not stored. `sent_at`: when last, UTC epoch seconds.
+
+        Call it again for a prompt that is sent `RENEWED_S` later or after that.
+        """
         async with self._database.writing() as connection:
+            if await connection.scalar(select(sessions.c.id).where(sessions.c.id == session_id)) is None:
+                return
             for text in texts:
-                await add_once(connection, prompts, {"digest": text_digest(text), "text": text})
+                digest = text_digest(text)
+                await add_once(connection, prompts, {"digest": digest, "text": text})
+                key: dict[str, object] = {"session_id": session_id, "digest": digest}
+                await put_row(connection, sent_prompts, key, {"sent_at": sent_at})
 
     async def store_sent_texts(
         self, session_id: SessionId, texts: Iterable[str], *, is_current: Callable[[int], bool]
@@ -68,6 +84,16 @@ class PromptStore:
         )
         async with self._database.reading() as connection:
             return {row.digest: row.text for row in await connection.execute(wanted)}
+
+
+async def forget_prompts(connection: AsyncConnection, words: ForgottenWords) -> None:
+    """Delete the prompts that name a forgotten person or quote them, inside a write transaction."""
+    if not (words.names or words.runs.runs):
+        return
+    found = (await connection.execute(select(prompts))).all()
+    telling = await asyncio.to_thread(lambda: [row.digest for row in found if words.quoted_or_named_in(row.text)])
+    for digest in telling:
+        await connection.execute(delete(prompts).where(prompts.c.digest == digest))
 
 
 async def forget_sent_texts(connection: AsyncConnection) -> None:

@@ -44,15 +44,24 @@ _STATEMENTS = (
         SELECT 1 FROM present.sent_texts t WHERE t.session_id = sent_texts.session_id AND t.digest = sent_texts.digest
     )
     """,  # noqa: S608 - a constant
+    # So are the prompts that name or quote somebody.
+    f"""
+    DELETE FROM main.sent_prompts WHERE {_SHARED} AND NOT EXISTS (
+        SELECT 1 FROM present.sent_prompts p WHERE p.session_id = sent_prompts.session_id
+        AND p.digest = sent_prompts.digest
+    )
+    """,  # noqa: S608 - a constant
     """
     INSERT INTO main.forgotten_sessions (digest, from_seq, at)
     SELECT digest, from_seq, at FROM present.forgotten_sessions WHERE true
     ON CONFLICT (digest) DO UPDATE SET from_seq = min(from_seq, excluded.from_seq), at = max(at, excluded.at)
     """,
     "INSERT OR IGNORE INTO main.forgotten_runs (digest) SELECT digest FROM present.forgotten_runs",
+    # Who was heard again meanwhile has said something in between, which a session that is taken over may have.
     """
-    INSERT OR IGNORE INTO main.hearing_opt_outs (guild_id, person_id, since)
-    SELECT guild_id, person_id, since FROM present.hearing_opt_outs
+    INSERT INTO main.hearing_opt_outs (guild_id, person_id, since)
+    SELECT guild_id, person_id, since FROM present.hearing_opt_outs WHERE true
+    ON CONFLICT (guild_id, person_id) DO UPDATE SET since = max(since, excluded.since)
     """,
     # The number of a room never falls, so that no process of before the restore has the newest one again.
     """
@@ -121,6 +130,14 @@ def _take_session(connection: sqlite3.Connection, name: str) -> None:
         (name,),
     )
     _copy(connection, metadata.tables["sessions"], "id = ?", (name,))
+    # Those that are there are not replaced: other sessions were sent them too.
+    connection.execute(
+        """
+        INSERT OR IGNORE INTO main.prompts (digest, text) SELECT digest, text FROM present.prompts
+        WHERE digest IN (SELECT digest FROM present.sent_prompts WHERE session_id = ?)
+        """,
+        (name,),
+    )
     for table in _OF_SESSION:
         _copy(connection, table, "session_id = ?", (name,))
 

@@ -82,7 +82,10 @@ notes = Table(
     Column("why", String, nullable=False),
     Column("source", String, nullable=False),
     Column("frame_hash", String, nullable=False),
+    # Null in notes of before step 19, whose screen is known by the name in `who` alone.
+    Column("person_id", String),
     Index("notes_by_status", "session_id", "status"),
+    Index("notes_by_person", "person_id"),
 )
 
 # The unique range makes landing a segment idempotent; segments of notes only have an empty range and are exempt.
@@ -250,7 +253,8 @@ tier_checks = Table(
     Column("last_check_turn", Number, nullable=False),
 )
 
-# Guilds and sessions that opted out of tiers. `scope`: guild or session. `name`: its id.
+# Guilds and sessions that opted out of tiers. `scope`: guild or session. `name`: its id. A trigger deletes a session's
+# row with it.
 tier_opt_outs = Table(
     "tier_opt_outs",
     metadata,
@@ -293,12 +297,23 @@ person_forgets = Table(
     Column("through_seq", Number, nullable=False),
 )
 
-# The system prompts that were sent, by the digest in `model_context_built`. They contain no speech.
+# The system prompts that were sent, by the digest in `model_context_built`. They contain no speech. A trigger deletes
+# one with the last row of `sent_prompts` that names it.
 prompts = Table(
     "prompts",
     metadata,
     Column("digest", String, primary_key=True),
     Column("text", Prose, nullable=False),
+)
+
+# Which session was sent which prompt. `sent_at`: when last, or up to `prompts.RENEWED_S` before that.
+sent_prompts = Table(
+    "sent_prompts",
+    metadata,
+    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("digest", String, ForeignKey("prompts.digest", ondelete="CASCADE"), primary_key=True),
+    Column("sent_at", Float, nullable=False),
+    Index("sent_prompts_by_digest", "digest"),
 )
 
 # Texts that were sent and cannot be rebuilt from the store: summaries of messages that did not fit, and the
@@ -323,7 +338,8 @@ forgotten_sessions = Table(
 forgotten_runs = Table("forgotten_runs", metadata, Column("digest", String, primary_key=True))
 
 # Who was forgotten, as digests, for rooms that are open (`forgetting_notes`). `number` rises with each; the newest
-# row is kept, so that none is given twice. `names`: JSON. `only_session`, `only_seq`: if only that was forgotten.
+# row is kept without the rest, so that none is given twice. `names`: JSON. `only_session`, `only_seq`: if only that was
+# forgotten.
 forgettings = Table(
     "forgettings",
     metadata,

@@ -268,7 +268,7 @@ async def open_house(
         await stack.enter_async_context(house.live.running())
         guild = await house.participation.of_guild(GUILD)
         house.memory.withhold(guild.opted_out_ids)
-        await evening.prompts.store_prompts([PROMPT])
+        await evening.prompts.store_prompts(evening.session_id, [PROMPT], sent_at=evening.clock.now())
         house.service = DashboardService(
             house.live,
             Sessions(evening.database, evening.clock),

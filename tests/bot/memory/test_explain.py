@@ -28,6 +28,7 @@ from bot.memory.explain import Explainer, Explanation
 from bot.memory.prompt_records import reply_records
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.memory.replay import SESSION, replay
+from bot.memory.retention import DAY_S, Retention
 from bot.memory.transcript import NoteLine, SaidLine
 from bot.realtime.items import Items
 from bot.room.conversation.prompt import record_call
@@ -36,11 +37,12 @@ from bot.store.database import open_database
 from bot.store.forgetting import SpeechForgetter
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
+from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.context.record import read_call, read_record
 from compaction.model import Mode, Note, NoteId, Seq, Turn, TurnKind, TurnPart
-from compaction.payload import PartKind, PayloadPart
-from compaction.settings import BudgetSettings, CompactionSettings
+from compaction.payload import PartKind, PayloadPart, text_digest
+from compaction.settings import BudgetSettings, CompactionSettings, TierSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.servers.chat import ChatBehaviour, ChatCall, LocalChatServer, ScriptedToolCall, ToolCallAnswer
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
@@ -424,3 +426,28 @@ async def test_call_of_a_reply_that_was_given_up_is_explained(place: Place) -> N
     shown = [json.loads(message.text or "")["content"] for message in first.messages]
     assert shown == [message.content for message in given_up.messages]
     assert any("Who brings it." in (message.text or "") for message in first.messages if not message.is_part)
+
+
+@pytest.mark.asyncio
+async def test_a_reply_is_explained_exactly_as_long_as_it_is_kept(place: Place) -> None:
+    """Its prompt was sent in another session too. It stays when that is deleted, and when retention takes what is
+    older; it goes with the last session.
+    """
+    clock = FakeClock()
+    async with (
+        Evening(place, clock=clock) as evening,
+        Evening(place, name="other", clock=clock, channel=CHANNEL + 1) as other,
+    ):
+        replies = Replies(evening)
+        for room, asked in ((evening, replies), (other, Replies(other))):
+            await asked.ask("What do you think of that?")
+            await room.keeper.run_once()
+        sessions = Sessions(evening.database, clock)
+        assert await sessions.delete(other.session_id)
+        clock.advance(29 * DAY_S)
+        await Retention(evening.database, TierSettings(), clock=clock).enforce()
+        explained = await replies.explained(0)
+        assert explained.rebuilt.exact
+        assert words(explained.rebuilt.payload) == words(replies.sent[0].parts)
+        assert await sessions.delete(evening.session_id)
+        assert await evening.prompts.prompts_by_digest(map(text_digest, SYSTEM)) == {}

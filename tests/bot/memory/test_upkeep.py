@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 from bot.memory.recall import Recall
 from bot.memory.retention import DAY_S, Retention
 from bot.store.forgetting import SpeechForgetter
+from bot.store.prompts import RENEWED_S
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from compaction.errors import CompletionError, StoreError
@@ -462,6 +463,21 @@ async def test_prompts_that_were_sent_are_kept_once(place: Place) -> None:
             await evening.keeper.run_once()
         digest = text_digest("You take part.")
         assert await evening.prompts.prompts_by_digest([digest, "nothing"]) == {digest: "You take part."}
+
+
+@pytest.mark.asyncio
+async def test_a_prompt_that_is_sent_again_is_noted_again(place: Place) -> None:
+    """So it is known how long it was in use; at most once an hour, because each note is a write."""
+    noted: list[float] = []
+    async with Evening(place) as evening:
+        system = make_part("system", PartKind.SYSTEM, "You take part.")
+        for waited in (0.0, 10.0, RENEWED_S - 20.0, 20.0):
+            evening.clock.advance(waited)
+            evening.keeper.on_payload_sent([system])
+            await evening.keeper.run_once()
+            ((sent_at,),) = await evening.database.rows("SELECT sent_at FROM sent_prompts")
+            noted.append(float(sent_at) - evening.clock.now())
+    assert noted == [0.0, -10.0, 10.0 - RENEWED_S, 0.0]
 
 
 @pytest.mark.asyncio

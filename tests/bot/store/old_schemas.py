@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from bot.store.migrations.upgrade import VERSIONS
 
+if TYPE_CHECKING:
+    from types import ModuleType
 
-def _statements() -> tuple[tuple[str, ...], ...]:
+
+def _steps() -> list[ModuleType]:
     config = Config()
     config.set_main_option("path_separator", "newline")
     scripts = ScriptDirectory(str(VERSIONS.parent), version_locations=[str(VERSIONS)])
-    found = sorted(scripts.walk_revisions(), key=lambda each: str(each.revision))
-    return tuple(tuple(each.module.STATEMENTS) for each in found)
+    return [each.module for each in sorted(scripts.walk_revisions(), key=lambda each: str(each.revision))]
 
 
-# STEPS[n - 1] makes version n.
-STEPS = _statements()
+_MODULES = _steps()
+# STEPS[n - 1] has the statements that make version n; POSTGRESQL_STEPS[n - 1] those that run on PostgreSQL.
+STEPS = tuple(tuple(each.STATEMENTS) for each in _MODULES)
+POSTGRESQL_STEPS = tuple(tuple(getattr(each, "ON_POSTGRESQL", each.STATEMENTS)) for each in _MODULES)
 # The last step that a SQLite database has only in `user_version`.
 BEFORE_ALEMBIC = 13
 

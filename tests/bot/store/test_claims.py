@@ -52,7 +52,7 @@ WRITES: dict[str, Callable[[Database], Awaitable[object]]] = {
     "facts": lambda mine: PeopleStore(mine).store_facts(
         EVENING, ExtractedFacts((), ()), through=61, is_current=lambda _: True
     ),
-    "prompts": lambda mine: PromptStore(mine).store_prompts(["You are Roomtone."]),
+    "prompts": lambda mine: PromptStore(mine).store_prompts(EVENING, ["You are Roomtone."], sent_at=0.0),
     "sent texts": lambda mine: PromptStore(mine).store_sent_texts(EVENING, ["Ada is here."], is_current=lambda _: True),
 }
 

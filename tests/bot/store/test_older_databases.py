@@ -15,15 +15,18 @@ from pydantic import SecretStr
 from bot.store.database import open_database
 from bot.store.migrations import postgresql
 from bot.store.migrations.upgrade import HEAD
+from bot.store.prompts import PromptStore
 from bot.store.search.indexing import catch_up
 from bot.store.search.vector_store import VectorStore
+from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
-from compaction.model import CompactionState, Fact, FactKind, Mode, NoteId, Seq
+from compaction.model import CompactionState, Fact, FactKind, Mode, NoteId, Seq, SessionId
+from compaction.payload import text_digest
 from compaction.ports import Landing
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
-from tests.bot.store.old_schemas import BEFORE_ALEMBIC, FIRST_FORMS, STEPS
+from tests.bot.store.old_schemas import BEFORE_ALEMBIC, FIRST_FORMS, POSTGRESQL_STEPS, STEPS
 from tests.compaction.turn_store_contract import EVENING, T0, segment, turn
 from tests.fakes.clock import FakeClock
 from tests.postgres import running_server
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
 FIRST_WITH_CHAPTERS = 9
 OLD_TURNS = 63
+OLD_DIGEST = text_digest("You take part.")
+FIRST_WITH_PROMPTS = 3
 PARAGRAPH = "Ada plans a hike! Bob is late, v1.5 of the map is his. They leave at nine."
 OLD_FACTS: list[Mapping[str, Any]] = [
     {
@@ -67,7 +72,7 @@ def write_old_database(place: Place, version: int, *, first_forms: bool = False)
     """
     if isinstance(place, SecretStr):
         with psycopg.connect(place.get_secret_value()) as server:
-            made = (postgresql.STATEMENTS, *STEPS[int(postgresql.FIRST) : version])
+            made = (postgresql.STATEMENTS, *POSTGRESQL_STEPS[int(postgresql.FIRST) : version])
             for statement in (statement for step in made for statement in step):
                 server.execute(statement.encode())
             server.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
@@ -91,6 +96,8 @@ def write_old_database(place: Place, version: int, *, first_forms: bool = False)
 
 
 def _old_rows(version: int) -> Iterator[tuple[str, dict[str, object]]]:
+    if version >= FIRST_WITH_PROMPTS:
+        yield "prompts", {"digest": OLD_DIGEST, "text": "You take part."}
     yield "sessions", {"id": EVENING, "started_at": T0, "cursor": 20, "revision": 2, "summary": "old", "last_at": T0}
     for seq in range(OLD_TURNS):
         said = turn(seq)
@@ -231,6 +238,42 @@ async def test_a_session_of_an_older_postgresql_database_goes_on(version: int) -
     write_old_database(server.url(name), version)
     await _goes_on(server.url(name))
     server.drop(name)
+
+
+PROMPT_WITHOUT_SESSIONS = 18
+
+
+@pytest.mark.asyncio
+async def test_a_prompt_of_before_goes_with_the_last_session_of_that_time(tmp_path: Path) -> None:
+    """Which session was sent it, nobody knows: it counts as sent in each, until its end or its last turn."""
+    path = tmp_path / "a.db"
+    write_old_database(path, BEFORE_ALEMBIC)
+    with closing(sqlite3.connect(path)) as old, old:
+        old.execute("INSERT INTO sessions (id, started_at, ended_at) VALUES ('ended', 5.0, 7.0)")
+    await _keeps_its_prompt(path)
+
+
+@pytest.mark.postgres
+@pytest.mark.asyncio
+async def test_a_prompt_of_before_goes_with_the_last_session_on_postgresql_too() -> None:
+    """The same on PostgreSQL."""
+    server = running_server()
+    name = server.create()
+    write_old_database(server.url(name), PROMPT_WITHOUT_SESSIONS)
+    with psycopg.connect(server.url(name).get_secret_value()) as old:
+        old.execute("INSERT INTO sessions (id, started_at, ended_at) VALUES ('ended', 5.0, 7.0)")
+    await _keeps_its_prompt(server.url(name))
+    server.drop(name)
+
+
+async def _keeps_its_prompt(place: Place) -> None:
+    async with open_database(place) as database:
+        sent = await database.rows("SELECT session_id, sent_at FROM sent_prompts ORDER BY session_id")
+        assert sent == [("ended", 7.0), (EVENING, turn(OLD_TURNS - 1).ended_at)]
+        shelf, sessions = PromptStore(database), Sessions(database, FakeClock())
+        for session_id, left in ((SessionId("ended"), {OLD_DIGEST: "You take part."}), (EVENING, {})):
+            await sessions.delete(session_id)
+            assert await shelf.prompts_by_digest([OLD_DIGEST]) == left
 
 
 async def _goes_on(place: Place) -> None:

@@ -1,57 +1,116 @@
-"""A sent text can be found by its digest until it is forgotten."""
+"""A sent text can be found by its digest until it is forgotten, and a prompt as long as a session that was sent it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import func, select
 
+from bot.memory.retention import DAY_S, Retention
 from bot.store.database import open_database
-from bot.store.prompts import PromptStore, forget_sent_texts
+from bot.store.forgetting import SpeechForgetter
+from bot.store.prompts import RENEWED_S, PromptStore, forget_sent_texts
 from bot.store.sessions import Sessions
+from bot.store.tables import sent_prompts
 from bot.store.turns import SqlTurnStore
 from compaction.model import SessionId
 from compaction.payload import text_digest
-from tests.compaction.turn_store_contract import EVENING, fill
+from compaction.settings import TierSettings
+from tests.bot.evening import Evening
+from tests.compaction.turn_store_contract import EVENING, T0, fill
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
+    from bot.store.database import Database
     from tests.bot.conftest import Place
+
+OTHER = SessionId("other")
+OLD, OURS, THEIRS = "You took part.", "You take part.", "Be kind to Ada."
+
+
+async def kept(database: Database, *texts: str) -> list[str]:
+    """Return those of these prompts that are stored."""
+    found = await PromptStore(database).prompts_by_digest([text_digest(text) for text in texts])
+    assert all(text_digest(text) == digest for digest, text in found.items())
+    return [text for text in texts if text in found.values()]
 
 
 @pytest.mark.asyncio
-async def test_prompts_are_kept_for_good_and_sent_texts_with_their_session(place: Place) -> None:
-    """Prompts are stored once and kept. Sent texts are deleted with their session, and not stored for an
-    unknown one.
+async def test_texts_are_stored_once_and_go_with_their_session(place: Place) -> None:
+    """Prompts are stored once, and go with the last session that was sent them. Other texts go with their session.
+    Nothing is stored for an unknown one.
     """
     async with open_database(place, synchronous="normal") as database:
-        await fill(SqlTurnStore(database, FakeClock()), 1)
-        shelf = PromptStore(database)
-        await shelf.store_prompts(["You take part.", "You take part."])
+        for session_id in (EVENING, OTHER):
+            await fill(SqlTurnStore(database, FakeClock()), 1, session_id=session_id)
+        shelf, sessions = PromptStore(database), Sessions(database, FakeClock())
+        await shelf.store_prompts(EVENING, [OURS, OURS, OLD], sent_at=T0)
+        await shelf.store_prompts(OTHER, [OURS], sent_at=T0)
+        await shelf.store_prompts(SessionId("nowhere"), [THEIRS], sent_at=T0)
         await shelf.store_sent_texts(
             EVENING, ["Ada lives in Lisbon.", "Ada lives in Lisbon."], is_current=lambda _: True
         )
         await shelf.store_sent_texts(SessionId("nowhere"), ["Hello."], is_current=lambda _: True)
-        asked = [text_digest(text) for text in ("You take part.", "Ada lives in Lisbon.", "Hello.")]
-        assert await shelf.prompts_by_digest(asked) == {asked[0]: "You take part."}
-        assert await shelf.sent_texts(EVENING, asked) == {asked[1]: "Ada lives in Lisbon."}
-        assert await shelf.sent_texts(SessionId("nowhere"), asked) == {}
-        await Sessions(database, FakeClock()).delete(EVENING)
-        assert await shelf.sent_texts(EVENING, asked) == {}
-        assert await shelf.prompts_by_digest(asked) == {asked[0]: "You take part."}
+        told = text_digest("Ada lives in Lisbon.")
+        assert await shelf.sent_texts(EVENING, [told, text_digest("Hello.")]) == {told: "Ada lives in Lisbon."}
+        assert await shelf.sent_texts(SessionId("nowhere"), [told, text_digest("Hello.")]) == {}
+        assert await kept(database, OLD, OURS, THEIRS) == [OLD, OURS]
+        await sessions.delete(EVENING)
+        assert await shelf.sent_texts(EVENING, [told]) == {}
+        assert await kept(database, OLD, OURS) == [OURS]
+        await sessions.delete(OTHER)
+        assert await kept(database, OLD, OURS) == []
 
 
 @pytest.mark.asyncio
 async def test_all_sent_texts_go_when_anything_is_forgotten(place: Place) -> None:
     """When anything is forgotten, all sent texts are deleted, because it is unknown whose words they contain. Prompts
-    contain nobody's words and stay.
+    contain no words of conversations, and stay.
     """
     async with open_database(place, synchronous="normal") as database:
         await fill(SqlTurnStore(database, FakeClock()), 1)
         shelf = PromptStore(database)
-        await shelf.store_prompts(["You take part."])
+        await shelf.store_prompts(EVENING, [OURS], sent_at=T0)
         await shelf.store_sent_texts(EVENING, ["Ada lives in Lisbon."], is_current=lambda _: True)
         async with database.writing() as connection:
             await forget_sent_texts(connection)
         assert await shelf.sent_texts(EVENING, [text_digest("Ada lives in Lisbon.")]) == {}
-        assert len(await shelf.prompts_by_digest([text_digest("You take part.")])) == 1
+        assert await kept(database, OURS) == [OURS]
+
+
+@pytest.mark.asyncio
+async def test_a_prompt_that_names_a_forgotten_person_goes(place: Place) -> None:
+    """A persona may name somebody. What it says of others stays."""
+    async with Evening(place) as evening:
+        await evening.say("Good evening.", "Ada")
+        await evening.prompts.store_prompts(EVENING, [OURS, THEIRS], sent_at=evening.clock.now())
+        forgetting = SpeechForgetter(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        await forgetting.forget(ada)
+        assert await kept(evening.database, OURS, THEIRS) == [OURS]
+        async with evening.database.reading() as connection:
+            assert await connection.scalar(select(func.count()).select_from(sent_prompts)) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_prompt_goes_when_it_was_last_sent_too_long_ago(place: Place) -> None:
+    """A session that goes on keeps what it is still sent: a prompt goes with the log lines that name it, up to an hour
+    later, in an open session and in one that ends later.
+    """
+    clock = FakeClock()
+    async with Evening(place, clock=clock) as evening:
+        await evening.say("Good evening.")
+        begun = clock.now()
+        retention = Retention(evening.database, TierSettings(), clock=clock, in_use={EVENING})
+        await evening.prompts.store_prompts(EVENING, [OLD, OURS], sent_at=begun)
+        await evening.prompts.store_prompts(EVENING, [OURS], sent_at=begun + DAY_S)
+        clock.advance(30 * DAY_S + RENEWED_S - 60.0)
+        await retention.enforce()
+        assert await kept(evening.database, OLD, OURS) == [OLD, OURS]
+        clock.advance(120.0)
+        assert (await retention.enforce()).shortened == (EVENING,)
+        assert await kept(evening.database, OLD, OURS) == [OURS]
+        clock.advance(DAY_S)
+        await Retention(evening.database, TierSettings(), clock=clock).enforce()
+        assert await kept(evening.database, OLD, OURS) == []

@@ -15,13 +15,16 @@ from bot.store.database import open_database
 from bot.store.forgetting import SpeechForgetter
 from bot.store.guilds import OptOutStore
 from bot.store.migrations.upgrade import HEAD
+from bot.store.prompts import PromptStore
 from bot.store.restore import RestoreReport, restore_backup
 from bot.store.restore_merge import MergedSessions
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
+from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
-from compaction.model import Seq
+from compaction.model import Seq, SessionId
+from compaction.payload import text_digest
 from tests.bot.evening import GUILD, Evening
 from tests.bot.store.test_backup import damage
 from tests.bot.store.test_older_databases import write_old_database
@@ -166,6 +169,51 @@ async def test_facts_and_choices_that_were_changed_since_stay_changed(tmp_path: 
         assert await evening.facts.facts_about({"id-Ada"}, GUILD, history=True) == ()
         assert await OptOutStore(evening.database, evening.clock).of(GUILD) == {5}
         assert (await evening.store.turns(evening.session_id, Seq(0), Seq(1)))[0].parts[0].text == "I live in Lisbon."
+
+
+@pytest.mark.asyncio
+async def test_prompts_come_back_with_the_sessions_that_were_sent_them(tmp_path: Path) -> None:
+    """Those of the backup, and of a session that is taken over. One that was deleted since, because it names somebody
+    who was forgotten, does not.
+    """
+    path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
+    both, old, new, naming = "Both.", "Until the backup.", "Since the backup.", "Be kind to Ada."
+    async with Evening(path) as evening, Evening(path, name="other", clock=evening.clock, channel=702) as other:
+        await evening.say("Hello.", "Ada")
+        await evening.prompts.store_prompts(evening.session_id, [both, naming], sent_at=1.0)
+        await other.say("Hello.", "Bob")
+        await other.prompts.store_prompts(other.session_id, [both, naming], sent_at=1.0)
+        await Sessions(other.database, other.clock).open(
+            guild_id=GUILD, channel_id=703, resume_within_s=0.0, session_id=SessionId("gone")
+        )
+        await other.prompts.store_prompts(SessionId("gone"), [old], sent_at=1.0)
+        write_backup(path, file)
+        await Sessions(other.database, other.clock).delete(SessionId("gone"))
+        await evening.prompts.store_prompts(evening.session_id, [new], sent_at=2.0)
+        await forget(evening.database, evening.clock, "Ada")
+    await restored(file, path)
+    async with open_database(path) as database:
+        found = await PromptStore(database).prompts_by_digest(map(text_digest, (both, old, new, naming)))
+        assert set(found.values()) == {both, old, new}
+        sent = await database.rows("SELECT session_id, count(*) FROM sent_prompts GROUP BY session_id ORDER BY 1")
+        assert sent == [("evening", 2), ("gone", 1), ("other", 1)]
+
+
+@pytest.mark.asyncio
+async def test_who_was_heard_between_two_opt_outs_has_opted_out_by_the_later(tmp_path: Path) -> None:
+    """What they said in between may be in a session that is taken over from the present database."""
+    path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
+    async with Evening(path) as evening:
+        opt_outs = OptOutStore(evening.database, evening.clock)
+        await opt_outs.put(GUILD, 5, out=True)
+        write_backup(path, file)
+        evening.clock.advance(60.0)
+        await opt_outs.put(GUILD, 5, out=False)
+        await opt_outs.put(GUILD, 5, out=True)
+        out_at = evening.clock.now()
+    await restored(file, path)
+    async with open_database(path) as database:
+        assert await database.rows("SELECT since FROM hearing_opt_outs") == [(out_at,)]
 
 
 @pytest.mark.parametrize("version", [1, 8, 13])
