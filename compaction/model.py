@@ -92,7 +92,7 @@ class NoteSource(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Note:
     """One thing seen on the screen that `who` shared. `what`: a text of at most 220 characters. `at`: UTC epoch
-    seconds.
+    seconds. `person_id`: the id of `who`; None in notes of earlier versions, of which only the name is known.
     """
 
     id: NoteId
@@ -102,6 +102,7 @@ class Note:
     why: NoteReason = NoteReason.TEXT
     source: NoteSource = NoteSource.OCR
     frame_hash: str = ""
+    person_id: str | None = None
 
 
 class FactKind(StrEnum):

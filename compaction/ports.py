@@ -35,8 +35,10 @@ class StoredMemory:
     segments: tuple[Segment, ...]  # ordered by `start`, then by landing
     live_notes: tuple[Note, ...]  # oldest first
     ended: bool
-    speakers: tuple[tuple[str, str], ...] = ()  # id and name, as they first appeared in the turns
-    quotable: frozenset[str] = frozenset()  # ids of people who spoke in other sessions, and may be quoted in this one
+    # Id and name, as they first appeared in the turns, and then in notes of their screens.
+    speakers: tuple[tuple[str, str], ...] = ()
+    # Ids of people who spoke or shared a screen in other sessions, and may be quoted in this one.
+    quotable: frozenset[str] = frozenset()
     chapters: tuple[Chapter, ...] = ()  # ordered by `start`, then by `level`
 
 

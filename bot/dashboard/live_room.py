@@ -76,7 +76,7 @@ class LiveRoom:
         self._people: Json = {}
         self._cost_at = float("-inf")
         self._used: tuple[object, ...] = ()
-        # Who has spoken in the session, as far as anybody had to know.
+        # Who has spoken or shared a screen in the session, as far as anybody had to know.
         self._speakers: set[str] = set()
         # Whose unfinished words the pages show.
         self._interims: set[int] = set()
@@ -103,6 +103,8 @@ class LiveRoom:
                 turn = turn_json(self.memory.allowed_part(event.turn))
                 self._tell("turn", {"turn": turn, "heard": heard, "total": self.memory.total_turns})
             case events.ScreenNoted():
+                if event.note.person_id is not None:
+                    self.add_speakers([event.note.person_id])
                 if self.shows_notes:
                     self._tell("note", {"note": note_json(event.note)})
             case events.ReplySpoken():
@@ -175,11 +177,11 @@ class LiveRoom:
 
     @property
     def shows_notes(self) -> bool:
-        """Return whether screen notes may be shown: nobody who spoke here has opted out."""
+        """Return whether screen notes may be shown: nobody who spoke or shared a screen here has opted out."""
         return not self._speakers & self.guild.opted_out_ids()
 
     def add_speakers(self, ids: Iterable[str]) -> None:
-        """Note who has spoken in the session, also in an earlier room of it."""
+        """Note who has spoken or shared a screen in the session, also in an earlier room of it."""
         self._speakers.update(ids)
 
     def brief(self) -> Json:

@@ -80,6 +80,7 @@ class ShareRecorder:
             NoteReason(seen.why.value),
             NoteSource(seen.source.value),
             seen.frame_hash,
+            person_id=str(sharer.person.id),
         )
         self._drop_forgotten(sharer)
         if seen.why is not ScreenNoteReason.ASKED:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -29,12 +30,12 @@ from bot.store.forgotten_facts import delete_facts_about, delete_facts_made_of
 from bot.store.forgotten_hashes import NOTHING_MADE, list_session, list_words
 from bot.store.history import rerender_summary
 from bot.store.inserts import execute_for_each
-from bot.store.prompts import forget_sent_texts
+from bot.store.prompts import forget_prompts, forget_sent_texts
 from bot.store.rebuilding import rebuild_segments
 from bot.store.salvage import salvage_segment, salvage_turn
 from bot.store.search.indexing import index_source
 from bot.store.servers import drop_person, servers_that_name
-from bot.store.speakers import StoredSpeaker, read_speakers
+from bot.store.speakers import StoredSpeaker, is_screen_of, read_speakers, with_sharers
 from bot.store.tables import (
     chapters,
     guild_settings,
@@ -42,12 +43,13 @@ from bot.store.tables import (
     notes,
     person_facts,
     person_forgets,
+    segment_tiers,
     segments,
     sessions,
     turns,
 )
+from bot.store.tier_rows import text_of_record
 from bot.store.wiping import wipe_deleted
-from compaction.language.text import plain
 from compaction.memory.forgotten_turns import answers_to_forget, has_part_of, without_part_of, words_in_session
 from compaction.memory.restating import ForgottenWords, forgotten_words
 from compaction.model import SessionId, Turn, TurnKind
@@ -81,15 +83,17 @@ class SpeechForgetter:
         if (known := await self.find_by_id(wanted, session_id=session_id)) is not None:
             return (known,)
         async with self._database.reading() as connection:
-            everybody = await read_speakers(connection, _select_turns(session_id))
+            spoke = await read_speakers(connection, _select_turns(session_id))
+            everybody = await with_sharers(connection, spoke, session_id=session_id)
         named = [each for each in everybody.values() if any(is_called(name, wanted) for name in each.names)]
         return tuple(sorted(named, key=lambda each: -each.last_at))
 
     async def find_by_id(self, person_id: str, *, session_id: SessionId | None = None) -> StoredSpeaker | None:
-        """Return the speaker with that id, or who has it in a server's settings, or None."""
+        """Return who spoke or shared a screen with that id, or has it in a server's settings, or None."""
         theirs = _select_turns(session_id).where(turns.c.parts.contains(f'"{person_id}"', autoescape=True))
         async with self._database.reading() as connection:
-            known = (await read_speakers(connection, theirs, of=person_id)).get(person_id)
+            spoke = await read_speakers(connection, theirs, of=person_id)
+            known = (await with_sharers(connection, spoke, session_id=session_id, of=person_id)).get(person_id)
             if known is None and session_id is None and (number := _discord_id(person_id)) is not None:
                 named = await servers_that_name(connection, number)
                 known = StoredSpeaker(person_id, (), 0.0, 0, ()) if named else None
@@ -127,7 +131,7 @@ class SpeechForgetter:
                 if seq is None:
                     own_names = {part.speaker for part in said}
                     names |= own_names
-                    texts += [row.what for row in await _notes_of(connection, each, own_names)]
+                    texts += [row.what for row in await _notes_of(connection, each, person.id, own_names)]
         return await asyncio.to_thread(forgotten_words, texts, names)
 
     async def forget(
@@ -170,6 +174,7 @@ class SpeechForgetter:
         failure = await self._refresh_open_rooms(total.sessions)
         async with self._database.writing() as connection:
             await forget_sent_texts(connection)
+            await forget_prompts(connection, words)
             if session_id is None:
                 about, rules = await _delete_traces(connection, person.id)
                 total = replace(total, about=total.about + about, rules=rules)
@@ -214,13 +219,15 @@ class SpeechForgetter:
         theirs = [turn for turn in before if (seq is None or turn.seq == seq) and has_part_of(turn, person.id)]
         own_names = {part.speaker for turn in theirs for part in turn.parts if part.speaker_id == person.id}
         words = words_in_session(words, before, person.id, spoke=bool(theirs))
-        answers = await asyncio.to_thread(answers_to_forget, before, theirs, person.id, words)
+        shown = await _notes_of(connection, session_id, person.id, own_names) if seq is None else []
+        shown_at = min((row.at for row in shown), default=inf)
+        answers = await asyncio.to_thread(answers_to_forget, before, theirs, person.id, words, shown_at=shown_at)
         blanked = [without_part_of(turn, person.id) for turn in theirs]
         blanked += [without_part_of(turn, turn.parts[0].speaker_id) for turn in answers]
         unreadable = [turn for turn in before if not turn.parts and (seq is None or turn.seq == seq)]
         blanked += [replace(turn, tombstone=True) for turn in unreadable]
         await _blank_turns(connection, session_id, blanked)
-        gone = await _delete_notes(connection, session_id, own_names) if seq is None else frozenset()
+        gone = await _delete_notes(connection, session_id, shown)
         seqs = frozenset(turn.seq for turn in (*theirs, *answers, *unreadable))
         left = await _turns(connection, _select_turns(session_id))
         remade = await rebuild_segments(connection, session_id, left, seqs=seqs, gone_notes=gone, words=words, now=now)
@@ -292,15 +299,21 @@ async def _sessions_that_tell(
             spoken = (await connection.execute(_maybe_of_bot(_select_turns(session_id)))).all()
             made = (await connection.execute(select(segments).where(segments.c.session_id == session_id))).all()
             over = (await connection.execute(select(chapters).where(chapters.c.session_id == session_id))).all()
-        if await asyncio.to_thread(_any_tells, spoken, made, over, words):
+            of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
+            records = (await connection.execute(of_session)).all()
+        if await asyncio.to_thread(_any_tells, spoken, made, over, records, words):
             found.append(session_id)
     return found
 
 
 def _any_tells(
-    spoken: Iterable[Row[Any]], made: Iterable[Row[Any]], over: Iterable[Row[Any]], words: ForgottenWords
+    spoken: Iterable[Row[Any]],
+    made: Iterable[Row[Any]],
+    over: Iterable[Row[Any]],
+    records: Iterable[Row[Any]],
+    words: ForgottenWords,
 ) -> bool:
-    texts = [f"{row.gist} {row.paragraph}" for row in over]
+    texts = [*(f"{row.gist} {row.paragraph}" for row in over), *map(text_of_record, records)]
     for said in map(salvage_turn, spoken):
         texts += [said.lost or "", *(part.text for part in said.thing.parts)]
     for each in map(salvage_segment, made):
@@ -312,10 +325,6 @@ def _any_tells(
 def _maybe_of_bot(wanted: Select[Any]) -> Select[Any]:
     """Select the turns of the bot, and those of a kind that this version does not know."""
     return wanted.where(turns.c.kind.not_in([kind.value for kind in TurnKind if kind not in _OF_BOT]))
-
-
-def _same_name(name: str, wanted: str) -> bool:
-    return plain(name).casefold() == plain(wanted).casefold()
 
 
 async def _blank_turns(connection: AsyncConnection, session_id: SessionId, blanked: Sequence[Turn]) -> None:
@@ -336,14 +345,18 @@ async def _blank_turns(connection: AsyncConnection, session_id: SessionId, blank
             await index_source(connection, session_id, turn)
 
 
-async def _notes_of(connection: AsyncConnection, session_id: SessionId, names: Collection[str]) -> list[Row[Any]]:
-    """Return the rows of the notes of these people's screens."""
+async def _notes_of(
+    connection: AsyncConnection, session_id: SessionId, person_id: str, names: Collection[str]
+) -> list[Row[Any]]:
+    """Return the rows of the notes of a person's screen. `names`: theirs in the session."""
     found = await connection.execute(select(notes).where(notes.c.session_id == session_id))
-    return [row for row in found if any(_same_name(row.who, name) for name in names)]
+    return [row for row in found if is_screen_of(row, person_id, names)]
 
 
-async def _delete_notes(connection: AsyncConnection, session_id: SessionId, names: Collection[str]) -> frozenset[str]:
-    gone = frozenset(row.id for row in await _notes_of(connection, session_id, names))
+async def _delete_notes(
+    connection: AsyncConnection, session_id: SessionId, shown: Iterable[Row[Any]]
+) -> frozenset[str]:
+    gone = frozenset(row.id for row in shown)
     for note_id in gone:
         await connection.execute(delete(notes).where(notes.c.session_id == session_id, notes.c.id == note_id))
     return gone

@@ -106,7 +106,8 @@ async def drop_old_forgettings(connection: AsyncConnection) -> None:
     newest = await _newest(connection)
     old = forgettings.c.number <= newest if first is None else forgettings.c.at < first - _CLOCKS_DIFFER_S
     await connection.execute(delete(forgettings).where(old, forgettings.c.number < newest))
-    await connection.execute(update(forgettings).where(old).values(person="", names="[]"))
+    nothing = {"at": 0.0, "person": "", "names": "[]", "only_session": None, "only_seq": None}
+    await connection.execute(update(forgettings).where(old).values(nothing))
 
 
 class LearnedForgettings:
@@ -155,6 +156,8 @@ class LearnedForgettings:
 
     def has_forgotten_note(self, session_id: SessionId, note: Note) -> bool:
         """Return whether somebody was forgotten since of whose screen the note is."""
+        if note.person_id is not None:
+            return self._has_forgotten(digest_of(note.person_id), session_id, None, since=note.at)
         name = _digest_of_name(note.who)
         return any(
             name in names and self._has_forgotten(person, session_id, None, since=note.at)

@@ -14,11 +14,13 @@ from sqlalchemy import select, union
 
 from bot.store.salvage import salvage_turn
 from bot.store.servers import servers_that_name
+from bot.store.speakers import is_screen_of
 from bot.store.tables import (
     guild_settings,
     hearing_opt_outs,
     notes,
     person_facts,
+    person_forgets,
     server_settings,
     sessions,
     turns,
@@ -63,6 +65,7 @@ class PersonalDataStore:
                 "person_id": person_id,
                 "sessions": [each for each in found if each is not None],
                 "facts_about_you": facts,
+                "sessions_where_you_deleted_facts": await _without_facts(connection, person_id),
                 "servers_that_do_not_hear_you": await _opt_outs(connection, person_id),
                 "servers_where_i_join_you": await _joins(connection, person_id),
                 "servers_where_you_chose_last": await _chosen(connection, person_id),
@@ -82,25 +85,32 @@ async def _of_session(connection: AsyncConnection, session: Any, person_id: str)
 def _describe(session: Any, stored: Sequence[Any], seen: Sequence[Any], person_id: str) -> dict[str, object] | None:
     spoken = [salvage_turn(row).thing for row in stored]
     theirs = [turn for turn in spoken if any(part.speaker_id == person_id for part in turn.parts)]
-    if not theirs:
+    own_names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person_id}
+    shown = [row for row in seen if is_screen_of(row, person_id, own_names)]
+    if not (theirs or shown):
         return None
     seqs = {turn.seq for turn in theirs}
-    own_names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person_id}
     return {
         "id": session.id,
         "server_id": None if session.guild_id is None else str(session.guild_id),
         "channel_id": None if session.channel_id is None else str(session.channel_id),
         "started_at": _iso(session.started_at),
-        "names": sorted(own_names),
+        "names": sorted(own_names | {plain(row.who) for row in shown}),
         "what_you_said": [_line(turn, person_id) for turn in theirs],
         "my_replies_to_you": [_line(turn) for turn in spoken if turn.answers in seqs and turn not in theirs],
-        "notes_of_your_screen": [{"at": _iso(row.at), "text": row.what} for row in seen if plain(row.who) in own_names],
+        "notes_of_your_screen": [{"at": _iso(row.at), "text": row.what} for row in shown],
     }
 
 
 def _line(turn: Turn, person_id: str | None = None) -> dict[str, object]:
     said = [part.text for part in turn.parts if person_id is None or part.speaker_id == person_id]
     return {"turn": turn.seq, "at": _iso(turn.started_at), "kind": turn.kind.value, "text": " ".join(said)}
+
+
+async def _without_facts(connection: AsyncConnection, person_id: str) -> list[str]:
+    """Return the sessions from which no facts are drawn of what this person had said when they deleted their facts."""
+    wanted = select(person_forgets.c.session_id).where(person_forgets.c.person_id == person_id)
+    return list((await connection.execute(wanted.order_by(person_forgets.c.session_id))).scalars())
 
 
 async def _opt_outs(connection: AsyncConnection, person_id: str) -> list[str]:

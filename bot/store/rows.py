@@ -111,6 +111,7 @@ def note_values(session_id: SessionId, note: Note) -> dict[str, object]:
         "why": note.why.value,
         "source": note.source.value,
         "frame_hash": note.frame_hash,
+        "person_id": note.person_id,
     }
 
 
@@ -124,6 +125,7 @@ def note_from_row(row: Row[Any]) -> Note:
         why=NoteReason(row.why),
         source=NoteSource(row.source),
         frame_hash=row.frame_hash,
+        person_id=row.person_id,
     )
 
 

@@ -1,12 +1,12 @@
-"""Who has spoken, read from the stored turns: each person's names, sessions, and number of turns; and who may be quoted
-in a session in which they did not speak.
+"""Who has spoken or shared a screen, read from the stored turns and notes: each person's names, sessions, and number of
+turns; and who may be quoted in a session in which they did not speak.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,14 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from bot.store.rows import UNREADABLE, parts_of
-from bot.store.tables import hearing_opt_outs, sessions, turns
+from bot.store.tables import hearing_opt_outs, notes, sessions, turns
+from compaction.language.text import plain
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sqlalchemy import Select
+    from sqlalchemy import ColumnElement, Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.dialects.port import PlainSql
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredSpeaker:
-    """A person with stored turns, or whom a server's settings name. `names`: latest first. `last_at`: when they last
-    spoke, UTC epoch seconds.
+    """A person with stored turns or notes of their screen, or whom a server's settings name. `names`: latest first.
+    `last_at`: when they last spoke or showed something, UTC epoch seconds. `sessions`: where they did.
     """
 
     id: str
@@ -77,27 +78,81 @@ def _who_spoke(parts: str, of: str | None) -> list[tuple[str, str | None]]:
         return [] if of is None else [(of, None)]
 
 
+async def with_sharers(
+    connection: AsyncConnection,
+    known: dict[str, StoredSpeaker],
+    *,
+    session_id: SessionId | None = None,
+    of: str | None = None,
+) -> dict[str, StoredSpeaker]:
+    """Return the speakers with what the notes of their screens tell, and those of whom there are only such notes.
+
+    `session_id`: only notes of that session. `of`: only the person with this id. Notes without an id are left out.
+    """
+    wanted = select(notes.c.person_id, notes.c.who, notes.c.at, notes.c.session_id).where(
+        notes.c.person_id.is_not(None)
+    )
+    if session_id is not None:
+        wanted = wanted.where(notes.c.session_id == session_id)
+    if of is not None:
+        wanted = wanted.where(notes.c.person_id == of)
+    found = dict(known)
+    for row in await connection.execute(wanted.order_by(notes.c.at)):
+        before = found.get(row.person_id) or StoredSpeaker(row.person_id, (), 0.0, 0, ())
+        found[row.person_id] = replace(
+            before,
+            names=tuple(dict.fromkeys((*before.names, row.who))),
+            last_at=max(before.last_at, row.at),
+            sessions=tuple(dict.fromkeys((*before.sessions, SessionId(row.session_id)))),
+        )
+    return found
+
+
+def is_screen_of(note: Row[Any], person_id: str, names: Collection[str]) -> bool:
+    """Return whether a stored note is of a person's screen. `names`: theirs in its session, which decide where the note
+    is of a version that did not store the id.
+    """
+    if note.person_id is not None:
+        return bool(note.person_id == person_id)
+    who = plain(note.who).casefold()
+    return any(plain(name).casefold() == who for name in names)
+
+
 async def quotable_speakers(
     connection: AsyncConnection, sql: PlainSql, session_id: SessionId, *, among: Collection[str] | None = None
 ) -> frozenset[str]:
-    """Return the ids of the people who spoke in other sessions of a session's server.
+    """Return the ids of the people who spoke or shared a screen in other sessions of a session's server, and of those
+    who shared one in this.
 
-    The bot finds what was said in other sessions, and may say it again in this one. Nobody whose opt-out is older than
-    its first turn is among them: nothing of theirs was found. `among`: only these people, as far as they spoke before
-    its last turn; without it, the session goes on.
+    The bot finds what was said and noted in other sessions, and may say it again in this one. Nobody whose opt-out is
+    older than its first turn is among them: nothing of theirs was found. `among`: only these people, as far as they
+    spoke before its last turn; without it, the session goes on.
     """
     guild_id = await connection.scalar(select(sessions.c.guild_id).where(sessions.c.id == session_id))
     if guild_id is None:
         return frozenset()
+    here = await _sharers(connection, notes.c.session_id == session_id, among)
     begun = select(func.min(turns.c.started_at)).where(turns.c.session_id == session_id).scalar_subquery()
     earlier = (hearing_opt_outs.c.guild_id == guild_id) & (hearing_opt_outs.c.since < begun)
     unheard = set(map(str, await connection.scalars(select(hearing_opt_outs.c.person_id).where(earlier))))
     if among is not None and unheard.issuperset(among):
-        return frozenset()
+        return here
     last = select(func.max(turns.c.ended_at)).where(turns.c.session_id == session_id)
-    until = inf if among is None else await connection.scalar(last)
-    found = await _speakers_elsewhere(connection, sql, session_id, guild_id, inf if until is None else until)
-    return found - unheard if among is None else (found - unheard).intersection(among)
+    ended = None if among is None else await connection.scalar(last)
+    until = inf if ended is None else ended
+    others = select(sessions.c.id).where(sessions.c.guild_id == guild_id, sessions.c.id != session_id)
+    shown = await _sharers(connection, notes.c.session_id.in_(others) & (notes.c.at < until), among)
+    found = shown | await _speakers_elsewhere(connection, sql, session_id, guild_id, until)
+    return here | (found - unheard if among is None else (found - unheard).intersection(among))
+
+
+async def _sharers(
+    connection: AsyncConnection, where: ColumnElement[bool], among: Collection[str] | None
+) -> frozenset[str]:
+    """Return the ids of those whose screens these notes are of. `among`: only these people."""
+    wanted = select(notes.c.person_id).distinct().where(where, notes.c.person_id.is_not(None))
+    found = frozenset(map(str, await connection.scalars(wanted)))
+    return found if among is None else found.intersection(among)
 
 
 async def _speakers_elsewhere(

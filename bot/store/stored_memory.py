@@ -137,6 +137,16 @@ def _notes(found: Iterable[Row[Any]], status: str, unreadable: set[RowKey]) -> t
 
 
 async def _speakers(connection: AsyncConnection, sql: PlainSql, session_id: SessionId) -> tuple[tuple[str, str], ...]:
+    """Return id and name of each speaker, as they first appeared, and then of whose screens there are notes."""
+    of_session = select(notes.c.person_id, notes.c.who).where(notes.c.session_id == session_id)
+    shown = await connection.execute(of_session.where(notes.c.person_id.is_not(None)).order_by(notes.c.position))
+    spoke = await _turn_speakers(connection, sql, session_id)
+    return tuple(dict.fromkeys((*spoke, *((row.person_id, row.who) for row in shown))))
+
+
+async def _turn_speakers(
+    connection: AsyncConnection, sql: PlainSql, session_id: SessionId
+) -> tuple[tuple[str, str], ...]:
     """Return id and name of each speaker, as they first appeared."""
     try:
         # PostgreSQL goes on after an error only if it is in a transaction of its own.

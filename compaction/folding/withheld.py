@@ -50,9 +50,9 @@ class _Reach:
 class WithheldPeople:
     """The withheld people of one session. Not thread-safe.
 
-    `speakers`: ids and names of everybody in the stored turns, of whom it is not known when they first spoke.
-    `quotable`: ids of people who spoke in other sessions, of whom the bot may tell before they speak in this one, or
-    though they never do.
+    `speakers`: ids and names of everybody in the stored turns and notes, of whom it is not known when they first spoke.
+    `quotable`: ids of people who spoke or shared a screen in other sessions, of whom the bot may tell before they speak
+    in this one, or though they never do.
     """
 
     def __init__(self, speakers: Iterable[tuple[str, str]] = (), quotable: Iterable[str] = ()) -> None:
@@ -126,8 +126,11 @@ class WithheldPeople:
 
     def note(self, note: Note) -> Note:
         """Return a note; without name and content if it is of a withheld person's screen."""
-        names = {name for person in self._reaches for name in self._names[person]}
-        return replace(note, who=SOMEBODY, what=SOME_SCREEN) if note.who in names else note
+        if note.person_id is None:
+            hidden = any(note.who in self._names[person] for person in self._reaches)
+        else:
+            hidden = note.person_id in self._reaches
+        return replace(note, who=SOMEBODY, what=SOME_SCREEN, person_id=None) if hidden else note
 
     def ledger(self, ledger: SegmentLedger) -> SegmentLedger:
         """Return the ledger without everything that may hold words of withheld people."""

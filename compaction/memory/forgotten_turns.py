@@ -6,6 +6,7 @@ Pure. `restating` tells whether a text says the words again.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from compaction.language.terms import terms
@@ -38,11 +39,11 @@ def words_in_session(words: ForgottenWords, said: Sequence[Turn], person_id: str
 
 
 def answers_to_forget(
-    said: Sequence[Turn], theirs: Sequence[Turn], person_id: str, words: ForgottenWords
+    said: Sequence[Turn], theirs: Sequence[Turn], person_id: str, words: ForgottenWords, *, shown_at: float = inf
 ) -> list[Turn]:
     """Return the bot's turns that answer one of these turns, name the person, or say the words again.
 
-    `said`: all turns of the session, in order.
+    `said`: all turns of the session, in order. `shown_at`: when their screen was noted first, UTC epoch seconds.
     """
     seqs = {turn.seq for turn in theirs}
     first = min(seqs, default=None)
@@ -65,7 +66,7 @@ def answers_to_forget(
         )
         unanswered = None
         text = " ".join(part.text for part in turn.parts)
-        later = first is not None and turn.seq > first
+        later = (first is not None and turn.seq > first) or turn.started_at >= shown_at
         if (
             (replies and turn.kind is TurnKind.ASSISTANT)
             or words.quoted_or_named_in(text)

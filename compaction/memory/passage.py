@@ -128,12 +128,14 @@ def source_terms(source: PassageSource) -> tuple[str, ...]:
 
 
 def source_speakers(source: PassageSource) -> tuple[tuple[str, str], ...]:
-    """Return (id, display name) of the speakers; the id is empty for notes and segments."""
+    """Return (id, display name) of the speakers, and of whose screen a note is. The id is empty if it is not known: for
+    segments, and for notes of earlier versions.
+    """
     match source:
         case Turn():
             return tuple((part.speaker_id, part.speaker) for part in source.parts)
         case Note():
-            return (("", source.who),)
+            return ((source.person_id or "", source.who),)
         case Segment():
             return tuple(("", name) for name in dict.fromkeys(fact.speaker for fact in source.facts))
 

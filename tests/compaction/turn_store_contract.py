@@ -507,6 +507,18 @@ class TurnStoreContract:
         assert not await store.land(repairing(0, 10, cursor=10, revision=1))
 
     @pytest.mark.asyncio
+    async def test_who_shared_a_screen_is_known_after_a_restart(self, store: TurnStore) -> None:
+        """They are among the speakers, after those who spoke. A note without an id names nobody."""
+        await fill(store, 1)
+        spoke = (await store.load(EVENING)).speakers
+        shown = replace(note("a"), person_id="7", who="Cy")
+        await store.add_note(EVENING, shown)
+        await store.add_note(EVENING, note("b"))
+        memory = await store.load(EVENING)
+        assert memory.live_notes == (shown, note("b"))
+        assert memory.speakers == (*spoke, ("7", "Cy"))
+
+    @pytest.mark.asyncio
     async def test_closing_marks_the_end(self, store: TurnStore) -> None:
         """Closing stores the closing segment, and the cursor, window and notes stay unchanged."""
         turns = await fill(store, 30)

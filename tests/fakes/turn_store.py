@@ -76,6 +76,9 @@ class InMemoryTurnStore:
                     for seq in sorted(session.turns)
                     for part in session.turns[seq].parts
                 )
+                | dict.fromkeys(
+                    (note.person_id, note.who) for note in session.notes.values() if note.person_id is not None
+                )
             ),
             chapters=tuple(sorted(session.chapters, key=lambda each: (each.start, each.level))),
         )

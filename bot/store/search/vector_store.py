@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import String, cast, delete, exists, insert, select, update
+from sqlalchemy import String, cast, delete, exists, insert, or_, select, update
 
 from bot.store import rows
 from bot.store.salvage import read_or_none
@@ -112,20 +112,23 @@ class VectorStore:
 
 
 async def _sessions_of_opted_out(connection: AsyncConnection) -> Sequence[str]:
-    """Return the sessions in which somebody spoke who opted out of being heard in that guild."""
+    """Return the sessions in which somebody spoke or shared a screen who opted out of being heard in that guild."""
     return (await connection.scalars(select_withheld_sessions())).all()
 
 
 def select_withheld_sessions() -> Select[tuple[str]]:
-    """Select the sessions with passages that wait for an embedding, and with words of people who opted out there.
+    """Select the sessions with passages that wait for an embedding, and with words or screens of people who opted out
+    there.
 
     For each session it reads turns only until the first of such a person.
     """
     waiting = select(passages.c.session_id).where(passages.c.embedded_by.is_(None))
-    spoke = turns.c.parts.contains('"' + cast(hearing_opt_outs.c.person_id, String) + '"')
+    person_id = cast(hearing_opt_outs.c.person_id, String)
+    spoke = exists().where(turns.c.session_id == sessions.c.id, turns.c.parts.contains('"' + person_id + '"'))
+    shared = exists().where(notes.c.session_id == sessions.c.id, notes.c.person_id == person_id)
     opted_out = select(hearing_opt_outs.c.person_id).where(
         hearing_opt_outs.c.guild_id == sessions.c.guild_id,
-        exists().where(turns.c.session_id == sessions.c.id, spoke).correlate(sessions, hearing_opt_outs),
+        or_(spoke.correlate(sessions, hearing_opt_outs), shared.correlate(sessions, hearing_opt_outs)),
     )
     return select(sessions.c.id).where(sessions.c.id.in_(waiting), opted_out.correlate(sessions).exists())
 

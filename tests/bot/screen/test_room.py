@@ -61,6 +61,7 @@ async def test_what_is_seen_is_remembered() -> None:
         await see(watching, room, sharer, "dark", "Tokyo 2099")
         (note,) = watching.memory.live_notes
         assert (note.who, note.what) == ("Ada", "a window, just shared. It reads “Tokyo 2099”")
+        assert note.person_id == str(ADA.id)
         assert (note.why, note.source) == (NoteReason.SHARE_START, NoteSource.OCR)
         assert (await watching.stored_notes())[0] == {note.what}
         assert list(sharer.outbox) == [{"t": "note", "what": note.what}]

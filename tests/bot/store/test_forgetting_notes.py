@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -200,6 +201,22 @@ async def test_only_what_was_to_be_forgotten_is_left_out(
 
 
 @pytest.mark.asyncio
+async def test_a_note_with_an_id_is_known_by_it(tmp_path: Path) -> None:
+    """Whatever the person was called then, and whoever else is called so."""
+    async with open_database(tmp_path / "a.db") as database:
+        learned = LearnedForgettings(FakeClock(100.0))
+        async with database.reading() as connection:
+            await learned.learn(connection)
+        await note_of(database)
+        async with database.reading() as connection:
+            await learned.learn(connection)
+    for person_id, name, gone in (("id-Ada", "Countess", True), ("id-Bob", "Ada", False), (None, "Ada", True)):
+        shown = Note(NoteId("n"), 99.0, name, "x", person_id=person_id)
+        assert learned.has_forgotten_note(EVENING, shown) is gone
+        assert not learned.has_forgotten_note(EVENING, replace(shown, at=101.0))
+
+
+@pytest.mark.asyncio
 async def test_a_name_that_nobody_had_stored_is_learned_from_the_turn(tmp_path: Path) -> None:
     """A person whose first words wait still has no stored name; the notes of their screen have nothing else."""
     async with open_database(tmp_path / "a.db") as database:
@@ -222,9 +239,9 @@ async def test_nothing_of_the_person_stands_there_and_no_longer_than_needed(plac
     """The rows have digests, go when every session of that time has ended, and no number is given twice."""
     clock = FakeClock()
     async with Evening(place, clock=clock) as evening:
-        for _ in range(2):
+        for seq in (None, 1):
             async with evening.database.writing() as connection:
-                await note_forgetting(connection, ADA, session_id=None, seq=None, at=clock.now())
+                await note_forgetting(connection, ADA, session_id=EVENING, seq=seq, at=clock.now())
         retention = Retention(evening.database, TierSettings(), clock=clock, in_use={EVENING})
         await retention.enforce()
         async with evening.database.reading() as connection:
@@ -237,6 +254,6 @@ async def test_nothing_of_the_person_stands_there_and_no_longer_than_needed(plac
         await retention.enforce()
         async with evening.database.reading() as connection:
             (left,) = (await connection.execute(select(forgettings))).all()
-        assert (left.number, left.person, left.names) == (2, "", "[]")
+        assert tuple(left) == (2, 0.0, "", "[]", None, None)
         await note_of(evening.database)
         assert await last_forgetting(evening.database) == 3

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.store.ageing import delete_aged
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
+from bot.store.personal_data import PersonalDataStore
 from bot.store.sessions import Sessions
 from compaction.memory.people import ExtractedFacts
 from compaction.model import SessionId
+from tests.bot.evening import GUILD as EVENING_GUILD
+from tests.bot.evening import Evening
 from tests.compaction.memory.test_people import drawn, held, known_after
 from tests.fakes.clock import FakeClock
 
@@ -106,3 +110,26 @@ async def test_a_deleted_session_takes_its_facts_along(place: Place) -> None:
         )
         await Sessions(database, FakeClock()).delete(SessionId("evening"))
         assert await people.facts_about(["id-Ada"], GUILD, history=True) == ()
+
+
+@pytest.mark.asyncio
+async def test_that_somebody_deleted_their_facts_is_theirs_and_goes_with_their_words(place: Place) -> None:
+    """They see it in their file. In a session that goes on it goes with the last turn that it was about."""
+    clock = FakeClock()
+    async with Evening(place, clock=clock) as evening:
+        await evening.say("I live in Lisbon.", "Ada")
+        await evening.facts.forget("id-Ada", EVENING_GUILD)
+        clock.advance(60.0)
+        await evening.say("Good evening.", "Bob")
+        files = PersonalDataStore(evening.database)
+
+        async def excluded() -> object:
+            return (await files.of("id-Ada"))["sessions_where_you_deleted_facts"]
+
+        assert await excluded() == [evening.session_id]
+        assert (await files.of("id-Bob"))["sessions_where_you_deleted_facts"] == []
+        now = clock.now()
+        await delete_aged(evening.database, before=now - 3_600.0, now=now)
+        assert await excluded() == [evening.session_id]
+        await delete_aged(evening.database, before=now - 30.0, now=now)
+        assert await excluded() == []

@@ -424,3 +424,36 @@ async def test_batches_of_a_withheld_person_alone_ask_no_model(strategy: Strateg
     landed = [each.paragraph_by for each in events if isinstance(each, FoldLanded)]
     assert landed == ["model", "code", "code"]
     assert asked == 1
+
+
+def test_a_note_is_known_by_its_id_and_an_old_one_by_its_name() -> None:
+    """Two people may have had one name in a session, one after the other."""
+    known = WithheldPeople([(ADA, "Sam")])
+    known.withhold(lambda: frozenset({ADA}))
+    known.update(said_until=Seq(0), folded_until=Seq(0))
+    shown = {
+        person_id: known.note(Note(NoteId("n"), 0.0, "Sam", SECRET, person_id=person_id)).what
+        for person_id in (ADA, BO, None)
+    }
+    assert shown == {ADA: SOME_SCREEN, BO: SECRET, None: SOME_SCREEN}
+
+
+@pytest.mark.asyncio
+async def test_who_shared_a_screen_and_said_nothing_is_withheld_after_a_restart() -> None:
+    """No turn names them; the note does."""
+    store, clock, model = InMemoryTurnStore(), FakeClock(), WatchedSummariser()
+    for withheld in (frozenset[str](), frozenset({ADA})):
+        async with SessionMemory.open(
+            SessionId("s"),
+            store=store,
+            summariser=model,
+            fallback=ExtractiveSummariser(),
+            settings=CompactionSettings(),
+            mode=Mode.SUMMARY,
+            clock=clock,
+        ) as memory:
+            memory.withhold(lambda withheld=withheld: withheld)  # type: ignore[misc]
+            if not withheld:
+                await memory.add_note(Note(NoteId("n"), clock.now(), "Ada", SECRET, person_id=ADA))
+            context = memory.context(max_input_tokens=8_000)
+            assert (SECRET in str(context)) is (not withheld)

@@ -1,0 +1,106 @@
+"""Who shared a screen and never spoke is found, sees their notes, is forgotten, and is left out once they opt out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.memory.session_reader import SessionReader
+from bot.store.forgetting import SpeechForgetter
+from bot.store.guilds import OptOutStore
+from bot.store.history import SessionHistory
+from bot.store.personal_data import PersonalDataStore
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
+from bot.store.sessions import Sessions
+from compaction.memory.passage import Scope
+from compaction.model import Note, NoteId, Seq, TurnKind
+from tests.bot.evening import GUILD, Evening
+
+if TYPE_CHECKING:
+    from tests.bot.conftest import Place
+
+CY = "2003"
+SCREEN = "The bank's page: balance 4,210 euros, overdraft 300 euros."
+
+
+async def show(evening: Evening, name: str = "n", *, who: str = "Cy", person_id: str | None = CY) -> None:
+    """Take a note of somebody's screen."""
+    await evening.memory.add_note(Note(NoteId(name), evening.clock.now(), who, SCREEN, person_id=person_id))
+
+
+@pytest.mark.asyncio
+async def test_their_notes_are_theirs_after_a_restart(place: Place) -> None:
+    """By id and by name, in a file for them, and for a search; so is an old note without an id if they have spoken."""
+    async with Evening(place) as evening:
+        await evening.say("Good evening.", "Ada")
+        await show(evening)
+        await show(evening, "old", who="Ada", person_id=None)
+    async with Evening(place, clock=evening.clock) as evening:
+        forgetting = SpeechForgetter(evening.database, evening.clock)
+        (by_name,) = await forgetting.find("cy")
+        assert by_name == await forgetting.find_by_id(CY)
+        assert (by_name.id, by_name.names, by_name.turn_count) == (CY, ("Cy",), 0)
+        assert by_name.sessions == (evening.session_id,)
+        files = PersonalDataStore(evening.database)
+        for person, name in ((CY, "Cy"), ("id-Ada", "Ada")):
+            (told,) = (await files.of(person))["sessions"]  # type: ignore[misc]
+            assert (told["names"], [each["text"] for each in told["notes_of_your_screen"]]) == ([name], [SCREEN])  # type: ignore[index]
+        index = SqlRecallIndex(evening.database, VectorStore(evening.database))
+        (found,) = await index.passages(await index.newest(Scope(speaker=CY), limit=9))
+        assert found.source == Note(NoteId("n"), found.at, "Cy", SCREEN, person_id=CY)
+
+
+@pytest.mark.asyncio
+async def test_their_screen_is_forgotten(place: Place) -> None:
+    """Their notes go, and what the bot told of them, in other words too; what was said before, and other notes, stay.
+    A note of an earlier version, without an id, is nobody's who never spoke.
+    """
+    async with Evening(place) as evening:
+        await evening.say("The balance is the issue.", "Roomtone", kind=TurnKind.ASSISTANT)
+        await evening.say("Look here.", "Ada")
+        await show(evening)
+        await show(evening, "hers", who="Ada", person_id="id-Ada")
+        await show(evening, "old", person_id=None)
+        await evening.say("Its overdraft stands at 300, and its balance at 4,210.", "Roomtone", kind=TurnKind.ASSISTANT)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
+        cy = await forgetting.find_by_id(CY)
+        assert cy is not None
+        done = await forgetting.forget(cy)
+        assert (done.turns, done.answers, done.notes, done.sessions) == (0, 1, 1, (evening.session_id,))
+        left = await SessionHistory(evening.database).latest_notes(evening.session_id, limit=9)
+        assert [each.id for each in left] == ["hers", "old"]
+        turns = await evening.store.turns(evening.session_id, Seq(0), Seq(9))
+        assert [turn.tombstone for turn in turns] == [False, False, True]
+        assert await forgetting.find_by_id(CY) is None
+
+
+@pytest.mark.asyncio
+async def test_who_opts_out_is_known_wherever_words_are_shown(place: Place) -> None:
+    """In the session of their screen, and in a later one of the same server, in which the bot may tell of it: what the
+    bot said there since is not read to anybody, and a note that has no embedding yet gets none.
+    """
+    async with Evening(place) as evening:
+        await evening.say("Good evening.", "Ada")
+        await show(evening)
+        await evening.memory.end()
+        async with Evening(place, name="later", clock=evening.clock) as later:
+            await later.say("What did we see?", "Ada")
+            await later.say("A bank's page.", "Roomtone", kind=TurnKind.ASSISTANT)
+            await OptOutStore(later.database, later.clock).put(GUILD, int(CY), out=True)
+
+            async def withheld(_guild_id: int) -> frozenset[str]:
+                return frozenset({CY})
+
+            sessions, history = Sessions(later.database, later.clock), SessionHistory(later.database)
+            reader = SessionReader(sessions, later.store, withheld=withheld)
+            for session_id in (evening.session_id, later.session_id):
+                assert await history.quotable(session_id, frozenset({CY, "9"})) == {CY}
+                assert CY in (await later.store.load(session_id)).quotable
+                stored = await sessions.find(session_id)
+                assert stored is not None
+                read = await reader.read(stored)
+                assert [turn.kind for turn in read.turns] == [TurnKind.SPEECH]
+            waiting = await VectorStore(later.database).unembedded(limit=9)
+            assert [text for _, text in waiting if text and "overdraft" in text] == []
