@@ -30,6 +30,7 @@ from bot.store.dialects.postgresql_lock import PostgresWorkLock, held_lock, held
 from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL
 from bot.store.dialects.reader import ThreadedReader
 from bot.store.migrations.upgrade import HEAD, too_new
+from bot.store.tables import metadata
 from bot.texts.text import Text
 from compaction.errors import StoreError
 
@@ -58,21 +59,9 @@ _NETWORK_TIMEOUT_S = 15.0
 # counts as lost after as long: Linux looks at `tcp_user_timeout` with the next question, other systems count these.
 _ASK_EVERY_S = 5.0
 _MOST_UNANSWERED = 2
-# Everything that holds text, for VACUUM.
-_TABLES = (
-    "turns",
-    "notes",
-    "segments",
-    "chapters",
-    "landings",
-    "segment_tiers",
-    "person_facts",
-    "sent_texts",
-    "passages",
-    "passage_vectors",
-    PGVECTOR_TABLE,
-    "sessions",
-)
+# For VACUUM. Not only texts are deleted: ids of people and hashes of what they said are, too.
+_KEEP_ALL_ROWS = {"room_claims", "search_marks"}
+_TABLES = (*(name for name in metadata.tables if name not in _KEEP_ALL_ROWS), PGVECTOR_TABLE)
 _PRESENT = "SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL"
 # How long `describe` waits for a lock.
 _CHECK_WAIT_S = 2.0
@@ -155,7 +144,7 @@ class PostgresDialect:
         await self._vacuum("VACUUM")
 
     async def wipe(self) -> bool:
-        """Write the tables with text anew, without the deleted rows. Nobody can read or write meanwhile.
+        """Write the tables anew, without the deleted rows. Nobody can read or write meanwhile.
 
         What the server keeps besides (its write-ahead log, archives, replicas, freed blocks of the disk) is its
         operator's (docs/privacy.md).
@@ -170,7 +159,7 @@ class PostgresDialect:
         return not older
 
     async def _vacuum(self, statement: LiteralString, *, besides: str = "SELECT 0") -> int:
-        """Run a VACUUM of the tables with text on a connection of its own, and return the number that `besides` selects
+        """Run a VACUUM of the tables on a connection of its own, and return the number that `besides` selects
         before it.
         """
         async with await psycopg.AsyncConnection.connect(**{**self._options, "autocommit": True}) as connection:

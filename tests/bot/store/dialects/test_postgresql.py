@@ -17,6 +17,7 @@ from sqlalchemy import create_engine, inspect
 
 from bot.cli.doctor.finding import Status
 from bot.cli.doctor.storage import check_database
+from bot.server_settings import ServerSettings
 from bot.shards import ONLY_SHARD, parse_shards
 from bot.store.database import Database, open_database
 from bot.store.dialects import postgresql_lock
@@ -26,6 +27,7 @@ from bot.store.dialects.postgresql_lock import held_lock
 from bot.store.forgetting import SpeechForgetter
 from bot.store.migrations import postgresql
 from bot.store.migrations.upgrade import HEAD
+from bot.store.servers import SqlServerSettings
 from bot.store.tables import forgotten_runs as runs
 from bot.store.tables import metadata
 from bot.store.turns import SqlTurnStore
@@ -276,6 +278,21 @@ async def test_what_is_forgotten_is_in_no_file_of_the_database(postgres_place: S
     held = server.bytes_of(postgres_place)
     assert b"lighthouse" in held
     assert b"quetzalcoatl" not in held
+
+
+@pytest.mark.asyncio
+async def test_the_id_of_who_was_forgotten_is_in_no_file_either(postgres_place: SecretStr) -> None:
+    """It stood in what a server has chosen, in a table without anybody's words."""
+    server, person_id = running_server(), 190_120_030_040_050_607
+    async with open_database(postgres_place) as database:
+        clock = FakeClock()
+        await SqlServerSettings(database, clock).put(1, ServerSettings(auto_join_with=(person_id,)), by=9)
+        assert str(person_id).encode() in server.bytes_of(postgres_place)
+        forgetter = SpeechForgetter(database, clock)
+        person = await forgetter.find_by_id(str(person_id))
+        assert person is not None
+        assert (await forgetter.forget(person)).wiped
+    assert str(person_id).encode() not in server.bytes_of(postgres_place)
 
 
 @pytest.mark.asyncio
