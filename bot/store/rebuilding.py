@@ -21,7 +21,7 @@ from bot.store.inserts import execute_for_each
 from bot.store.salvage import salvage_chapter, salvage_segment
 from bot.store.search.indexing import index_segments_again
 from bot.store.tables import chapters, landings, segment_tiers, segments
-from bot.store.tier_rows import record_values
+from bot.store.tier_rows import record_values, text_of_record
 from bot.store.tiers import mark_archived
 from compaction.memory.forgetting import forget_in_segment, remake_paragraph
 from compaction.memory.quotations import names_any
@@ -30,7 +30,7 @@ from compaction.memory.segment_record import make_record
 from compaction.summary.port import REACH_TURNS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -82,7 +82,9 @@ async def rebuild_segments(
     lost = frozenset(each.thing.id for each in salvaged if each.lost is not None)
     made = select(chapters).where(chapters.c.session_id == session_id)
     over = [salvage_chapter(row) for row in await connection.execute(made)]
-    touched = await asyncio.to_thread(_touched, stored, lost, left, seqs, gone_notes, words)
+    of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
+    recorded = {row.segment_id: text_of_record(row) for row in await connection.execute(of_session)}
+    touched = await asyncio.to_thread(_touched, stored, lost, left, seqs, gone_notes, words, recorded)
     restating = [
         each.thing
         for each in over
@@ -120,8 +122,12 @@ def _touched(
     seqs: frozenset[Seq],
     gone_notes: frozenset[str],
     words: ForgottenWords,
+    recorded: Mapping[str, str],
 ) -> list[Segment]:
-    """Return the segments that were made of forgotten text, that say it again, or that cannot be read (`lost`)."""
+    """Return the segments that were made of forgotten text, that say it again, or that cannot be read (`lost`).
+
+    `recorded`: the words of each segment's record.
+    """
     return [
         each
         for each in stored
@@ -129,14 +135,15 @@ def _touched(
         if any(each.start - REACH_TURNS <= seq < each.end for seq in seqs)
         or each.id in lost
         or gone_notes & set(each.note_ids)
-        or _says_again(each, left, words)
+        or _says_again(each, left, words, recorded.get(each.id, ""))
     ]
 
 
-def _says_again(segment: Segment, left: Sequence[Turn], words: ForgottenWords) -> bool:
+def _says_again(segment: Segment, left: Sequence[Turn], words: ForgottenWords, record: str) -> bool:
     # A quoted fact has somebody's own words.
     facts = (fact.text for fact in segment.facts if not fact.quoted)
-    told = " ".join((segment.gist, segment.paragraph, *facts))
+    # A record is made of the facts, but an imported segment has none, and its record those of before.
+    told = " ".join((segment.gist, segment.paragraph, *facts, "" if segment.facts else record))
     if words.quoted_or_named_in(told):
         said = [part.text for turn in _heard(left, segment) for part in turn.parts]
         # What others say of the person is theirs.

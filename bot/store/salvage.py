@@ -58,7 +58,7 @@ def salvage_turn(row: Row[Any]) -> Salvaged[Turn]:
     try:
         return Salvaged(replace(turn, parts=rows.parts_of(row.parts)))
     except UNREADABLE:
-        return Salvaged(turn, _readable_text(row.parts))
+        return Salvaged(turn, readable_text(row.parts))
 
 
 def salvage_segment(row: Row[Any]) -> Salvaged[Segment]:
@@ -74,7 +74,7 @@ def salvage_segment(row: Row[Any]) -> Salvaged[Segment]:
     )
     if not some_lost and note_ids is not None:
         return Salvaged(segment)
-    return Salvaged(segment, f"{_readable_text(row.facts)} {_readable_text(row.note_ids)}")
+    return Salvaged(segment, f"{readable_text(row.facts)} {readable_text(row.note_ids)}")
 
 
 def salvage_chapter(row: Row[Any]) -> Salvaged[Chapter]:
@@ -82,7 +82,7 @@ def salvage_chapter(row: Row[Any]) -> Salvaged[Chapter]:
     try:
         return Salvaged(rows.chapter_from_row(row))
     except UnreadableRowError:
-        return Salvaged(rows.chapter_from_row(_with(row, refs="[]")), _readable_text(row.refs))
+        return Salvaged(rows.chapter_from_row(_with(row, refs="[]")), readable_text(row.refs))
 
 
 def _facts(row: Row[Any]) -> tuple[tuple[Fact, ...], bool]:
@@ -115,7 +115,7 @@ def _with(row: Row[Any], **columns: str) -> Row[Any]:
     return cast("Row[Any]", SimpleNamespace(**{**row._mapping, **columns}))
 
 
-def _readable_text(stored: object) -> str:
+def readable_text(stored: object) -> str:
     """Return the text in damaged JSON, without its escapes, so that words can be looked for in it."""
     text = stored.decode("utf-8", "replace") if isinstance(stored, bytes) else str(stored)
     plain = _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else " ", text)

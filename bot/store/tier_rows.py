@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, update
 
+from bot.store.salvage import readable_text
 from bot.store.tables import segment_tiers
 from compaction.memory.segment_record import RecordMetadata, SegmentRecord, compression_ratio
 from compaction.memory.tiers import TieredSegment
@@ -122,6 +123,13 @@ def _record(segment: Segment, row: Row[Any]) -> SegmentRecord | None:
         key_decisions=tuple(json.loads(row.key_decisions)),
         key_files=tuple(json.loads(row.key_files)),
         metadata=RecordMetadata(row.contains_code, row.contains_errors, row.task_completed),
+    )
+
+
+def text_of_record(row: Row[Any]) -> str:
+    """Return all words of a stored record, to look for some in them. Empty before the segment is compressed."""
+    return " ".join(
+        readable_text(each) for each in (row.topic, row.compressed_content, row.key_decisions, row.key_files) if each
     )
 
 

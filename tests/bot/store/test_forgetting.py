@@ -19,10 +19,12 @@ from bot.store.forgetting import SpeechForgetter
 from bot.store.search import indexing
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
+from bot.store.segment_import import SegmentImporter
 from bot.store.tables import person_facts
 from compaction.folding import fold_results
 from compaction.memory.passage import Scope
-from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId, Strategy, TurnKind, TurnPart
+from compaction.memory.segment_record import RecordMetadata, SegmentRecord
+from compaction.model import Fact, FactKind, Note, NoteId, SegmentId, Seq, SessionId, Strategy, TurnKind, TurnPart
 from compaction.settings import CompactionSettings
 from compaction.summary import ledger
 from compaction.summary.extractive import extract_chapter
@@ -247,6 +249,30 @@ async def test_a_pruned_segment_is_cleaned_too(place: Place) -> None:
         assert cleaned == replace(remade, note_ids=(NoteId("cat"),))
         assert SECRET not in cleaned.gist
         assert "4411" in cleaned.gist
+
+
+@pytest.mark.asyncio
+async def test_the_record_of_an_imported_segment_is_cleaned_too(place: Place) -> None:
+    """Its decisions and files are in no gist and in no fact; a record that tells nothing of the person stays."""
+    async with Evening(place) as evening:
+        await evening.say("Hello.", "Ada")
+        importer = SegmentImporter(evening.database)
+        for name, decision in (("told", "Ada decided to sell the boat."), ("other", "The boat is sold.")):
+            record = SegmentRecord(
+                SegmentId(name), "boats", SessionId(name), 0, 9, 90, 9, 0.1, 5.0, 5.0, 0, 0.5, "They spoke of boats.",
+                (decision,), (), RecordMetadata(contains_code=False, contains_errors=False, task_completed=True),
+            )  # fmt: skip
+            await importer.import_record(record)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        assert set((await forgetting.forget(ada)).sessions) == {evening.session_id, SessionId("told")}
+        decisions = [
+            kept.kept.record.key_decisions
+            for name in ("told", "other")
+            for kept in await evening.shelf.tiers_of(SessionId(name))
+            if kept.kept.record is not None
+        ]
+        assert decisions == [(), ("The boat is sold.",)]
 
 
 class _Careless:
