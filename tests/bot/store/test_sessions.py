@@ -10,10 +10,11 @@ import pytest_asyncio
 
 from bot.store.database import open_database
 from bot.store.sessions import Sessions, new_session_id
+from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import CompactionState, NoteId, SessionId
-from tests.compaction.turn_store_contract import T0, fill, landing, note
+from tests.compaction.turn_store_contract import T0, fill, landing, note, turn
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -180,3 +181,16 @@ async def test_deleting_leaves_nothing(database: Database) -> None:
             assert left.scalar_one() == 0, table
     assert (await store.load(SessionId("other"))).total_turns == 3
     assert await sessions.find(EVENING) is None
+
+
+@pytest.mark.asyncio
+async def test_a_deleted_session_is_frozen_no_more(place: Place) -> None:
+    """Its id goes with it from the list of those whose tiers stay as they are. Other entries stay."""
+    async with open_database(place) as database:
+        clock = FakeClock()
+        for name in ("one", "two"):
+            await SqlTurnStore(database, clock).append_turn(SessionId(name), turn(0))
+            await TierStore(database).set_frozen("session", name, frozen=True)
+        await TierStore(database).set_frozen("guild", "one", frozen=True)
+        await Sessions(database, clock).delete(SessionId("one"))
+        assert await TierStore(database).frozen() == (("guild", "one"), ("session", "two"))
