@@ -242,6 +242,8 @@ class MemoryUpkeep:
         # They may hold what was forgotten.
         self._new_texts.clear()
         self._kept_texts.clear()
+        # Those that named somebody were deleted; what is still in use is stored again.
+        self._kept_prompts.clear()
         self._newcomers |= self._known
 
     def _since_now(self) -> Callable[[int], bool]:

@@ -15,7 +15,7 @@ from bot.store.sessions import Sessions
 from bot.store.tables import sent_prompts
 from bot.store.turns import SqlTurnStore
 from compaction.model import SessionId
-from compaction.payload import text_digest
+from compaction.payload import PartKind, make_part, text_digest
 from compaction.settings import TierSettings
 from tests.bot.evening import Evening
 from tests.compaction.turn_store_contract import EVENING, T0, fill
@@ -81,16 +81,22 @@ async def test_all_sent_texts_go_when_anything_is_forgotten(place: Place) -> Non
 
 @pytest.mark.asyncio
 async def test_a_prompt_that_names_a_forgotten_person_goes(place: Place) -> None:
-    """A persona may name somebody. What it says of others stays."""
+    """A persona may name somebody. Others stay, and so does one that is sent again, because it is still in use."""
     async with Evening(place) as evening:
         await evening.say("Good evening.", "Ada")
-        await evening.prompts.store_prompts(EVENING, [OURS, THEIRS], sent_at=evening.clock.now())
+        sent = [make_part("system", PartKind.SYSTEM, text) for text in (OURS, THEIRS)]
+        evening.keeper.on_payload_sent(sent)
+        await evening.keeper.run_once()
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         assert await kept(evening.database, OURS, THEIRS) == [OURS]
         async with evening.database.reading() as connection:
             assert await connection.scalar(select(func.count()).select_from(sent_prompts)) == 1
+        await evening.keeper.run_once()
+        evening.keeper.on_payload_sent(sent)
+        await evening.keeper.run_once()
+        assert await kept(evening.database, OURS, THEIRS) == [OURS, THEIRS]
 
 
 @pytest.mark.asyncio
