@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -45,8 +45,9 @@ async def test_their_notes_are_theirs_after_a_restart(place: Place) -> None:
         assert by_name.sessions == (evening.session_id,)
         files = PersonalDataStore(evening.database)
         for person, name in ((CY, "Cy"), ("id-Ada", "Ada")):
-            (told,) = (await files.of(person))["sessions"]  # type: ignore[misc]
-            assert (told["names"], [each["text"] for each in told["notes_of_your_screen"]]) == ([name], [SCREEN])  # type: ignore[index]
+            told_of: Any = await files.of(person)
+            (told,) = told_of["sessions"]
+            assert (told["names"], [each["text"] for each in told["notes_of_your_screen"]]) == ([name], [SCREEN])
         index = SqlRecallIndex(evening.database, VectorStore(evening.database))
         (found,) = await index.passages(await index.newest(Scope(speaker=CY), limit=9))
         assert found.source == Note(NoteId("n"), found.at, "Cy", SCREEN, person_id=CY)
