@@ -160,6 +160,11 @@ class Fact:
         return replace(self, speaker="", subject="", text="", supersedes=supersedes)
 
 
+def is_by_model(summariser: str) -> bool:
+    """Return whether a record's `summariser` is a model."""
+    return summariser.startswith("llm")
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """The stored record of one folded batch: turns `start <= seq < end`. Times are UTC epoch seconds.
@@ -197,6 +202,16 @@ class Segment:
     def is_recursive(self) -> bool:
         """Return whether the gist summarises the whole session so far (`Strategy.RECURSIVE`) and not only its batch."""
         return any(word.startswith(Strategy.RECURSIVE.value) for word in self.summariser.split())
+
+    @property
+    def has_model_paragraph(self) -> bool:
+        """Return whether a model wrote the summary in this fold, and what it wrote is used."""
+        return bool(self.paragraph) and not self.degraded and is_by_model(self.summariser)
+
+    @property
+    def was_asked_of_model(self) -> bool:
+        """Return whether a model was asked in this fold; it may have failed, or its answer may have been of no use."""
+        return self.degraded or bool(self.paragraph_problem) or is_by_model(self.summariser)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,11 @@ from bot.texts.text import Text, counted, joined, verbatim
 
 if TYPE_CHECKING:
     from collections import Counter
+    from collections.abc import Sequence
 
     from bot.channel.port import Link, Place
     from bot.room.conversation.conversation_status import ConversationStatus
+    from compaction.model import Segment
     from compaction.session import SessionMemory
 
 
@@ -43,6 +45,7 @@ def room_status(
                 people=counted(people, "{count} person", "{count} people"),
             ),
             _memory_sentence(memory),
+            summary_sentence(memory.segments),
             _dropped_sentence(conversation.dropped),
             _link_sentence(link, now),
             _encryption_sentence(link),
@@ -63,6 +66,24 @@ def _memory_sentence(memory: SessionMemory) -> Text:
         )
     return counted(
         memory.total_turns, "I remember {count} turn of this session.", "I remember {count} turns of this session."
+    )
+
+
+def summary_sentence(segments: Sequence[Segment]) -> Text:
+    """Return how often the model's text was the summary, if one was asked: a small model's often cannot be used."""
+    asked = [segment for segment in segments if segment.was_asked_of_model]
+    written = sum(segment.has_model_paragraph for segment in asked)
+    if not asked:
+        return verbatim("")
+    if written == len(asked):
+        return counted(
+            written, "The language model wrote it.", "The language model wrote each of its {count} versions."
+        )
+    return counted(
+        len(asked),
+        "The language model could not write it, so I made it from what was said.",
+        "The language model wrote {written} of its {count} versions; I made the others from what was said.",
+        written=written,
     )
 
 

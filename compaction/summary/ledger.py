@@ -13,7 +13,16 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from compaction.language.text import as_sentence, sentences, whole_sentences
-from compaction.model import Chapter, FactKind, RenderedSentence, RenderedSummary, Segment, SegmentId, Seq
+from compaction.model import (
+    Chapter,
+    FactKind,
+    RenderedSentence,
+    RenderedSummary,
+    Segment,
+    SegmentId,
+    Seq,
+    is_by_model,
+)
 from compaction.summary.chapters import chapter_due, told_chapters, top_chapters
 from compaction.summary.paragraph import Candidate, Stretch, compose, fact_candidate, gist_candidate
 from compaction.summary.port import (
@@ -298,7 +307,7 @@ class SegmentLedger:
             Stretch(
                 each.started_at,
                 each.ended_at,
-                _gist_sentences(each) if _by_model(each.summariser) else (),
+                _gist_sentences(each) if is_by_model(each.summariser) else (),
                 tuple(self._by_ref[ref] for ref in each.refs if ref in self._by_ref and ref not in self._superseded),
                 tuple(subjects_in(each.gist)),
                 CHAPTER_PARTS**each.level,
@@ -342,13 +351,9 @@ def _candidates(segment: Segment) -> tuple[Candidate, ...]:
     return tuple(fact_candidate(segment, number, fact) for number, fact in enumerate(segment.facts) if fact.text)
 
 
-def _by_model(summariser: str) -> bool:
-    return summariser.startswith("llm")
-
-
 def _tells(segment: Segment) -> bool:
     """Return whether a segment's gist is prose to use: a model wrote it, or there are no facts to use instead."""
-    return _by_model(segment.summariser) or segment.pruned or segment.is_recursive
+    return is_by_model(segment.summariser) or segment.pruned or segment.is_recursive
 
 
 def _gist_sentences(source: Segment | Chapter) -> tuple[Candidate, ...]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.room.room_status import summary_sentence
 from tests.bot.room.room_scene import a_house, living
+from tests.compaction.turn_store_contract import segment
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from compaction.model import Segment
 
 
 @pytest.mark.asyncio
@@ -32,6 +37,42 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
         assert "(1 too short). This call is not end-to-end encrypted, so Discord's servers could" in room.status()
         house.ailing = "The voice kokoro has not worked for 3 minutes; the embedded voice speaks."
         assert room.status().endswith(f"I answer with what I heard. {house.ailing}")
+
+
+_WRITTEN = replace(
+    segment(0, 10), summariser="llm ledger.v7", degraded=False, paragraph="Ada counts.", paragraph_problem=""
+)
+# The model's paragraph had a fault, its answer was of no use, it failed, and its turns were made a segment again later.
+_FAULTY = replace(_WRITTEN, paragraph="", paragraph_problem="names nobody said")
+_COPIED = replace(_WRITTEN, summariser="extractive", paragraph="", paragraph_problem="only copied words")
+_AWAY = replace(_WRITTEN, summariser="extractive", paragraph="", degraded=True)
+_REWRITTEN_BY_CODE = replace(_WRITTEN, summariser="extractive recursive", degraded=True)
+_REPAIRED = replace(_WRITTEN, paragraph="")
+# No model was asked: none is configured, or nothing of the batch may be told.
+_BY_RULE = replace(_WRITTEN, summariser="extractive", paragraph="")
+_PARAGRAPH_BY_RULE = replace(_WRITTEN, summariser="extractive recursive")
+
+
+@pytest.mark.parametrize(
+    ("segments", "sentence"),
+    [
+        ((), ""),
+        ((_BY_RULE, _PARAGRAPH_BY_RULE), ""),
+        ((_WRITTEN, _BY_RULE), "The language model wrote it."),
+        ((_WRITTEN, _WRITTEN), "The language model wrote each of its 2 versions."),
+        ((_FAULTY,), "The language model could not write it, so I made it from what was said."),
+        *(
+            (
+                (_WRITTEN, other, _WRITTEN),
+                "The language model wrote 2 of its 3 versions; I made the others from what was said.",
+            )
+            for other in (_FAULTY, _COPIED, _AWAY, _REWRITTEN_BY_CODE, _REPAIRED)
+        ),
+    ],
+)
+def test_the_status_says_how_often_the_model_wrote_the_summary(segments: tuple[Segment, ...], sentence: str) -> None:
+    """Whoever runs a small model sees how often its text was of no use. Without a model there is nothing to say."""
+    assert summary_sentence(segments) == sentence
 
 
 @pytest.mark.asyncio
