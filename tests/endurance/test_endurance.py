@@ -155,18 +155,17 @@ def test_random_schedules_break_no_invariant() -> None:
     assert walk(2_000) == walk(2_000)
 
 
-def _keeps_its_run(state: SessionState, run_id: RunId) -> SessionState:
-    return state if (landed := transitions.land_run(state, run_id)) is state else replace(landed, run=state.run)
+def _keeps_its_run(state: SessionState, run_id: RunId, *, was_asked: bool) -> SessionState:
+    landed = transitions.land_run(state, run_id, was_asked=was_asked)
+    return state if landed is state else replace(landed, run=state.run)
 
 
-def _keeps_its_notes(state: SessionState, run_id: RunId) -> SessionState:
-    return replace(transitions.land_run(state, run_id), notes=state.notes)
+def _keeps_its_notes(state: SessionState, run_id: RunId, *, was_asked: bool) -> SessionState:
+    return replace(transitions.land_run(state, run_id, was_asked=was_asked), notes=state.notes)
 
 
 @pytest.mark.parametrize("broken", [_keeps_its_run, _keeps_its_notes])
-def test_a_broken_machine_is_found(
-    broken: Callable[[SessionState, RunId], SessionState], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_machine_is_found(broken: Callable[..., SessionState], monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that keeps its run or its notes after a landing breaks an invariant within some hundred steps."""
 
     class Broken:

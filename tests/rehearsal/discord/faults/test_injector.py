@@ -248,7 +248,7 @@ async def test_faults_that_cannot_be_are_plain_sentences() -> None:
 
 def test_every_fault_is_documented() -> None:
     """The documentation of the control API names every fault and option, and no others."""
-    page = (Path(__file__).parents[3] / "docs" / "rehearsal-control-api.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "rehearsal-control-api.md").read_text()
     documented = set(re.findall(r"^### `(\w+)`$", page, re.MULTILINE))
     assert documented == set(FAULTS)
     for name, fault in FAULTS.items():
