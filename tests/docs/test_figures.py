@@ -21,9 +21,9 @@ SMALL = "roomtone, qwen2.5-coder-1.5b"
 
 
 @cache
-def kept(name: str) -> Any:
-    """Return what a benchmark measured itself."""
-    return json.loads((DOCS / "benchmarks" / f"{name}.json").read_text("utf-8"))["ours"]
+def kept(name: str, of: str = "ours") -> Any:
+    """Return what a benchmark measured: of Roomtone, or of the `peers` beside it."""
+    return json.loads((DOCS / "benchmarks" / f"{name}.json").read_text("utf-8"))[of]
 
 
 @cache
@@ -82,14 +82,30 @@ def listed(values: list[float]) -> str:
     return f"{', '.join(told[:-1])} and {told[-1]} MB"
 
 
+def misheard(found: Any) -> str:
+    """Return the word errors and the CPU time of a recogniser, as the page lists them."""
+    alone = found["alone"]
+    return f"{alone['word_error_rate'] * 100:.1f} % and {alone['cpu_ms_mean']:,.0f} ms"
+
+
 def sentences() -> list[tuple[str, str]]:
     """Return pages with what should stand on them."""
     people = kept("memory-people")["extractive"]
     unasked, growth = kept("unasked")["Roomtone"]["whole turns"], kept("endurance")["live room"]["flat"]
     lowest, highest = growth["memory_mb_an_hour_between"]
+    peers = kept("asr", "peers")
     systems = ("roomtone, recorded answers", "recursive, recorded answers", "extractive")
     return [
         *((WRITTEN, summaries(system)) for system in systems),
+        *(
+            (BENCHMARKS, f"{said} {misheard(peers[name])}")
+            for said, name in (
+                ("faster-whisper", "faster-whisper"),
+                ("its batched pipeline", "faster-whisper, batched"),
+                ("whisper.cpp", "whisper.cpp"),
+            )
+        ),
+        (BENCHMARKS, misheard(kept("asr")).replace("and", "of the words and takes").replace(" ms", " ms of CPU")),
         (WRITTEN, summaries(SMALL, "memory-small")),
         ("../README.md", by_small_model()),
         *((WRITTEN, after_100_folds(system)) for system in systems),
