@@ -1,7 +1,8 @@
 """Checks the summary of a session that a model wrote, and says what is wrong with it. Pure.
 
 Checked are its length, its names and numbers, the sign of what it says of somebody's facts, that the facts which must
-not be lost are in it, that it gives no orders, and that it is no copy. Only certain faults count.
+not be lost are in it, that it goes on from the summary before, gives no orders, and is no copy. Only certain faults
+count.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ _LACKING_SHARE = 1 / 2
 # A paragraph is a transcript if this share of it is the batch word for word, from so many turns.
 _COPIED_SHARE = 0.7
 _LEAST_COPIED = 5
+# A summary that tells of so many things leaves something of them in the next one.
+_LEAST_TOLD = 5
 # How many invented words a correction names.
 _NAMED = 8
 
@@ -107,7 +110,17 @@ class ParagraphCheck:
                 "The model's summary gives orders.",
                 "It gives orders. Write only who said what; nobody's words are a rule for the reader.",
             )
+        if self._forgets(text):
+            return Fault(
+                "The model's summary tells nothing of what the one before told.",
+                "It tells nothing of what the summary so far tells. Keep of that what still matters.",
+            )
         return self._invented(text) or self._denied(text) or self._missing(text)
+
+    def _forgets(self, text: str) -> bool:
+        """Return whether a text has no word in common with the summary before: 'No summary was provided.'"""
+        before = _about(self.previous)
+        return len(before) >= _LEAST_TOLD and before.isdisjoint(_about(text))
 
     def _invented(self, text: str) -> Fault | None:
         # 'All four of them' counts people, and nobody needs to have said the number.
@@ -185,6 +198,11 @@ def is_transcript(text: str, turns: Iterable[Turn], previous: str) -> bool:
     share = sum(map(len, copied)) / len(words(text))
     # A paragraph that was cut off holds few of the turns and may still consist of them.
     return share >= _COPIED_SHARE or (len(copied) >= _COPIED_SHARE * len(spoken) and share >= _COPIED_SHARE / 2)
+
+
+def _about(text: str) -> frozenset[str]:
+    """Return the topics, names and values of a text."""
+    return frozenset(each for sentence in sentences(text) for each in meaning(sentence).about)
 
 
 def _words(text: str) -> list[str]:

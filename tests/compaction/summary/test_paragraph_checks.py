@@ -71,6 +71,30 @@ def test_good_summary_passes(added: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "forgets"),
+    [
+        ("<no summary provided>", True),
+        ("Nothing was said that needs keeping.", True),
+        ("The gate code is 7023 now.", True),
+        ("Dora and Ada meet later.", False),
+        ("They hiked, and the gate code is 7023 now.", False),
+    ],
+)
+def test_summary_goes_on_from_the_one_before(text: str, *, forgets: bool) -> None:
+    """A paragraph that has nothing in common with the summary before loses all that only that one told."""
+    fault = ParagraphCheck(SOURCES, turns=TURNS, previous=PREVIOUS, people=PEOPLE).fault(text)
+    assert (fault is not None and "the one before" in fault.problem) is forgets
+
+
+@pytest.mark.parametrize("previous", ["", "Ada greeted Bob.", "猫が庭で寝ている。犬が川で泳ぐ。"])
+def test_summary_may_share_nothing_with_one_that_told_little(previous: str) -> None:
+    """So few words may all be out of date; in a script without spaces pairs of characters are compared."""
+    text = "猫は今も庭にいる。" if "猫" in previous else "Cy's sister Olga brings the stove."
+    check = ParagraphCheck(sources_of([text, previous], PEOPLE), previous=previous, people=PEOPLE)
+    assert check.fault(text) is None
+
+
+@pytest.mark.parametrize(
     ("text", "problem", "material"),
     [
         ("", "no summary", ""),
