@@ -206,7 +206,7 @@ class Segment:
     @property
     def has_model_paragraph(self) -> bool:
         """Return whether a model wrote the summary in this fold, and what it wrote is used."""
-        return bool(self.paragraph) and not self.degraded and is_by_model(self.summariser)
+        return bool(self.paragraph) and is_by_model(self.summariser)
 
     @property
     def was_asked_of_model(self) -> bool:
@@ -236,6 +236,11 @@ class Chapter:
     created_at: float = 0.0
     paragraph: str = ""
     paragraph_problem: str = ""
+
+    @property
+    def has_model_paragraph(self) -> bool:
+        """Return whether a model wrote the summary with this chapter, and what it wrote is used."""
+        return bool(self.paragraph) and is_by_model(self.summariser)
 
 
 @dataclass(frozen=True, slots=True)

@@ -303,7 +303,6 @@ class Compactor:
                     run.id,
                     prompt_tokens=result.prompt_tokens,
                     completion_tokens=result.completion_tokens,
-                    by_model=bool(result.model),
                     was_asked=result.was_asked,
                 )
             )

@@ -65,12 +65,11 @@ class LedgerView:
 class FoldResult:
     """What a run made: the record to store, and the ledger with it. Token counts are as in `Fold`.
 
-    `model`: the one that made it, empty if none did. `was_asked`: whether the usual summariser was asked.
+    `was_asked`: whether the usual summariser was asked.
     """
 
     record: Segment | Chapter
     view: LedgerView
-    model: str
     was_asked: bool
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -90,12 +89,11 @@ def fold_result(
     session_id: SessionId,
     revision: int,
     summariser: str,
-    model: str,
     was_asked: bool,
     at: float,
 ) -> FoldResult:
-    """Return what the run stores. `summariser`, `model`: `name` and `model` of the `Summariser` that made the fold.
-    `was_asked`: as in `FoldResult`. `revision`: before the run. `at`: now, UTC epoch seconds.
+    """Return what the run stores. `summariser`: the `name` of the `Summariser` that made the fold. `was_asked`: as in
+    `FoldResult`. `revision`: before the run. `at`: now, UTC epoch seconds.
     """
     if isinstance(fold, Fold) and fold.made_by:
         summariser = fold.made_by
@@ -122,4 +120,4 @@ def fold_result(
             at=at,
         )
         after = ledger.with_segment(record)
-    return FoldResult(record, LedgerView.of(after), model, was_asked, fold.prompt_tokens, fold.completion_tokens)
+    return FoldResult(record, LedgerView.of(after), was_asked, fold.prompt_tokens, fold.completion_tokens)

@@ -77,7 +77,6 @@ class FoldWork:
 
     async def _result(self, request: FoldRequest | ChapterRequest, fold: Fold | ChapterFold) -> FoldResult:
         state, ledger = self._machine.state, self._view.ledger
-        summariser = self._summarisers.of(self._run, request)
         make = partial(
             fold_result,
             self._run,
@@ -86,8 +85,7 @@ class FoldWork:
             ledger,
             session_id=self._session_id,
             revision=state.memory.revision,
-            summariser=summariser.name,
-            model=summariser.model,
+            summariser=self._summarisers.of(self._run, request).name,
             was_asked=self._summarisers.asks_usual(self._run, request),
             at=made_at(self._clock, state),
         )

@@ -176,7 +176,7 @@ class FoldingMachine:
                     degraded=run.degraded,
                     repairs=run.repairs,
                     chapter_level=run.chapter_level,
-                    paragraph_by=_paragraph_by(run, record, by_model=event.by_model),
+                    paragraph_by=_paragraph_by(run, record),
                     paragraph_problem=record.paragraph_problem,
                 )
             ),
@@ -293,10 +293,10 @@ def _failure(event: RunFailed, run: Run, state: SessionState, now: float, next_r
     )
 
 
-def _paragraph_by(run: Run, record: Segment | Chapter, *, by_model: bool) -> Literal["model", "code", "nobody"]:
+def _paragraph_by(run: Run, record: Segment | Chapter) -> Literal["model", "code", "nobody"]:
     if run.repairs:
         return "nobody"
-    return "model" if record.paragraph and by_model else "code"
+    return "model" if record.has_model_paragraph else "code"
 
 
 def _ms(seconds: float) -> float:

@@ -61,12 +61,11 @@ class FoldMade:
 
 @dataclass(frozen=True, slots=True)
 class LandingWritten:
-    """The store applied the landing. `by_model`: a model made it. `was_asked`: see `state.land_run`."""
+    """The store applied the landing. `was_asked`: see `state.land_run`."""
 
     run_id: RunId
     prompt_tokens: int | None
     completion_tokens: int | None
-    by_model: bool = True
     was_asked: bool = True
 
 

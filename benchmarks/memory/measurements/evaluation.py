@@ -18,6 +18,7 @@ from benchmarks.memory.judges.text_matching import mentions_any
 from benchmarks.memory.systems.memory_system import MAX_INPUT_TOKENS, RoomtoneMemory, format_line, payload_tokens
 from compaction.errors import ContextOverflowError
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
+from compaction.model import is_by_model
 from compaction.summary.port import MAX_SUMMARY_CHARS
 
 if TYPE_CHECKING:
@@ -128,12 +129,10 @@ def paragraph_makers(segments: Sequence[Segment]) -> Counter[str]:
 
 
 def _paragraph_maker(segment: Segment) -> str:
-    by_model = segment.summariser.startswith("llm")
-    # Under `recursive` the fallback writes a paragraph too.
-    if segment.paragraph and by_model:
+    if segment.has_model_paragraph:
         return "model"
     # A repair gives a segment the model's facts, and no paragraph.
-    if segment.degraded or (by_model and not segment.paragraph_problem):
+    if segment.degraded or (is_by_model(segment.summariser) and not segment.paragraph_problem):
         return "the model failed"
     return segment.paragraph_problem or "no model"
 
