@@ -186,10 +186,11 @@ class SessionMemory:
     async def add_note(self, note: Note) -> None:
         """Add and store one note about a shared screen. Raises the same errors as `append`.
 
-        A note without an id is of the person to whom `name_of` has given its name, who may withhold it.
+        A note without an id gets that of the person to whom `name_of` has given its name, who may withhold it.
         """
         self._refuse_after_end()
         if (owner := note.person_id or self._names.owner_of(note.who)) is not None:
+            note = replace(note, person_id=owner)
             self._withheld.note_screen(owner, note, next_turn=Seq(self._timeline.total))
         self._compactor.add_note(note)
         await self._outbox.flush()

@@ -5,13 +5,12 @@ anything it notes here whom it forgets. A room reads that in each transaction in
 screen, and leaves out what it has heard and seen until then. So nothing comes in between, and the clocks of two
 machines are never compared.
 
-People are noted by digests of their ids and names, as long as a session is open that was open by then. Whoever has the
-database can test whether a certain person is among them.
+People are noted by digests of their ids, as long as a session is open that was open by then. Whoever has the database
+can test whether a certain person is among them.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ from sqlalchemy import delete, func, insert, select, update
 
 from bot.store.forgotten_hashes import digest_of
 from bot.store.tables import forgettings, sessions
-from compaction.language.text import plain
 from compaction.memory.forgotten_turns import without_part_of
 from compaction.model import Seq, SessionId
 
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from bot.store.speakers import StoredSpeaker
     from compaction.model import Note, Turn
 
 # The clocks of two machines may differ by this much when old rows are deleted.
@@ -40,11 +37,10 @@ _NEWEST = "SELECT coalesce(max(number), 0) FROM forgettings"
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
-    """That a person was forgotten: everywhere, in one session, or in one turn. `person`, `names`: digests."""
+    """That a person was forgotten: everywhere, in one session, or in one turn. `person`: the digest of their id."""
 
     number: int
     person: str
-    names: frozenset[str]
     session_id: SessionId | None
     seq: Seq | None
 
@@ -54,18 +50,15 @@ class Forgetting:
 
 
 async def note_forgetting(
-    connection: AsyncConnection, person: StoredSpeaker, *, session_id: SessionId | None, seq: int | None, at: float
+    connection: AsyncConnection, person_id: str, *, session_id: SessionId | None, seq: int | None, at: float
 ) -> None:
     """Note, inside a write transaction, that a person is forgotten from now on. `at`: UTC epoch seconds."""
     await drop_old_forgettings(connection)
-    # The names of a person are not forgotten with one turn.
-    names = [] if seq is not None else sorted({_digest_of_name(name) for name in person.names})
     await connection.execute(
         insert(forgettings).values(
             number=await _newest(connection) + 1,
             at=at,
-            person=digest_of(person.id),
-            names=json.dumps(names),
+            person=digest_of(person_id),
             only_session=session_id,
             only_seq=seq,
         )
@@ -90,7 +83,6 @@ async def forgettings_after(connection: AsyncConnection, number: int) -> tuple[F
         Forgetting(
             row.number,
             row.person,
-            frozenset(json.loads(row.names)),
             None if row.only_session is None else SessionId(row.only_session),
             None if row.only_seq is None else Seq(row.only_seq),
         )
@@ -106,7 +98,7 @@ async def drop_old_forgettings(connection: AsyncConnection) -> None:
     newest = await _newest(connection)
     old = forgettings.c.number <= newest if first is None else forgettings.c.at < first - _CLOCKS_DIFFER_S
     await connection.execute(delete(forgettings).where(old, forgettings.c.number < newest))
-    nothing = {"at": 0.0, "person": "", "names": "[]", "only_session": None, "only_seq": None}
+    nothing = {"at": 0.0, "person": "", "only_session": None, "only_seq": None}
     await connection.execute(update(forgettings).where(old).values(nothing))
 
 
@@ -118,9 +110,8 @@ class LearnedForgettings:
         # The number of the last forgetting that the room knows of; None: it has not asked yet.
         self._newest: int | None = None
         # When it learned that a person was forgotten, by the digest of their id, and where: everywhere, in one session,
-        # or in one turn of it. Then their names there, as digests.
+        # or in one turn of it.
         self._learned: dict[tuple[str, SessionId | None, Seq | None], float] = {}
-        self._names: dict[tuple[str, SessionId | None], set[str]] = {}
 
     async def learn(self, connection: AsyncConnection) -> None:
         """Take over what was forgotten since the last call, inside the transaction in which something is stored."""
@@ -131,42 +122,24 @@ class LearnedForgettings:
         for found in await forgettings_after(connection, self._newest):
             self._newest = found.number
             self._learned[found.person, found.session_id, found.seq] = self._clock.now()
-            self._names.setdefault((found.person, found.session_id), set()).update(found.names)
 
     def left_of_turn(self, session_id: SessionId, turn: Turn) -> Turn:
         """Return the turn without what people said in it who were forgotten since."""
         if not self._learned:
             return turn
-        gone = {
-            part.speaker_id
-            for part in turn.parts
-            if self._has_forgotten(digest_of(part.speaker_id), session_id, turn.seq, since=turn.started_at)
-        }
-        for part in turn.parts:
-            if part.speaker_id in gone:
-                # Their screen is known by the name alone.
-                for where in (None, session_id):
-                    names = self._names.get((digest_of(part.speaker_id), where))
-                    if names is not None:
-                        names.add(_digest_of_name(part.speaker))
         left = turn
-        for person_id in gone:
-            left = without_part_of(left, person_id)
+        for person_id in {part.speaker_id for part in turn.parts}:
+            if self._has_forgotten(person_id, session_id, turn.seq, since=turn.started_at):
+                left = without_part_of(left, person_id)
         return left
 
     def has_forgotten_note(self, session_id: SessionId, note: Note) -> bool:
         """Return whether somebody was forgotten since of whose screen the note is."""
-        if note.person_id is not None:
-            return self._has_forgotten(digest_of(note.person_id), session_id, None, since=note.at)
-        name = _digest_of_name(note.who)
-        return any(
-            name in names and self._has_forgotten(person, session_id, None, since=note.at)
-            for (person, where), names in self._names.items()
-            if where in (None, session_id)
-        )
+        return note.person_id is not None and self._has_forgotten(note.person_id, session_id, None, since=note.at)
 
-    def _has_forgotten(self, person: str, session_id: SessionId, seq: Seq | None, *, since: float) -> bool:
+    def _has_forgotten(self, person_id: str, session_id: SessionId, seq: Seq | None, *, since: float) -> bool:
         """Return whether the room has learned that a person was forgotten there after `since` (UTC epoch seconds)."""
+        person = digest_of(person_id)
         places: list[tuple[SessionId | None, Seq | None]] = [(None, None), (session_id, None)]
         if seq is not None:
             places.append((session_id, seq))
@@ -179,7 +152,3 @@ def people_among(found: Iterable[Forgetting], ids: Collection[str]) -> dict[str,
     for each in found:
         by_person.setdefault(each.person, []).append(each)
     return {person_id: by_person[digest] for person_id in ids if (digest := digest_of(person_id)) in by_person}
-
-
-def _digest_of_name(name: str) -> str:
-    return digest_of(plain(name).casefold())

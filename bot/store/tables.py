@@ -338,15 +338,13 @@ forgotten_sessions = Table(
 forgotten_runs = Table("forgotten_runs", metadata, Column("digest", String, primary_key=True))
 
 # Who was forgotten, as digests, for rooms that are open (`forgetting_notes`). `number` rises with each; the newest
-# row is kept without the rest, so that none is given twice. `names`: JSON. `only_session`, `only_seq`: if only that was
-# forgotten.
+# row is kept without the rest, so that none is given twice. `only_session`, `only_seq`: if only that was forgotten.
 forgettings = Table(
     "forgettings",
     metadata,
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("at", Float, nullable=False),
     Column("person", String, nullable=False),
-    Column("names", Text, nullable=False),
     Column("only_session", String),
     Column("only_seq", BigInteger),
 )

@@ -18,7 +18,6 @@ from bot.room.forgetting_watch import CHECK_FORGETTINGS_S, ForgettingWatch
 from bot.store.database import open_database
 from bot.store.forgetting_notes import note_forgetting
 from bot.store.sessions import Sessions
-from bot.store.speakers import StoredSpeaker
 from compaction.errors import StoreError
 from compaction.model import SessionId
 from tests.bot.participation.test_all_guilds import FakeRoom
@@ -56,10 +55,9 @@ class Scene:
 
     async def forget(self, person_id: str, *, session_id: str | None = None, seq: int | None = None) -> None:
         """Note that a person is forgotten, as another process does."""
-        person = StoredSpeaker(person_id, (), 0.0, 0, ())
         where = None if session_id is None else SessionId(session_id)
         async with self.database.writing() as connection:
-            await note_forgetting(connection, person, session_id=where, seq=seq, at=self.clock.now())
+            await note_forgetting(connection, person_id, session_id=where, seq=seq, at=self.clock.now())
 
     async def check(self) -> tuple[list[int], int]:
         """Let time pass and look; return whom the room was told to forget so far, and how often to drop the rest."""
