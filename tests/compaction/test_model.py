@@ -43,9 +43,29 @@ def test_fact_is_told_with_its_speaker() -> None:
 def test_whose_paragraph_it_is(summariser: str, paragraph: str, *, by_model: bool) -> None:
     """The record tells it, of a segment and of a chapter."""
     folded = Segment(
-        SegmentId("s:0-10"), SessionId("s"), Seq(0), Seq(10), 0.0, 9.0, "They met.", (), (), summariser, paragraph=paragraph
+        SegmentId("s:0-10"),
+        SessionId("s"),
+        Seq(0),
+        Seq(10),
+        0.0,
+        9.0,
+        "They met.",
+        (),
+        (),
+        summariser,
+        paragraph=paragraph,
     )
     chapter = Chapter(
-        ChapterId("s:0-80@1"), SessionId("s"), 1, Seq(0), Seq(80), 0.0, 9.0, "They met.", (), summariser, paragraph=paragraph
+        ChapterId("s:0-80@1"),
+        SessionId("s"),
+        1,
+        Seq(0),
+        Seq(80),
+        0.0,
+        9.0,
+        "They met.",
+        (),
+        summariser,
+        paragraph=paragraph,
     )
     assert (folded.has_model_paragraph, chapter.has_model_paragraph) == (by_model, by_model)
