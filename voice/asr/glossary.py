@@ -7,14 +7,16 @@ short and starts with the likeliest words.
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 LONGEST_TERM_CHARS = 40
-# Maximum length of the glossary: about 80 tokens, which every utterance costs.
-GLOSSARY_MAX_CHARS = 300
+# Maximum length of the glossary in UTF-8: about 80 tokens of English, which every utterance costs, and about 120 of most
+# other scripts. Whisper and its servers take 223 tokens, and of more only the last, without the bot's names.
+GLOSSARY_MAX_BYTES = 300
 # Of a crowded channel, the people's share of what the bot's names leave: words of the guild are said too.
 PEOPLE_SHARE = 0.7
 # Words of a topic or title that are taken: longer ones with a capital. 'The Curse of Strahd' has two.
@@ -22,7 +24,9 @@ SHORTEST_UNUSUAL_CHARS = 4
 MOST_UNUSUAL = 8
 LONGEST_OCCASION_CHARS = 300
 # Everything except letters, digits and signs inside names. Nobody speaks the emoji and decoration of display names.
-_UNSPOKEN = re.compile(r"[^\w\s'’.&-]|_", re.UNICODE)
+_UNSPOKEN = re.compile(r"[^\w\s'’.&-]|_")
+# Marks of no script, by the beginnings of their names: piled on letters as decoration, or part of an emoji.
+_DECORATION = ("COMBINING ", "VARIATION ")
 _TITLE_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _PROMPT_BEGINS = "Glossary: "
 _SPACE = re.compile(r"\s+")
@@ -30,7 +34,18 @@ _SPACE = re.compile(r"\s+")
 
 def spoken_form(name: str) -> str:
     """Return `name` as people say it: without emoji, decoration and line breaks; empty if nothing is left."""
-    return _SPACE.sub(" ", _UNSPOKEN.sub(" ", name)).strip(" .-'’&")
+    letters = _UNSPOKEN.sub(_in_place_of, unicodedata.normalize("NFC", name))
+    # Letters that only look different, as in '𝓐𝓭𝓪', are plain ones.
+    return _SPACE.sub(" ", unicodedata.normalize("NFKC", letters)).strip(" .-'’&")
+
+
+def _in_place_of(found: re.Match[str]) -> str:
+    """Return what stands for a sign that is no letter: a space, or for a mark on a letter the mark or nothing."""
+    sign = found.group()
+    if unicodedata.category(sign)[0] != "M":
+        return " "
+    # Vowel signs, as in Hindi or Thai, are as much of a word as its letters.
+    return "" if unicodedata.name(sign, "").startswith(_DECORATION) else sign
 
 
 def choose_glossary(
@@ -39,23 +54,22 @@ def choose_glossary(
     display_names: Iterable[str],
     words: Iterable[str],
     occasions: Iterable[str] = (),
-    max_chars: int = GLOSSARY_MAX_CHARS,
+    max_bytes: int = GLOSSARY_MAX_BYTES,
 ) -> tuple[str, ...]:
     """Return the terms, most important first: the bot's names, the people here, the guild's words, then the unusual
     words of `occasions` (topics, titles of events), which people speak of.
 
     Of what the bot's names leave, people take at most `PEOPLE_SHARE` as long as words of the guild would be left out.
-    All terms and separators together have at most `max_chars` characters. Terms that differ only in case are listed
-    once.
+    All terms and separators together have at most `max_bytes` in UTF-8. Terms that differ only in case are listed once.
     """
     own, people = _terms(wake_names), _terms(display_names)
     others = _terms((*words, *(word for occasion in occasions for word in unusual_words(occasion))))
     chosen: dict[str, str] = {}
-    _add(chosen, own, max_chars)
-    left = max_chars - _length(chosen)
-    _add(chosen, people, max_chars - min(int((1 - PEOPLE_SHARE) * left), _length(others) + 2))
-    _add(chosen, others, max_chars)
-    _add(chosen, people, max_chars)
+    _add(chosen, own, max_bytes)
+    left = max_bytes - _length(chosen)
+    _add(chosen, people, max_bytes - min(int((1 - PEOPLE_SHARE) * left), _length(others) + 2))
+    _add(chosen, others, max_bytes)
+    _add(chosen, people, max_bytes)
     return tuple(chosen.values())
 
 
@@ -80,16 +94,16 @@ def _terms(names: Iterable[str]) -> dict[str, str]:
 
 
 def _length(terms: Mapping[str, str]) -> int:
-    """Return how many characters the terms have, with the separators between them."""
-    return sum(len(term) + 2 for term in terms.values()) - 2 if terms else 0
+    """Return how many bytes the terms have, with the separators between them."""
+    return sum(len(term.encode()) + 2 for term in terms.values()) - 2 if terms else 0
 
 
-def _add(chosen: dict[str, str], terms: Mapping[str, str], max_chars: int) -> None:
+def _add(chosen: dict[str, str], terms: Mapping[str, str], max_bytes: int) -> None:
     """Add the terms that fit."""
     length = _length(chosen)
     for key, term in terms.items():
-        cost = len(term) + (2 if chosen else 0)
-        if key not in chosen and length + cost <= max_chars:
+        cost = len(term.encode()) + (2 if chosen else 0)
+        if key not in chosen and length + cost <= max_bytes:
             chosen[key] = term
             length += cost
 

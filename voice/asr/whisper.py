@@ -46,6 +46,9 @@ SURE_LANGUAGE = 0.7
 # Hypotheses kept while decoding. 1 is fastest and hardly less accurate with the base model.
 BEAM_SIZE = 1
 CAREFUL_BEAM_SIZE = 5
+# What faster-whisper puts before an utterance at most. Of more it takes the last, and a glossary begins with the
+# likeliest words.
+MOST_PROMPT_TOKENS = MAX_TOKENS // 2 - 1
 NEEDED_FILES = ("config.json", "model.bin", "tokenizer.json")
 VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 
@@ -220,7 +223,7 @@ class WhisperEngine:
     def _prompts(self, tokenizers: Sequence[Tokenizer], requests: Sequence[RecognitionRequest]) -> list[list[int]]:
         """Return the prompts, all of one length, as CTranslate2 wants them: shorter glossaries begin again."""
         before = [
-            tokenizer.encode(" " + text) if (text := glossary_prompt(request.glossary)) else []
+            tokenizer.encode(" " + text)[:MOST_PROMPT_TOKENS] if (text := glossary_prompt(request.glossary)) else []
             for tokenizer, request in zip(tokenizers, requests, strict=True)
         ]
         longest = max(len(tokens) for tokens in before)

@@ -10,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
+from voice.asr.glossary import choose_glossary
 from voice.asr.settings import AsrSettings
-from voice.asr.whisper import WhisperEngine, lengthened
+from voice.asr.whisper import MOST_PROMPT_TOKENS, WhisperEngine, lengthened
 from voice.asr.worker import RecognitionRequest
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from faster_whisper.tokenizer import Tokenizer
 
 
 def _settings(model_dir: Path, **changes: object) -> AsrSettings:
@@ -61,6 +64,27 @@ def test_a_careful_hearing_sees_the_whole_window(engine: WhisperEngine) -> None:
     assert careful.text == usual.text == BICYCLE_TEXT
     assert careful.duration_s == usual.duration_s
     assert careful.mean_logprob != usual.mean_logprob
+
+
+@pytest.mark.parametrize("letters", ["abc", "さくら", "ราหลุ", "གངས་རི"])
+def test_a_crowd_of_any_script_leaves_the_bots_name_in_the_prompt(
+    engine: WhisperEngine, monkeypatch: pytest.MonkeyPatch, letters: str
+) -> None:
+    """However many tokens a script takes, the prompt begins with the bot's name, and is none that Whisper cuts."""
+    names = ["".join(letters[(number + at) % len(letters)] for at in range(9)) + str(number) for number in range(60)]
+    glossary = choose_glossary(wake_names=["Roomtone"], display_names=names, words=[])
+    prompts: list[list[int]] = []
+    get_prompt = engine._model.get_prompt
+
+    def kept(tokenizer: Tokenizer, tokens: list[int], *, without_timestamps: bool) -> list[int]:
+        prompts.append(tokens)
+        return get_prompt(tokenizer, tokens, without_timestamps=without_timestamps)
+
+    monkeypatch.setattr(engine._model, "get_prompt", kept)
+    engine.recognize(silence(1), language="en", glossary=glossary)
+    (tokens,) = prompts
+    assert 50 < len(tokens) <= MOST_PROMPT_TOKENS
+    assert engine._model.hf_tokenizer.decode(tokens).startswith(" Glossary: Roomtone, ")
 
 
 def test_sentences_that_are_heard_together_are_heard_as_alone(engine: WhisperEngine) -> None:
