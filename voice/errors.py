@@ -69,6 +69,10 @@ class VoiceLoadingError(SynthesisError):
     """The voice is still being loaded; a later sentence may have it."""
 
 
+class UnreadableTextError(SynthesisError):
+    """The voice works, but cannot read the script of a sentence; another voice may."""
+
+
 class RealtimeError(VoiceError):
     """Speech-to-speech failed: the service, the network or the account is at fault.
 

@@ -15,7 +15,7 @@ from bot.brain.reply_progress import elapsed_ms
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language
 from compaction.errors import ContextOverflowError
-from voice.errors import SynthesisError
+from voice.errors import SynthesisError, UnreadableTextError
 from voice.speaking.moderation import ModerationError, WordList
 from voice.speaking.port import AudioChunk
 from voice.speaking.speech_rate import SpeechRate, words_after, words_until
@@ -138,7 +138,8 @@ class SpeechOutput:
                         self._on_queued()
         except SynthesisError as error:
             progress.unsaid.append(words_after(sentence.text, error.spoken_share))
-            progress.fail("voice", error)
+            # A voice that cannot read a script works otherwise, and people read what it would have said.
+            progress.fail("script" if isinstance(error, UnreadableTextError) else "voice", error)
             piece.end(text=words_until(sentence.text, error.spoken_share))
         else:
             piece.end()

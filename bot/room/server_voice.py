@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bot.models.voices import NO_SUCH_VOICE, VOICES, find_voice, replaced_sentence
 from bot.texts.text import Text, sentence_of, verbatim
-from voice.errors import SynthesisError, VoiceLoadingError
+from voice.errors import SynthesisError, UnreadableTextError, VoiceLoadingError
 from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.port import Synthesizer
 
@@ -195,8 +195,8 @@ class _Choice:
             async with self._voices.using(self.voice) as synthesizer, aclosing(synthesizer.stream(text)) as stream:
                 async for sound in stream:
                     yield sound
-        except VoiceLoadingError:
-            # Soon it speaks, so nobody needs to be told.
+        except (VoiceLoadingError, UnreadableTextError):
+            # Soon it speaks, or with the next sentence, so nobody needs to be told.
             raise
         except SynthesisError as error:
             self.failure = sentence_of(error)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.patience import PATIENCE_S
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
-from voice.errors import SynthesisError
+from voice.errors import SynthesisError, UnreadableTextError
 from voice.speaking.port import AudioChunk
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class ScriptedResponder:
 class FakeVoice:
     """Speaks each word as a fixed number of frames.
 
-    A text in `mute` fails at once. `breaks` and `waits` name a text and the number of a word: at that word the voice
+    A text in `mute` fails at once, one in `unreadable` cannot be read. `breaks` and `waits` name a text and the number of a word: at that word the voice
     fails, or waits for the event.
     """
 
@@ -64,6 +64,7 @@ class FakeVoice:
         self.spoken: list[str] = []
         self.frames_a_word = FRAMES_A_WORD
         self.mute: set[str] = set()
+        self.unreadable: set[str] = set()
         self.breaks: set[tuple[str, int]] = set()
         self.waits: dict[tuple[str, int], asyncio.Event] = {}
 
@@ -71,6 +72,8 @@ class FakeVoice:
         """Yield the text as a quiet tone, word by word."""
         if text in self.mute:
             raise SynthesisError("The voice is hoarse. Give it tea.")
+        if text in self.unreadable:
+            raise UnreadableTextError("The voice has no glasses.")
         self.spoken.append(text)
         words = text.split()
         for number, _ in enumerate(words):

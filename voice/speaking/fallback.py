@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from voice.circuit_breaker import CircuitBreaker, CircuitState
-from voice.errors import SynthesisError
+from voice.errors import SynthesisError, UnreadableTextError
 from voice.speaking.speech_rate import SpeechRate, words_after
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ _log = structlog.get_logger()
 
 
 class FallbackSynthesizer:
-    """Calls `first`, and `second` if it fails (`voice.speaking.port.Synthesizer`). Use it on one event loop."""
+    """Calls `first`, and `second` if it fails or cannot read the text (`voice.speaking.port.Synthesizer`). Use it on
+    one event loop.
+    """
 
     def __init__(
         self,
@@ -50,9 +52,11 @@ class FallbackSynthesizer:
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield `text` as sound from either voice. If the first voice breaks off, the second speaks the rest.
 
-        Raises `SynthesisError` with the reasons of both voices when both fail.
+        Raises `SynthesisError` with the reasons of both voices when both fail, `UnreadableTextError` when neither can
+        read the text.
         """
         spoken_s = 0.0
+        unreadable: UnreadableTextError | None = None
         if self._breaker.admits(self._monotonic()):
             if self._breaker.state is CircuitState.HALF_OPEN:
                 _log.info("voice_tried_again")
@@ -61,6 +65,10 @@ class FallbackSynthesizer:
                     async for sound in stream:
                         spoken_s += sound.duration_s
                         yield sound
+            except UnreadableTextError as error:
+                # The voice works, and goes on with the next sentence.
+                self._breaker.abandon_trial(self._monotonic())
+                unreadable = error
             except SynthesisError as error:
                 self._breaker.record_failure(self._monotonic(), error)
                 _log.warning("voice_failed", problem=error, failures=self._breaker.failures)
@@ -74,8 +82,10 @@ class FallbackSynthesizer:
                 async for sound in stream:
                     yield sound
         except SynthesisError as error:
+            if unreadable is not None and isinstance(error, UnreadableTextError):
+                raise
             share += (1.0 - share) * error.spoken_share
-            first = self._breaker.problem
+            first = unreadable or self._breaker.problem
             if first is None or str(error) in {"", str(first)}:
                 raise SynthesisError("{why}", why=first or error, spoken_share=share) from error
             raise SynthesisError("{first} {second}", first=first, second=error, spoken_share=share) from error

@@ -18,6 +18,7 @@ import numpy as np
 from voice.errors import SynthesisError
 from voice.speaking.piper import phonemizer, trim_leading_silence
 from voice.speaking.port import AudioChunk, Speech
+from voice.speaking.scripts import require_readable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -105,7 +106,7 @@ class KokoroModel:
         loop = asyncio.get_running_loop()
         vectors = await loop.run_in_executor(self._worker, _read_style, self._directory, style.file)
         phonemes = await loop.run_in_executor(self._worker, phonemizer, style.language)
-        speaker = _Speaker(self._session, phonemes, vectors, _SOUNDS[style.language], speed)
+        speaker = _Speaker(self._session, style.language, phonemes, vectors, speed)
         synthesizer = KokoroSynthesizer(speaker, self._worker)
         # The first run allocates memory and is slow, so do it before anybody is listening.
         await synthesizer.synthesize("Yes.")
@@ -144,14 +145,16 @@ class _Speaker:
     """What the thread needs to speak with one voice."""
 
     session: Any
+    language: KokoroLanguage
     phonemes: Callable[[str], str]
     vectors: NDArray[np.float32]
-    sounds: Mapping[str, str]
     speed: float
 
     def speak(self, text: str) -> Pcm:
+        require_readable(text, self.language)
         try:
-            pieces = [self._speak_piece(piece) for piece in token_pieces(self.phonemes(text), self.sounds)]
+            tokens = token_pieces(self.phonemes(text), _SOUNDS[self.language])
+            pieces = [self._speak_piece(piece) for piece in tokens]
         except Exception as exc:
             # espeak and onnxruntime raise untyped errors. The message must not contain the spoken words.
             raise SynthesisError("The embedded voice failed on a sentence; it was left out.") from exc

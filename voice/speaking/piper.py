@@ -17,6 +17,7 @@ import numpy as np
 
 from voice.errors import SynthesisError
 from voice.speaking.port import AudioChunk, Speech
+from voice.speaking.scripts import require_readable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
@@ -143,6 +144,7 @@ def _speak(voice: Any, text: str, speed: float, variety: float) -> Speech:
     from piper.config import SynthesisConfig
 
     own = voice.config
+    require_readable(text, own.espeak_voice)
     config = SynthesisConfig(
         # The voice's own length scale is not always 1.
         length_scale=own.length_scale / speed,

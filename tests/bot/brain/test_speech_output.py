@@ -103,6 +103,19 @@ async def test_a_sentence_without_any_sound_takes_no_place() -> None:
     assert (bench.queued, bench.progress.unsaid, bench.playback.speaking) == (0, [SENTENCE], False)
 
 
+@pytest.mark.asyncio
+async def test_a_sentence_that_the_voice_cannot_read_is_written_and_the_voice_counts_as_working() -> None:
+    """The sentence is written with the reason, and the others are spoken: nobody is told that the bot is mute."""
+    bench = Bench()
+    bench.voice.unreadable = {"кот."}
+    await bench.speak("кот.", SENTENCE)
+    bench.listener.pull(8 * 16)
+    await bench.speaking.wait_until_played(bench.progress)
+    assert (bench.progress.unsaid, bench.progress.failure) == (["кот."], "The voice has no glasses.")
+    assert [played.heard_text for played in bench.progress.played] == [SENTENCE]
+    assert not bench.progress.unheard
+
+
 def test_an_answer_that_people_laugh_over_is_waited_for() -> None:
     """Pauses for laughter do not count as a dead connection, even if together they are longer than its time limit."""
 

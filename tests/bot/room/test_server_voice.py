@@ -10,7 +10,7 @@ import pytest
 
 from bot.room.server_voice import ServerVoice
 from bot.texts.text import Text
-from voice.errors import SynthesisError, VoiceLoadingError
+from voice.errors import SynthesisError, UnreadableTextError, VoiceLoadingError
 from voice.speaking.port import AudioChunk, synthesize_all
 
 if TYPE_CHECKING:
@@ -27,9 +27,11 @@ class Tone:
 
     def __init__(self, rate_hz: int) -> None:
         self.rate_hz = rate_hz
-        self.fails = False
+        self.fails = self.reads_nothing = False
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
+        if self.reads_nothing:
+            raise UnreadableTextError("It has no glasses.")
         if self.fails:
             raise SynthesisError("The disk is gone.")
         yield AudioChunk(np.full(1_000 * len(text.split()), 900, np.int16), self.rate_hz)
@@ -169,6 +171,18 @@ async def test_nobody_is_told_of_a_voice_that_is_still_being_loaded() -> None:
     server.source.loading = False
     assert await server.spoken_hz() == CHOSEN_HZ
     assert server.told == []
+
+
+@pytest.mark.asyncio
+async def test_a_text_that_the_chosen_voice_cannot_read_says_nothing_against_it() -> None:
+    """The usual voice says it, and the chosen one what it can read."""
+    server = Server("heart")
+    server.source.tone.reads_nothing = True
+    assert [await server.spoken_hz() for _ in range(3)] == [USUAL_HZ] * 3
+    server.source.tone.reads_nothing = False
+    assert await server.spoken_hz() == CHOSEN_HZ
+    assert server.told == []
+    assert server.voice.status() == ""
 
 
 @pytest.mark.asyncio

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.brain import FakeVoice
 from voice.audio import DISCORD_FRAME_SAMPLES
-from voice.errors import SynthesisError
+from voice.errors import SynthesisError, UnreadableTextError
 from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.port import synthesize_all
 
@@ -56,6 +56,35 @@ async def test_after_failures_in_a_row_the_first_rests() -> None:
     bench.now += 61.0
     assert await bench.say("y", fails=False) == "first"
     assert await bench.say("x", fails=True) == "second"
+    assert await bench.say("y", fails=False) == "first"
+
+
+@pytest.mark.asyncio
+async def test_a_text_that_the_first_cannot_read_is_no_failure() -> None:
+    """The second says it, and the first stays in use, however often; one that neither can read is told as that."""
+    bench = Bench()
+    bench.first.unreadable = {"кот"}
+    for _ in range(3):
+        assert await bench.say("кот", fails=False) == "second"
+    assert bench.voice.outage is None
+    assert await bench.say("cat", fails=False) == "first"
+    bench.second.unreadable = {"кот"}
+    with pytest.raises(UnreadableTextError, match="no glasses"):
+        await synthesize_all(bench.voice, "кот")
+    bench.second.unreadable, bench.second.mute = set(), {"кот"}
+    with pytest.raises(SynthesisError, match=r"^The voice has no glasses\. The voice is hoarse\. Give it tea\.$"):
+        await synthesize_all(bench.voice, "кот")
+
+
+@pytest.mark.asyncio
+async def test_a_trial_that_meets_such_a_text_leaves_the_next_sentence_to_try() -> None:
+    """It shows neither that the first voice is back nor that it still fails."""
+    bench = Bench()
+    for _ in range(2):
+        assert await bench.say("x", fails=True) == "second"
+    bench.now += 61.0
+    bench.first.unreadable = {"кот"}
+    assert await bench.say("кот", fails=False) == "second"
     assert await bench.say("y", fails=False) == "first"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from voice.errors import SynthesisError
+from voice.errors import SynthesisError, UnreadableTextError
 from voice.speaking.piper import PiperSynthesizer, trim_leading_silence
 
 VOICE = Path(__file__).parents[3] / "data" / "models" / "voice-joe"
@@ -28,6 +28,15 @@ async def test_it_begins_to_speak_at_once() -> None:
     async with PiperSynthesizer.open(VOICE) as voice:
         speech = await voice.synthesize("The blue canoe leaves on Friday.")
     assert int(abs(speech.pcm[: speech.rate_hz // 50].astype(int)).max()) > 100
+
+
+@pytest.mark.asyncio
+async def test_another_script_is_not_spelled_out() -> None:
+    """The voice refuses what it could only spell, and speaks the next sentence."""
+    async with PiperSynthesizer.open(VOICE) as voice:
+        with pytest.raises(UnreadableTextError):
+            await voice.synthesize("Доброе утро, друзья.")
+        assert len((await voice.synthesize("Good morning.")).pcm)
 
 
 @pytest.mark.asyncio
