@@ -151,8 +151,14 @@ def _channel(client: discord.Client, channel_id: int) -> VoiceChannel:
 
 
 async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: float) -> dict[str, Any]:
-    """Tell the people, join, wait, leave. Returns what was noted. Raises `LinkError`."""
-    await _tell(channel, NOTICE.fill(seconds=round(seconds)))
+    """Tell the people, join, wait, leave. Returns what was noted. Raises `SetupError` if they cannot be told, and
+    `LinkError`.
+    """
+    if not await _tell(channel, NOTICE.fill(seconds=round(seconds))):
+        raise SetupError(
+            f"The people in {channel.name} could not be told of the test, so it was not made. Give the bot's role the "
+            "permission Send Messages there."
+        )
     recorder, record = HeaderRecorder(), _ConnectionRecord()
     voice = Connector(
         DiscordMainGateway(client, channel),
@@ -173,12 +179,14 @@ async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: f
         await _tell(channel, THANKS)
 
 
-async def _tell(channel: VoiceChannel, text: Text) -> None:
-    """Post a sentence in the channel's chat, in the server's language. Without the permission nobody is told."""
+async def _tell(channel: VoiceChannel, text: Text) -> bool:
+    """Post a sentence in the channel's chat, in the server's language. Returns whether Discord took it."""
     try:
         await channel.send(in_language(text, channel.guild.preferred_locale.value))
     except REQUEST_ERRORS as error:
         _log.warning("live_probe_not_announced", error_class=type(error).__name__)
+        return False
+    return True
 
 
 def _versions() -> dict[str, str]:

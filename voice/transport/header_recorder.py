@@ -1,7 +1,8 @@
 """Notes what the packets of a voice connection look like, without what is said, for `roomtone doctor --live`.
 
 Kept of a packet: when it came, its numbers relative to the one before, its padding, the layout of its header extension,
-and of which kind its frame is. Frames are decrypted to see whether they can be, and dropped: none is decoded or kept.
+and of which kind its frame is. Of the two encryptions only the one between us and the voice server is opened: nobody
+knows here who has opted out of being heard, so no frame is decrypted, decoded or kept.
 Not kept: sizes (they follow the voice), ids, addresses, keys, and the values of extensions. People are numbered.
 """
 
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from voice.transport.aead import PacketOpener
 from voice.transport.counters import PacketCounters
-from voice.transport.decrypt import DecryptFailure, looks_encrypted, open_frame, open_transport
+from voice.transport.decrypt import looks_encrypted, open_transport
 from voice.transport.opus import SILENCE_FRAME
 from voice.transport.rtp import Rejection, frame_of, parse
 
@@ -49,7 +50,6 @@ class RecordedStream:
     extensions: Counter[str] = field(default_factory=Counter)
     missing: int = 0
     behind: int = 0
-    not_opened: Counter[str] = field(default_factory=Counter)
     # How much later than the first packet of a talkspurt op 5 came, in ms; negative: before it.
     announced_after_ms: list[float] = field(default_factory=list)
     highest: int | None = None
@@ -68,7 +68,6 @@ class RecordedStream:
             "extensions": dict(self.extensions),
             "missing": self.missing,
             "behind": self.behind,
-            "not_opened": dict(self.not_opened),
             "speaking_after_first_packet_ms": self.announced_after_ms[:_MAX_NAMES],
         }
 
@@ -84,7 +83,6 @@ class HeaderRecorder:
         self._opener = PacketOpener()
         self._counters = PacketCounters()
         self._members: set[int] = set()
-        self._user_of: dict[int, int] = {}
         self._streams: dict[int, RecordedStream] = {}
         self._listed: list[list[Any]] = []
         self._ops: Counter[str] = Counter()
@@ -164,7 +162,6 @@ class HeaderRecorder:
         """Note how long after the first packet of a talkspurt it was announced."""
         with self._lock:
             self._members.add(user_id)
-            self._user_of[ssrc] = user_id
             stream = self._streams.get(ssrc)
             if stream is None or not announced:
                 # Before the first packet: `_note` measures it.
@@ -187,7 +184,6 @@ class HeaderRecorder:
         """A new connection has new people and SSRCs; what was noted stays."""
         with self._lock:
             self._members.clear()
-            self._user_of.clear()
 
     def counters(self) -> PacketCounters:
         with self._lock:
@@ -213,7 +209,7 @@ class HeaderRecorder:
         else:
             padding = payload[-1] if packet.padded and payload else 0
             layout = _layout(datagram, packet, payload)
-            kind = self._kind(frame_of(packet, payload), packet, stream, keys)
+            kind = self._kind(frame_of(packet, payload), packet)
         if now - stream.last_at >= _PAUSE_S:
             if now - stream.announced_at < 1.0:
                 stream.announced_after_ms.append(round(1000 * (stream.announced_at - now), 1))
@@ -233,8 +229,8 @@ class HeaderRecorder:
             stream.highest, stream.timestamp = packet.sequence, packet.timestamp
         stream.last_at = now
 
-    def _kind(self, frame: bytes | None, packet: AudioPacket, stream: RecordedStream, keys: LiveKeys) -> str:
-        """Return the kind of a frame, after seeing whether it can be decrypted."""
+    def _kind(self, frame: bytes | None, packet: AudioPacket) -> str:
+        """Return the kind of a frame, by how it ends."""
         if frame is None:
             self._counters.malformed += 1
             return UNOPENED
@@ -245,14 +241,10 @@ class HeaderRecorder:
         if frame == SILENCE_FRAME:
             self._counters.silence += 1
             return SILENCE
-        if not looks_encrypted(frame):
-            self._counters.clear += 1
-            return TINY if len(frame) <= len(SILENCE_FRAME) else CLEAR
-        user_id = self._user_of.get(packet.ssrc)
-        opened = DecryptFailure.NOT_READY if user_id is None else open_frame(frame, user_id, keys)
-        if isinstance(opened, DecryptFailure):
-            stream.not_opened["nobody announced it" if user_id is None else str(opened)] += 1
-        return ENCRYPTED
+        if looks_encrypted(frame):
+            return ENCRYPTED
+        self._counters.clear += 1
+        return TINY if len(frame) <= len(SILENCE_FRAME) else CLEAR
 
     def _ms(self, at: float) -> float:
         return round(1000 * (at - self._started_at), 1)

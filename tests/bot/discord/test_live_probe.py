@@ -14,6 +14,8 @@ from bot.discord.live_probe import probe_channel
 from bot.errors import SetupError
 from bot.settings import DiscordSettings
 from rehearsal.discord import LocalDiscord
+from rehearsal.discord.guild.permissions import DiscordPermission
+from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.discord.media.header_replay import HeaderReplay
 from rehearsal.runner.scripted_member import scripted_member
 from tests.patience import PATIENCE_S
@@ -133,6 +135,18 @@ def _connected(local: LocalDiscord) -> bool:
 
 
 @pytest.mark.asyncio
+async def test_where_nobody_can_be_told_the_probe_does_not_come() -> None:
+    """Nobody's packets are noted without a word: the bot does not even join."""
+    silent = GuildSpec(voice_channels=(Channel(CHANNEL, "Evening", denied=int(DiscordPermission.SEND_MESSAGES)),))
+    async with LocalDiscord(silent) as local:
+        with repointed(local):
+            with pytest.raises(SetupError, match="could not be told .* the permission Send Messages there"):
+                await probe_channel(settings_of(local), CHANNEL, seconds=60.0, say=lambda _: None)
+            assert not local.messages
+            assert not local.status()["voice_states"]
+
+
+@pytest.mark.asyncio
 async def test_what_cannot_be_is_a_plain_sentence() -> None:
     with pytest.raises(SetupError, match="There is no bot token"):
         await probe_channel(DiscordSettings(), CHANNEL, seconds=1.0, say=lambda _: None)
@@ -153,7 +167,6 @@ def test_findings_name_what_is_odd() -> None:
         "extensions": {"bede:9.1": 100},
         "missing": 10,
         "behind": 1,
-        "not_opened": {"dave_failures": 2},
         "speaking_after_first_packet_ms": [20.0, 900.0],
     }
     record = {

@@ -52,7 +52,6 @@ def test_kinds_padding_and_extensions_are_noted() -> None:
     assert stream["kinds"] == {"e": 2, "s": 1, "c": 1, "t": 1, "p": 1, "?": 1}
     assert stream["padding_bytes"] == {"7": 1, "200": 1}
     assert stream["extensions"] == {"": 6, "bede:9.1,5.3": 1}
-    assert stream["not_opened"] == {}
     packets = recording.recorder.record()["packets"]
     assert [packet[4] for packet in packets] == ["e", "e", "s", "c", "t", "p", "?"]
     assert packets[1] == [20.0, 0, 1, 960, "e", 7, "bede:9.1,5.3"]
@@ -72,7 +71,6 @@ def test_gaps_order_and_announcements_are_measured() -> None:
     stream = recording.stream()
     assert (stream["missing"], stream["behind"], stream["packets"]) == (3, 1, 4)
     assert stream["speaking_after_first_packet_ms"] == [30.0, -40.0]
-    assert stream["not_opened"] == {"nobody announced it": 2}
 
 
 def test_other_packets_and_messages_are_counted_by_kind() -> None:
@@ -108,6 +106,19 @@ def test_nothing_of_the_content_is_in_the_record() -> None:
     first, second = recording.recorder.record()["packets"]
     assert first[3:] == [0, *second[4:]]
     assert recording.recorder.record()["people"] == 2
+
+
+def test_no_frame_is_decrypted() -> None:
+    """Who opted out may be among the people, so nobody's end-to-end keys are used."""
+
+    class Closed:
+        def __getattr__(self, name: str) -> None:
+            raise AssertionError(f"{name} was asked for")
+
+    recording = Recording()
+    recording.recorder.speaks(SSRC, ANA)
+    recording.recorder.datagram(recording.ana.datagram(OPUS), Keys(dave_session=Closed()))
+    assert recording.stream()["kinds"] == {"e": 1}
 
 
 def test_a_hostile_server_fills_no_memory() -> None:
