@@ -58,7 +58,7 @@ class EndpointingParameters:
     # Seconds after which an unbroken utterance is cut at its quietest point, because Whisper hears only 30 s.
     max_utterance_s: float = 30.0
     # Seconds of sound that may still be on its way (batching, a busy event loop) when packets stop. Sound that arrives
-    # later is not lost, but it is placed later on the time line. This value adds to every latency.
+    # later is not lost, but the silence before it seems longer. This value adds to every latency.
     late_packets_s: float = 0.02
 
 

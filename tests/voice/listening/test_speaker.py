@@ -143,6 +143,20 @@ def test_sound_that_comes_too_late_follows_what_was_laid() -> None:
     assert np.count_nonzero(np.abs(utterance.pcm) > 3000) > 1.8 * LISTEN_RATE_HZ * 0.7
 
 
+def test_a_senders_fast_clock_moves_nothing_into_the_future() -> None:
+    """Whenever the clock of an open microphone has gained 0.1 s, the transport moves its time line back. After twenty
+    times speech still has its own times, and ends as soon as that of anybody else.
+    """
+    ears, now = _ears(), 1000.0
+    for _ in range(20):
+        ears.hear([_frames(now, silence(6))], now=now + 5.9)
+        now += 5.9
+    ears.hear([_frames(now, voiced(2)), TalkspurtEnded(ADA, 1, now + 2.2)], now=now + 2.2)
+    [utterance] = _utterances(ears.tick(now + 2.8))
+    assert utterance.started_at == pytest.approx(now, abs=0.04)
+    assert utterance.ended_at == pytest.approx(now + 2.0, abs=0.04)
+
+
 def test_leaving_ends_the_utterance() -> None:
     """When a person leaves, their utterance ends there and nothing of them is kept."""
     ears = _ears()
