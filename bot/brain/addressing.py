@@ -14,7 +14,6 @@ from bot.brain.lexicon import (
     ASKING_VERBS,
     NUMBER_WORDS,
     TIME_WORDS,
-    UNSPACED,
     is_question,
     words_of,
 )
@@ -23,6 +22,7 @@ from bot.brain.spoken_words import spoken_words
 from bot.brain.wakeword import calls_name, edges_of_calls, is_call, is_unspaced
 from compaction.language.languages import STOPWORDS
 from compaction.language.text import QUESTION_MARKS
+from voice.asr.unspaced import UNSPACED
 from voice.speaking.backchannel import OverlapIntent, classify_overlap
 
 if TYPE_CHECKING:

@@ -7,8 +7,6 @@ from itertools import islice
 
 from compaction.language.text import QUESTION_MARKS
 
-# Thai, Lao, Burmese, Khmer, Japanese and Chinese are written without spaces.
-UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 WORD = re.compile(r"\d+(?:[.:,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 

@@ -9,7 +9,6 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from bot.brain.lexicon import UNSPACED
 from bot.brain.name_search import (
     GREETINGS,
     MOST_WORDS,
@@ -21,6 +20,7 @@ from bot.brain.name_search import (
     shortest,
 )
 from bot.brain.spoken_words import spoken_words
+from voice.asr.unspaced import UNSPACED
 
 if TYPE_CHECKING:
     from bot.brain.name_search import CallEdges

@@ -6,6 +6,7 @@ operators can see which one applied. No rule looks at the meaning of a text.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -14,6 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from voice.asr.gibberish import is_gibberish
+from voice.asr.unspaced import UNSPACED
 
 if TYPE_CHECKING:
     from voice.asr.port import Recognition
@@ -45,6 +47,10 @@ REPEAT_WITHIN_S = 10.0
 # at nine' is an answer, not an echo.
 ECHO_WORDS = 4
 ECHO_SHARE = 0.75
+# In a script without spaces a word has about so many signs.
+SIGNS_A_WORD = 2
+_SIGN_OR_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’-][^\W_{UNSPACED}]+)*")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 # Texts that Whisper's checkpoints return for silence and music, from subtitles in the training data.
 PHANTOM_PHRASES = frozenset(
@@ -147,12 +153,14 @@ def breaks_off(text: str, *, speech_s: float) -> bool:
 
 def is_echo(text: str, own_words: str) -> bool:
     """Return whether most of `text` occurs in `own_words`, in the same order."""
-    heard, own = _spoken(text).split(), _spoken(own_words).split()
-    if len(heard) < ECHO_WORDS:
+    signs = len(_UNSPACED.findall(text))
+    heard, own = (_SIGN_OR_WORD.findall(said) if signs else said.split() for said in map(_spoken, (text, own_words)))
+    if len(heard) - signs + signs / SIGNS_A_WORD < ECHO_WORDS:
         return False
     # An echo loses words, and some of its words are misheard. A single matching word is chance.
+    chance = SIGNS_A_WORD if signs else 1
     blocks = SequenceMatcher(None, heard, own, autojunk=False).get_matching_blocks()
-    same = sum(block.size for block in blocks if block.size > 1)
+    same = sum(block.size for block in blocks if block.size > chance)
     return same >= ECHO_SHARE * len(heard)
 
 

@@ -14,8 +14,8 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from bot.brain.lexicon import UNSPACED
 from bot.brain.tools import order_words
+from voice.asr.unspaced import UNSPACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

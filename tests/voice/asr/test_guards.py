@@ -101,6 +101,25 @@ def test_who_speaks_over_the_bot_is_heard(heard: str) -> None:
     assert not is_echo(heard, OWN)
 
 
+@pytest.mark.parametrize(
+    ("own", "heard", "is_own"),
+    [
+        ("今日は天気がいいですね。散歩に行きましょうか。", "今日は天気がいいですね、散歩に行きましょうか。", True),
+        ("今日は天気がいいですね。散歩に行きましょうか。", "今日は天気いいですね", True),
+        ("三時と四時、どちらがいいですか。", "四時がいいです", False),
+        ("三時と四時、どちらがいいですか。", "いいえ、明日にしましょうよ。", False),
+        ("今天天气很好,我们去公园散步吧。", "今天天气很好，我们去公园散步吧", True),
+        ("今天天气很好,我们去公园散步吧。", "不，我今天要在家里看书。", False),
+        ("วันนี้อากาศดี เราไปเดินเล่นกันไหม", "วันนี้อากาศดีเราไปเดินเล่น", True),
+        ("วันนี้อากาศดี เราไปเดินเล่นกันไหม", "ไม่ ฉันอยากอยู่บ้านอ่านหนังสือ", False),
+        ("The song is called さくら.", "The song is called さくら", True),
+    ],
+)
+def test_the_bots_own_words_are_an_echo_without_spaces_too(own: str, heard: str, is_own: bool) -> None:
+    """Japanese, Chinese and Thai are written without spaces, and compared sign by sign."""
+    assert is_echo(heard, own) is is_own
+
+
 def test_nobody_echoes_a_silent_bot() -> None:
     """Words that quote the bot after it has stopped speaking are no echo."""
     assert judge(recognition("The lantern belongs to Bo."), speech_s=2.0) is None
