@@ -138,7 +138,7 @@ def _connected(local: LocalDiscord) -> bool:
 async def test_where_nobody_can_be_told_the_probe_does_not_come() -> None:
     """Nobody's packets are noted without a word: the bot does not even join."""
     silent = GuildSpec(voice_channels=(Channel(CHANNEL, "Evening", denied=int(DiscordPermission.SEND_MESSAGES)),))
-    async with LocalDiscord(silent) as local:
+    async with LocalDiscord(guild=silent) as local:
         with repointed(local):
             with pytest.raises(SetupError, match="could not be told .* the permission Send Messages there"):
                 await probe_channel(settings_of(local), CHANNEL, seconds=60.0, say=lambda _: None)
