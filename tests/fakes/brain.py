@@ -56,8 +56,8 @@ class ScriptedResponder:
 class FakeVoice:
     """Speaks each word as a fixed number of frames.
 
-    A text in `mute` fails at once, one in `unreadable` cannot be read. `breaks` and `waits` name a text and the number of a word: at that word the voice
-    fails, or waits for the event.
+    A text in `mute` fails at once, one in `unreadable` cannot be read. `breaks` and `waits` name a text and the number
+    of a word: at that word the voice fails, or waits for the event.
     """
 
     def __init__(self) -> None:

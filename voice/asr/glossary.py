@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 LONGEST_TERM_CHARS = 40
-# Maximum length of the glossary in UTF-8: about 80 tokens of English, which every utterance costs, and about 120 of most
-# other scripts. Whisper and its servers take 223 tokens, and of more only the last, without the bot's names.
+# Maximum length of the glossary in UTF-8: about 80 tokens of English, which every utterance costs, and about 120 of
+# most other scripts. Whisper and its servers take 223 tokens, and of more only the last, without the bot's names.
 GLOSSARY_MAX_BYTES = 300
 # Of a crowded channel, the people's share of what the bot's names leave: words of the guild are said too.
 PEOPLE_SHARE = 0.7

@@ -140,7 +140,7 @@ async def test_where_nobody_can_be_told_the_probe_does_not_come() -> None:
     silent = GuildSpec(voice_channels=(Channel(CHANNEL, "Evening", denied=int(DiscordPermission.SEND_MESSAGES)),))
     async with LocalDiscord(guild=silent) as local:
         with repointed(local):
-            with pytest.raises(SetupError, match="could not be told .* the permission Send Messages there"):
+            with pytest.raises(SetupError, match=r"could not be told .* the permission Send Messages there"):
                 await probe_channel(settings_of(local), CHANNEL, seconds=60.0, say=lambda _: None)
             assert not local.messages
             assert not local.status()["voice_states"]
