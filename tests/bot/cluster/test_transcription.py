@@ -26,7 +26,7 @@ from bot.cluster.transcription import (
     verbose_json,
 )
 from tests.fakes.recognizer import recognition
-from voice.asr.glossary import GLOSSARY_MAX_CHARS, glossary_prompt
+from voice.asr.glossary import GLOSSARY_MAX_BYTES, glossary_prompt
 from voice.asr.pool_request import CAREFUL_HEADER, INTERIM_HEADER, LONGEST_S, SPEAKER_HEADER
 
 TOKEN = "0123"
@@ -133,7 +133,7 @@ def test_hostile_requests_are_refused_or_bounded(sound: bytes, prompt: str, spea
             utterance = utterance_of({"prompt": prompt}, file, {SPEAKER_HEADER.lower(): speaker})
         except TranscriptionRefusedError:
             continue
-        assert len(", ".join(utterance.glossary)) <= GLOSSARY_MAX_CHARS
+        assert len(", ".join(utterance.glossary).encode()) <= GLOSSARY_MAX_BYTES
         assert utterance.speaker_id is None or utterance.speaker_id >= 0
 
 

@@ -78,7 +78,8 @@ def test_a_crowd_of_any_script_leaves_the_bots_name_in_the_prompt(
 
     def kept(tokenizer: Tokenizer, tokens: list[int], *, without_timestamps: bool) -> list[int]:
         prompts.append(tokens)
-        return get_prompt(tokenizer, tokens, without_timestamps=without_timestamps)
+        prompt: list[int] = get_prompt(tokenizer, tokens, without_timestamps=without_timestamps)
+        return prompt
 
     monkeypatch.setattr(engine._model, "get_prompt", kept)
     engine.recognize(silence(1), language="en", glossary=glossary)
