@@ -249,6 +249,14 @@ class Place(Protocol):
     def audible(self) -> bool:
         """Return whether people can hear the bot: nobody has muted it, and on a stage it is a speaker."""
 
+    @property
+    def muted(self) -> bool:
+        """Return whether somebody has muted the bot on the server."""
+
+    @property
+    def deafened(self) -> bool:
+        """Return whether somebody has deafened the bot on the server, so that Discord sends it no sound."""
+
     def refusal(self) -> Text | None:
         """Return why the bot cannot or may not come in now, or None: a permission is missing, the channel is full."""
 

@@ -300,6 +300,16 @@ class DiscordPlace:
         voice = self._channel.guild.me.voice
         return voice is None or not (voice.mute or voice.suppress)
 
+    @property
+    def muted(self) -> bool:
+        voice = self._channel.guild.me.voice
+        return voice is not None and voice.mute
+
+    @property
+    def deafened(self) -> bool:
+        voice = self._channel.guild.me.voice
+        return voice is not None and voice.deaf
+
     def refusal(self) -> Text | None:
         chosen_here = self._servers.of(self._guild_id).channels
         return entry_refusal(look_at(self._channel), allowed=self._allowed, chosen_here=chosen_here)

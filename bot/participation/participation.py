@@ -320,7 +320,8 @@ class Participation:
             engaged=engaged,
             bot_asked=asked,
             opted_out=speaker_id is not None and self.excludes(speaker_id),
-            silenced=self.silenced,
+            # What nobody can hear is not worth a model's work.
+            silenced=self.silenced or not self._place.audible,
             over_ceiling=self._guild.costs.is_over(self._clock.monotonic()),
             pending=state.waiting,
             busy=state.busy,

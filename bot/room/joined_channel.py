@@ -18,7 +18,6 @@ from bot.channel.port import ChatError
 from bot.errors import first_cause
 from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.claim_watch import ClaimWatch
-from bot.room.deafness_notice import DeafnessNotice
 from bot.room.endings import HANDED_OVER, PROCESS_ENDS
 from bot.room.forgetting_watch import ForgettingWatch
 from bot.room.live_message import LiveMessage
@@ -26,6 +25,7 @@ from bot.room.room_faults import RoomFaults
 from bot.room.session_limits import SessionLimits
 from bot.room.tasks import run_for_room
 from bot.room.transcript_writer import transcript_writer
+from bot.room.trouble_notice import RoomTroubles
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError, StoreError
 from voice.errors import RemovedFromChannelError
@@ -110,7 +110,7 @@ class JoinedChannel:
             clock=self._clock,
         )
         self._faults = RoomFaults()
-        self._deafness_notice = DeafnessNotice()
+        self._troubles = RoomTroubles()
         notice, guild = services.notice.for_room(self._settings.notice, listen=session.listen), session.guild
         digest = notice.digest(asks=guild.asks)
         self._announcer = Announcer(
@@ -148,7 +148,7 @@ class JoinedChannel:
         if self._link is None:
             return []
         speaks = self._session.listen is None
-        return self._faults.faults(self._link, audible=self._place.audible, speaks=speaks, now=self._clock.monotonic())
+        return self._faults.faults(self._link, self._place, speaks=speaks, now=self._clock.monotonic())
 
     def on_joined(self) -> None:
         """Somebody came into the channel. Does not wait."""
@@ -311,8 +311,8 @@ class JoinedChannel:
 
     async def _check_room(self, link: Link) -> None:
         """At intervals, report the connection and the queues, record gathered comings and goings, store what the
-        database has refused before, tell of a recogniser or a GPU that has failed, let the upkeep see whether another
-        process has changed the memory, and end the room if the session has reached a limit.
+        database has refused before, tell of a GPU that has failed and of other troubles, let the upkeep see whether
+        another process has changed the memory, and end the room if the session has reached a limit.
         """
         limits = SessionLimits(
             started_at=self._session.opened.session.started_at,
@@ -325,7 +325,7 @@ class JoinedChannel:
             await self._conversation.membership.record_gathered()
             await self._store_waiting()
             await self._tell_gpu_failure()
-            await self._tell_deafness()
+            await self._tell_troubles()
             if self._session.upkeep is not None:
                 self._session.upkeep.on_turn()
             accompanied = any(not person.is_bot for person in self._place.members())
@@ -364,10 +364,15 @@ class JoinedChannel:
         self._report("recogniser", failure)
         await self._place.write(GPU_FAILED)
 
-    async def _tell_deafness(self) -> None:
-        """Tell the channel that nobody is understood, or that everybody is again."""
-        sentence = self._deafness_notice.next(is_deaf=self._faults.understands_nobody, now=self._clock.monotonic())
-        if sentence is not None:
+    async def _tell_troubles(self) -> None:
+        """Tell the channel of a trouble that has begun or is over."""
+        muted = self._place.muted and self._session.listen is None
+        for sentence in self._troubles.next(
+            not_understanding=self._faults.understands_nobody,
+            muted=muted,
+            deafened=self._place.deafened,
+            now=self._clock.monotonic(),
+        ):
             await self._place.write(sentence)
 
     # -- measuring ------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from bot.dropped_sounds import RECOGNISER_FAILED
 from bot.health import FaultKind, HealthFault
 
 if TYPE_CHECKING:
-    from bot.channel.port import Link
+    from bot.channel.port import Link, Place
 
 # A broken connection is resumed or made anew in less time, also when Discord moves it to another server.
 LINK_GRACE_S = 2.0
@@ -57,23 +57,30 @@ class RoomFaults:
         """Whether the recogniser has failed several times in a row."""
         return self._failed_recognitions >= FAILURES_OF_RECOGNISER
 
-    def faults(self, link: Link, *, audible: bool, speaks: bool, now: float) -> list[HealthFault]:
-        """Return why nobody is heard, nobody hears the bot, or nothing is stored. `audible`: Discord lets people hear
-        the bot. `speaks`: it wants to speak in this room. `now`: monotonic seconds.
+    def faults(self, link: Link, place: Place, *, speaks: bool, now: float) -> list[HealthFault]:
+        """Return why nobody is heard, nobody hears the bot, or nothing is stored. `speaks`: it wants to speak in this
+        room. `now`: monotonic seconds.
         """
         down = link.down_since is not None and now - link.down_since >= LINK_GRACE_S
-        found = [HealthFault(FaultKind.ROOM_DEAF, sentence) for sentence in self._deaf(link, down=down)]
+        found = [
+            HealthFault(FaultKind.ROOM_DEAF, sentence)
+            for sentence in self._deaf(link, deafened=place.deafened, down=down)
+        ]
         if self.unstored:
             found.append(UNSTORED)
         if speaks:
-            found += [HealthFault(FaultKind.ROOM_MUTE, sentence) for sentence in self._mute(audible=audible, down=down)]
+            found += [
+                HealthFault(FaultKind.ROOM_MUTE, sentence) for sentence in self._mute(audible=place.audible, down=down)
+            ]
         return found
 
-    def _deaf(self, link: Link, *, down: bool) -> list[str]:
+    def _deaf(self, link: Link, *, deafened: bool, down: bool) -> list[str]:
         if down:
             return ["A room hears nobody: its voice connection is down and is being made anew."]
         found = []
-        if link.unheard:
+        if deafened:
+            found.append("A room hears nobody: somebody has deafened me there.")
+        elif link.unheard:
             found.append(
                 "A room hears nobody: somebody speaks, and no sound of it arrives. Check that UDP gets out of this "
                 "machine and back in."

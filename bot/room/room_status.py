@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.dropped_sounds import reasons_text
+from bot.room.trouble_notice import DEAFENED, MUTED
 from bot.texts.text import Text, counted, joined, verbatim
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def room_status(
             summary_sentence(memory.segments),
             _dropped_sentence(conversation.dropped),
             _link_sentence(link, now),
+            MUTED if place.muted else verbatim(""),
+            DEAFENED if place.deafened else verbatim(""),
             _encryption_sentence(link),
             conversation.participation(),
             Text("I answer with {responder}.", responder=conversation.responder_name),

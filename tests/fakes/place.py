@@ -109,6 +109,8 @@ class FakePlace:
         self.refused: Text | None = None
         # Whether Discord accepts notices and the mark, and whether people can hear the bot.
         self.writable = self.markable = self.audible = True
+        # Whether somebody has muted or deafened the bot.
+        self.muted = self.deafened = False
         # Whether it is known that what people have chosen is in effect.
         self.current = True
         self.notices: list[str] = []

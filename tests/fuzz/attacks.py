@@ -285,6 +285,7 @@ def room_messages(chance: random.Random) -> None:
     messages = (
         PlaceFacts(
             "Lounge", "Guild", ("topic",), "de", (Person(1, "Ada", False),), frozenset({20}), True,
+            False, False,
             Text("I am coming to {channel}.", channel="Lounge"),
             VoiceFacts(9, "Guild", "Lounge", 64_000, True, True, False, WireError("LinkError", verbatim("gone"))),
         ),

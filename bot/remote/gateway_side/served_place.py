@@ -131,6 +131,8 @@ class ServedPlace:
             members=tuple(place.members()),
             shared_channels=self._shared,
             audible=place.audible,
+            muted=place.muted,
+            deafened=place.deafened,
             refusal=place.refusal(),
             voice=self._served.facts(self._link, self._gateway),
         )

@@ -24,6 +24,8 @@ class PlaceFacts(Notice):
     members: tuple[Person, ...]
     shared_channels: frozenset[int]
     audible: bool
+    muted: bool
+    deafened: bool
     refusal: WireText | None
     voice: VoiceFacts
 

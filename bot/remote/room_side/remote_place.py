@@ -169,6 +169,14 @@ class RemotePlace:
     def audible(self) -> bool:
         return self._facts.audible
 
+    @property
+    def muted(self) -> bool:
+        return self._facts.muted
+
+    @property
+    def deafened(self) -> bool:
+        return self._facts.deafened
+
     def refusal(self) -> Text | None:
         return self._facts.refusal
 

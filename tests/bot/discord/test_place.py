@@ -275,3 +275,25 @@ async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
         assert list(threads.values()) == ["What is said in Evening"]
         assert [message.channel_id for message in local.messages] == [*threads, 602, LOUNGE]
         assert local.messages[2].payload["attachments"][0]["filename"] == "transcript.md"
+
+
+@pytest.mark.parametrize(
+    ("changes", "heard", "muted", "deafened"),
+    [
+        (None, True, False, False),
+        ({}, True, False, False),
+        ({"self_mute": True, "self_deaf": True}, True, False, False),
+        ({"mute": True}, False, True, False),
+        ({"deaf": True}, True, False, True),
+        ({"suppress": True}, False, False, False),
+    ],
+)
+def test_a_place_knows_whether_somebody_has_muted_or_deafened_the_bot(
+    changes: dict[str, bool] | None, heard: bool, muted: bool, deafened: bool
+) -> None:
+    """On a stage the bot may be unheard without being muted. Without a voice state nothing is known against it."""
+    off = dict.fromkeys(("mute", "deaf", "suppress", "self_mute", "self_deaf"), False)
+    voice = None if changes is None else discord.VoiceState(data=cast("Any", off | changes))
+    channel = SimpleNamespace(id=20, guild=SimpleNamespace(id=10, me=SimpleNamespace(voice=voice)))
+    place = DiscordPlace(cast("Any", SimpleNamespace(get_guild=lambda _: None)), cast("Any", channel))
+    assert (place.audible, place.muted, place.deafened) == (heard, muted, deafened)

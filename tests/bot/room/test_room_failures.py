@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot import events
-from bot.room.deafness_notice import UNDERSTANDS_AGAIN, UNDERSTANDS_NOBODY
 from bot.room.joined_channel import CHECK_ROOM_S, GPU_FAILED
+from bot.room.trouble_notice import (
+    DEAFENED,
+    MUTED,
+    UNDEAFENED,
+    UNDERSTANDS_AGAIN,
+    UNDERSTANDS_NOBODY,
+    UNMUTED,
+)
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from tests.bot.room.room_scene import a_house, living
@@ -100,3 +107,29 @@ async def test_people_whom_the_bot_does_not_understand_are_told(tmp_path: Path) 
         await house.say(ADA.id, "Do you hear me now?")
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
         assert house.place.written == [UNDERSTANDS_NOBODY, UNDERSTANDS_AGAIN]
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_somebody_mutes_or_deafens_says_so(tmp_path: Path) -> None:
+    """The channel and /status say why nobody hears the bot, or the bot nobody, once. While it is muted no model works
+    for an answer that nobody can hear.
+    """
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        house.place.written.clear()
+        house.place.muted, house.place.audible = True, False
+        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+        assert house.place.written == [MUTED]
+        assert MUTED in room.status()
+        await house.say(ADA.id, "Roomtone, what time is it?")
+        decided = house.of(events.TurnDecided)[-1]
+        assert isinstance(decided, events.TurnDecided)
+        assert decided.reason == "silenced"
+        house.place.muted, house.place.audible = False, True
+        house.place.deafened = True
+        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+        assert house.place.written == [MUTED, UNMUTED, DEAFENED]
+        assert MUTED not in room.status()
+        assert DEAFENED in room.status()
+        house.place.deafened = False
+        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+        assert house.place.written == [MUTED, UNMUTED, DEAFENED, UNDEAFENED]

@@ -11,7 +11,7 @@ from bot import events
 from bot.events import ReplyOutcome
 from bot.health import FaultKind
 from bot.room.room_faults import LINK_GRACE_S, RoomFaults
-from tests.fakes.place import FakeLink
+from tests.fakes.place import FakeLink, FakePlace
 from voice.speaking.playback import Playback
 
 if TYPE_CHECKING:
@@ -34,15 +34,17 @@ async def kinds(
     down_s: float | None = None,
     unheard: bool = False,
     audible: bool = True,
+    deafened: bool = False,
     speaks: bool = True,
 ) -> list[FaultKind]:
     """Return the kinds of the faults of a room in which that happened."""
-    room, link = RoomFaults(), FakeLink(Playback(), lambda _: None)
+    room, link, place = RoomFaults(), FakeLink(Playback(), lambda _: None), FakePlace()
+    place.audible, place.deafened = audible, deafened
     link.down_since = None if down_s is None else NOW - down_s
     link.unheard = unheard
     for event in happened:
         room.on_event(event)
-    found = room.faults(link, audible=audible, speaks=speaks, now=NOW)
+    found = room.faults(link, place, speaks=speaks, now=NOW)
     for fault in found:
         assert re.fullmatch(r"[A-Z].*[.]", fault.sentence)
     return [fault.kind for fault in found]
@@ -77,10 +79,11 @@ async def test_what_happened_makes_a_room_deaf_or_mute(
 @pytest.mark.asyncio
 async def test_the_connection_makes_a_room_deaf_or_mute() -> None:
     """A connection that is down for longer than a new one takes is deafness, and so is sound that does not arrive. A
-    muted bot is mute, unless it only writes down what is said.
+    deafened bot is deaf, whatever else, and a muted one is mute, unless it only writes down what is said.
     """
     assert await kinds([], down_s=LINK_GRACE_S - 1) == []
     assert await kinds([], down_s=LINK_GRACE_S, audible=False) == [FaultKind.ROOM_DEAF]
     assert await kinds([], unheard=True) == [FaultKind.ROOM_DEAF]
+    assert await kinds([], deafened=True, unheard=True) == [FaultKind.ROOM_DEAF]
     assert await kinds([], audible=False) == [FaultKind.ROOM_MUTE]
     assert await kinds([reply(ReplyOutcome.UNSPOKEN)], audible=False, speaks=False) == []

@@ -146,6 +146,14 @@ class WrittenChannel:
         """Everybody hears the bot."""
         return True
 
+    @property
+    def muted(self) -> bool:
+        return False
+
+    @property
+    def deafened(self) -> bool:
+        return False
+
     def refusal(self) -> Text | None:
         return None
 

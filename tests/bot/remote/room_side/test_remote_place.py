@@ -132,6 +132,8 @@ async def facts(place: Place, _: FakePlace) -> Any:
         list(place.occasions),
         place.language,
         place.audible,
+        place.muted,
+        place.deafened,
         list(place.members()),
         place.shared_channels(),
         place.refusal(),

@@ -1,10 +1,10 @@
-"""People are told that they are not understood, and when they are again, without filling the chat."""
+"""People are told that the bot is in trouble, and when that is over, without filling the chat."""
 
 from __future__ import annotations
 
 import pytest
 
-from bot.room.deafness_notice import TELL_AGAIN_AFTER_S, UNDERSTANDS_AGAIN, UNDERSTANDS_NOBODY, DeafnessNotice
+from bot.room.trouble_notice import TELL_AGAIN_AFTER_S, UNDERSTANDS_AGAIN, UNDERSTANDS_NOBODY, TroubleNotice
 
 SOON, LATER = 5.0, TELL_AGAIN_AFTER_S
 
@@ -26,6 +26,6 @@ SOON, LATER = 5.0, TELL_AGAIN_AFTER_S
     ],
 )
 def test_each_change_is_told_once(happened: list[tuple[float, bool]], told: list[str | None]) -> None:
-    """A change is told at once, the same state never again, and deafness that returns soon only when it lasts."""
-    notice = DeafnessNotice()
-    assert [notice.next(is_deaf=is_deaf, now=now) for now, is_deaf in happened] == told
+    """A change is told at once, the same state never again, and trouble that returns soon only when it lasts."""
+    notice = TroubleNotice(UNDERSTANDS_NOBODY, UNDERSTANDS_AGAIN)
+    assert [notice.next(is_there=is_there, now=now) for now, is_there in happened] == told
