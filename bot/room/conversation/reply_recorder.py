@@ -25,8 +25,9 @@ UNSPOKEN = Text("I wanted to say: {words}")
 class FailureMessages:
     """The messages about failed replies in one room's channel. Pure.
 
-    Words that could not be spoken are written each time, because somebody waits for them. The reason is written once
-    until a reply is spoken again. Otherwise a voice that fails for an evening would fill the channel with it.
+    Words that could not be spoken are written each time, because somebody waits for them, and so is the reason why
+    nothing at all was heard. Who has heard an apology reads its reason once until a reply is spoken again. Otherwise a
+    voice or a model that fails for an evening would fill the channel with it.
     """
 
     def __init__(self) -> None:
@@ -38,13 +39,12 @@ class FailureMessages:
             if reply.text:
                 self._written_reasons.clear()
             return verbatim("")
-        if not reply.unsaid:
-            return reply.failure
-        words = UNSPOKEN.fill(words=verbatim(reply.unsaid))
-        if reply.failure in self._written_reasons:
-            return words
+        is_known = reply.failure in self._written_reasons
         self._written_reasons.add(reply.failure)
-        return joined((reply.failure, words), "\n")
+        if reply.unsaid:
+            words = UNSPOKEN.fill(words=verbatim(reply.unsaid))
+            return words if is_known else joined((reply.failure, words), "\n")
+        return verbatim("") if is_known and reply.text else reply.failure
 
 
 class ReplyRecorder:

@@ -47,11 +47,18 @@ def test_why_nothing_is_heard_is_told_once_and_the_words_each_time() -> None:
     assert messages.format(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\nI wanted to say: It is red."
 
 
-def test_what_is_not_the_voices_fault_is_told_each_time() -> None:
-    """A failure that is not the voice's is reported each time, because the person gets no answer at all."""
-    messages = FailureMessages()
+def test_why_nothing_was_heard_is_told_each_time_and_why_an_apology_was_heard_once() -> None:
+    """Who hears nothing reads why each time. Of a model that is away for an evening people hear each time that it did
+    not answer, and the channel has the reason once until a reply is spoken again.
+    """
+    messages, gone = FailureMessages(), "The model is away. Start it."
     for _ in range(2):
-        assert messages.format(reply(failure="The model is away. Start it.")) == "The model is away. Start it."
+        assert messages.format(reply(failure=gone)) == gone
+    assert messages.format(reply("Sorry, it did not answer.", failure=gone)) == ""
+    assert messages.format(reply("Sorry, it did not answer.", failure=REFUSED)) == REFUSED
+    assert messages.format(reply("It is green.")) == ""
+    for written in (gone, "", ""):
+        assert messages.format(reply("Sorry, it did not answer.", failure=gone)) == written
 
 
 @pytest.mark.asyncio
