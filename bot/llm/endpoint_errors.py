@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import httpx
 import openai
 
-from bot.llm.port import ChatModelError
+from bot.llm.port import FILTERED, ChatModelError
 from bot.texts.text import Text
 
 # Longer messages of a server are cut; some send pages of HTML.
@@ -32,6 +32,9 @@ _NOT_A_CHAT_ANSWER = Text(
     "{where} sent something that is not a chat answer. Check that llm.base_url points at an OpenAI-compatible "
     "API (it mostly ends in /v1)."
 )
+
+# How Azure and OpenAI name a prompt that their filters refuse: what somebody said is no fault of the settings.
+_FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
 
 # The first match wins, so subclasses come before their bases.
 _ERROR_KINDS = (
@@ -106,6 +109,8 @@ _ERROR_KINDS = (
 
 def translate_error(error: Exception, *, model: str, where: str, key: str = "") -> ChatModelError:
     """Return `error` as a sentence with the remedy. `key`: removed from the sentence, because some servers quote it."""
+    if getattr(error, "code", None) in _FILTER_CODES:
+        return ChatModelError(FILTERED, retryable=True)
     matched = next(each for each in _ERROR_KINDS if isinstance(error, each.kind))
     sentence = matched.sentence.fill(
         model=model, where=where, status=str(getattr(error, "status_code", "unknown")), reason=_reason(error, key)

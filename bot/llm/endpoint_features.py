@@ -27,6 +27,10 @@ _NO_SYSTEM = re.compile(
     r"system role (is )?not supported|only user and assistant roles are|developer instruction is not enabled",
     re.IGNORECASE,
 )
+# How much a model may think before it answers aloud, the least first. OpenAI's models take some of these, and think for
+# longer than a reply may be if they are not told: https://platform.openai.com/docs/guides/reasoning
+_EFFORTS = ("none", "minimal", "low")
+_EFFORTS_TAKEN = "Supported values are"
 # Models whose chat template may open the thoughts, so that their answers begin with them (`thoughts`).
 _THINKING = re.compile(r"thinking|qwq|\br1\b", re.IGNORECASE)
 
@@ -53,13 +57,44 @@ class EndpointFeatures:
         # Which of `chat_wire.response_formats` worked last.
         self.format_index = 0
         self._tool_failures = 0
+        # Whether the model thinks before it answers, the efforts that it may take, and whether it has taken one.
+        self._thinks = False
+        self._efforts: tuple[str, ...] = _EFFORTS
+        self._effort_taken = False
+
+    @property
+    def effort(self) -> dict[str, str]:
+        """Return the field that tells the model to think little; empty if it does not think or takes no such field."""
+        return {"reasoning_effort": self._efforts[0]} if self._thinks and self._efforts else {}
 
     def renames_limit(self, status: int, message: str) -> bool:
-        """Learn that the output limit is called `max_completion_tokens`."""
+        """Learn that the output limit is called `max_completion_tokens`, as of models that think."""
         if status in REFUSED_STATUSES and self.limit_name == "max_tokens" and "max_completion_tokens" in message:
             self.limit_name = "max_completion_tokens"
+            self._thinks = True
             return True
         return False
+
+    def thought_too_long(self) -> bool:
+        """Learn that the model thought until its output limit. Return whether it can be asked again to think less."""
+        is_new, self._thinks = not self._thinks, True
+        return is_new and bool(self._efforts)
+
+    def takes_effort(self) -> None:
+        """Learn from an answer that the effort that was sent is taken."""
+        self._effort_taken = self._effort_taken or bool(self.effort)
+
+    def refuses_effort(self, status: int, message: str, *, by_name: bool = False) -> bool:
+        """Learn that the model does not take this effort of thinking. Not all servers name it, so until the model has
+        taken one, a refusal may mean it that means nothing else. `by_name`: only if the message names it.
+        """
+        if status not in REFUSED_STATUSES or not self.effort:
+            return False
+        if (by_name or self._effort_taken) and "reasoning_effort" not in message:
+            return False
+        taken = message.partition(_EFFORTS_TAKEN)[2]
+        self._efforts = tuple(each for each in self._efforts[1:] if not taken or f"'{each}'" in taken)
+        return True
 
     def refuses_usage(self, status: int, message: str) -> bool:
         """Learn that the usage of a stream is not reported."""

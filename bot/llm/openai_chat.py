@@ -18,7 +18,7 @@ from bot.llm.chat_wire import read_chunk, response_formats, to_api_message, to_a
 from bot.llm.endpoint_errors import translate_error
 from bot.llm.endpoint_features import REFUSED_IN_STREAM, REFUSED_STATUSES, EndpointFeatures
 from bot.llm.message_order import MessageOrder, in_order
-from bot.llm.port import NO_TOOLS, NO_WORDS, ChatModelError, ChatRole, FinishReason, StreamEnd, Usage
+from bot.llm.port import FILTERED, NO_TOOLS, NO_WORDS, ChatModelError, ChatRole, FinishReason, StreamEnd, Usage
 from bot.llm.streamed_answer import StreamDeadlines, StreamedAnswer
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompletionError
@@ -44,9 +44,7 @@ _REPORTED_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, F
 _WORDLESS = {
     # It thought for as long as it may, in or beside its answer.
     FinishReason.LENGTH.value: NO_WORDS,
-    FinishReason.FILTERED.value: Text(
-        "The filter of the language model's provider stopped the answer. Ask in other words."
-    ),
+    FinishReason.FILTERED.value: FILTERED,
 }
 
 # Signatures of tool calls that are kept. A call is sent back within the same reply.
@@ -55,6 +53,10 @@ MOST_SIGNATURES = 64
 
 class _NoAnswerError(ChatModelError):
     """The endpoint's response contains no answer."""
+
+
+class _ThoughtTooLongError(ChatModelError):
+    """The model thought until its output limit, and can be told to think less."""
 
 
 class _WrongOrderError(ChatModelError):
@@ -103,8 +105,8 @@ class OpenAIChat:
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer piece by piece. Raises `ChatModelError`. See `ModelEndpoint.stream`.
 
-        A model that gives no usable answer with tools is asked again without them, and one that does not take the
-        order of the messages is asked again in a stricter order.
+        A model that gives no usable answer with tools is asked again without them, one that does not take the order of
+        the messages in a stricter order, and one that thinks for too long to think less.
         """
         body = [to_api_message(message, self._signatures) for message in messages]
         offered = tools if self._features.supports_tools else NO_TOOLS
@@ -116,6 +118,8 @@ class OpenAIChat:
                     return
             except _WrongOrderError as error:
                 log.info("message_order_refused", model=self.model, problem=error)
+            except _ThoughtTooLongError as error:
+                log.info("model_thought_too_long", model=self.model, problem=error)
             except _NoAnswerError as error:
                 if not offered.offers:
                     raise
@@ -217,7 +221,8 @@ class OpenAIChat:
     def _require_answer(self, answer: StreamedAnswer, tools: OfferedTools) -> None:
         """Raise `ChatModelError` if an answer that has ended is none."""
         if answer.wordless and answer.reason in _WORDLESS:
-            raise ChatModelError(_WORDLESS[answer.reason], retryable=True)
+            again = answer.reason == FinishReason.LENGTH and self._features.thought_too_long()
+            raise (_ThoughtTooLongError if again else ChatModelError)(_WORDLESS[answer.reason], retryable=True)
         # Some models write the tags of a tool call with nothing between them. Such a response is not an answer either.
         if not answer.began or (answer.wordless and tools.offers):
             raise _NoAnswerError(
@@ -257,11 +262,11 @@ class OpenAIChat:
             usage = {"stream_options": {"include_usage": True}} if features.reports_usage else {}
             offered = to_api_tools(tools, plain=features.plain_schemas) if features.supports_tools else {}
             try:
-                return await self._client.chat.completions.create(
+                response = await self._client.chat.completions.create(
                     model=self.model,
                     messages=messages,
                     stream=True,
-                    extra_body={features.limit_name: max_output_tokens} | usage | offered,
+                    extra_body={features.limit_name: max_output_tokens} | features.effort | usage | offered,
                 )
             except openai.APIStatusError as error:
                 refusal = error.status_code, str(error)
@@ -273,12 +278,19 @@ class OpenAIChat:
                     continue
                 if features.refuses_order(*refusal, sent=order):
                     raise _WrongOrderError(sentence_of(self._translated(error)), retryable=True) from error
+                if features.refuses_effort(*refusal, by_name=True):
+                    continue
                 if not offered or not features.refuses_tools(*refusal, callable_now=tools.callable_now):
+                    if features.refuses_effort(*refusal):
+                        continue
                     raise
                 log.warning(
                     "tools_refused", model=self.model, disabled=not features.supports_tools, status=error.status_code
                 )
                 tools = NO_TOOLS
+            else:
+                features.takes_effort()
+                return response
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`.
@@ -297,23 +309,31 @@ class OpenAIChat:
                     self._features.renames_limit(*refusal)
                     or self._features.refuses_temperature(*refusal)
                     or self._features.refuses_order(*refusal, sent=order)
+                    or self._features.refuses_effort(*refusal, by_name=True)
                 ):
                     continue
                 if error.status_code in REFUSED_STATUSES and index + 1 < len(formats):
                     log.info("structured_output_refused", model=self.model, status=error.status_code, form=index)
                     index += 1
                     continue
+                if self._features.refuses_effort(*refusal):
+                    index = min(self._features.format_index, len(formats) - 1)
+                    continue
                 raise self._completion_error(error) from error
             except Exception as error:
                 raise self._completion_error(error) from error
+            self._features.takes_effort()
             if request.schema is not None:
                 self._features.format_index = index
+            is_wordless = answer.finish_reason == FinishReason.LENGTH and not answer.text.strip()
+            if is_wordless and self._features.thought_too_long():
+                continue
             return answer
 
     async def _complete_once(
         self, request: CompletionRequest, response_format: dict[str, object] | None, order: MessageOrder
     ) -> CompletionAnswer:
-        extra: dict[str, object] = {self._features.limit_name: request.max_output_tokens}
+        extra: dict[str, object] = {self._features.limit_name: request.max_output_tokens, **self._features.effort}
         if response_format is not None:
             extra["response_format"] = response_format
         asked = [

@@ -123,13 +123,18 @@ class OpenAIVision:
                 answer: Any = await self._client.chat.completions.create(
                     model=self._endpoint.model,
                     messages=cast("list[ChatCompletionMessageParam]", in_order(messages, order)),
-                    extra_body={self._features.limit_name: MAX_OUTPUT_TOKENS},
+                    extra_body={self._features.limit_name: MAX_OUTPUT_TOKENS} | self._features.effort,
                 )
             except openai.APIStatusError as error:
                 refusal = error.status_code, str(error)
-                if self._features.renames_limit(*refusal) or self._features.refuses_order(*refusal, sent=order):
+                if (
+                    self._features.renames_limit(*refusal)
+                    or self._features.refuses_order(*refusal, sent=order)
+                    or self._features.refuses_effort(*refusal)
+                ):
                     continue
                 raise
+            self._features.takes_effort()
             usage = getattr(answer, "usage", None)
             _log_call(self._endpoint.model, self._budget, count=count, usage=usage)
             description = answer.choices[0].message.content

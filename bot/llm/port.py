@@ -121,6 +121,8 @@ NO_WORDS = Text(
     "The language model's answer had no words to say aloud, only thoughts, code or a tool call. Ask again. If it "
     "thinks before it answers, switch that off or raise llm.max_output_tokens."
 )
+# The failure of a call whose prompt or answer the provider's filter stopped.
+FILTERED = Text("The filter of the language model's provider stopped the answer. Ask in other words.")
 
 
 class ChatModel(Protocol):

@@ -110,6 +110,8 @@ class ChatBehaviour:
     - `formats`: the accepted `response_format` shapes (`json_object_schema`, `json_schema`, `json_object`). Other
       shapes get status 400.
     - `cap_name`: the accepted name of the token limit. The other name gets status 400.
+    - `efforts`: the model thinks for all of its tokens unless the request has one of these efforts. Others get status
+      400. None: it does not think, and ignores the field.
     - `prompt_tokens`: the reported size of each prompt.
     - `takes_stream_options`: whether a stream may ask for its token usage.
     - `takes_tools`: whether requests may offer tools. Ollama refuses them for models that cannot use tools.
@@ -124,6 +126,7 @@ class ChatBehaviour:
         default_factory=lambda: frozenset({"json_object_schema", "json_schema", "json_object"})
     )
     cap_name: str = "max_tokens"
+    efforts: tuple[str, ...] | None = None
     prompt_tokens: int = 11
     takes_stream_options: bool = True
     takes_tools: bool = True
@@ -204,7 +207,7 @@ class LocalChatServer:
         else:
             words, _ = self._scripted_answer(call)
             payload = wire.complete(MODEL, words, wire.usage_of(words, prompt_tokens=self.behaviour.prompt_tokens))
-        return web.json_response(wire.mark_cut_off(payload) if self.behaviour.mode is ChatMode.LENGTH else payload)
+        return web.json_response(wire.mark_cut_off(payload) if self._cuts_off(call) else payload)
 
     async def _stream(self, request: web.Request, call: ChatCall) -> web.StreamResponse:
         async with AsyncExitStack() as stack:
@@ -216,16 +219,24 @@ class LocalChatServer:
                 await response.write(b"data: {not json at all\n\n")
                 return response
             try:
-                await self._send(request, response, chunks)
+                await self._send(request, response, chunks, cut=self._cuts_off(call))
             except UpstreamError as error:
                 await response.write(wire.event({"error": {"message": str(error), "code": error.status}}))
             return response
 
-    async def _send(self, request: web.Request, response: web.StreamResponse, chunks: AsyncIterator[Payload]) -> None:
-        """Send an answer to its end. Some modes break the answer off after its first piece."""
+    def _thinks(self, call: ChatCall) -> bool:
+        """Return whether the model thinks for all of its tokens."""
+        return self.behaviour.efforts is not None and "reasoning_effort" not in call.body
+
+    def _cuts_off(self, call: ChatCall) -> bool:
+        return self.behaviour.mode is ChatMode.LENGTH or self._thinks(call)
+
+    async def _send(
+        self, request: web.Request, response: web.StreamResponse, chunks: AsyncIterator[Payload], *, cut: bool
+    ) -> None:
+        """Send an answer to its end. `cut`: that is its token limit. Some modes break it off after its first piece."""
         begun = False
         async for payload in chunks:
-            cut = self.behaviour.mode is ChatMode.LENGTH
             await response.write(wire.event(wire.mark_cut_off(payload) if cut else payload))
             if begun or not wire.has_content(payload):
                 continue
@@ -253,7 +264,7 @@ class LocalChatServer:
 
     def _scripted_answer(self, call: ChatCall) -> tuple[str, tuple[ScriptedToolCall, ...]]:
         """Return the text and the tool calls of an answer that this server makes itself."""
-        if self.behaviour.mode is ChatMode.EMPTY:
+        if self.behaviour.mode is ChatMode.EMPTY or self._thinks(call):
             return "", ()
         assert not isinstance(self.behaviour.answer, Upstream), "the upstream answers instead"
         made = self.behaviour.answer(call)
@@ -276,6 +287,11 @@ def _refusal(behaviour: ChatBehaviour, call: ChatCall) -> web.Response | None:
     for name in ("max_tokens", "max_completion_tokens"):
         if name in call.body and name != behaviour.cap_name:
             return error_response(400, f"Unsupported parameter: '{name}'. Use '{behaviour.cap_name}' instead.")
+    effort = call.body.get("reasoning_effort")
+    if behaviour.efforts is not None and effort is not None and effort not in behaviour.efforts:
+        taken = ", ".join(map(repr, behaviour.efforts))
+        problem = f"'reasoning_effort' does not support '{effort}' with this model. Supported values are: {taken}."
+        return error_response(400, f"Unsupported value: {problem}")
     if "stream_options" in call.body and not behaviour.takes_stream_options:
         return error_response(400, "Unknown parameter: 'stream_options'.")
     if "tools" in call.body and behaviour.minds_tools:

@@ -7,6 +7,7 @@ import openai
 import pytest
 
 from bot.llm.endpoint_errors import translate_error
+from bot.llm.port import FILTERED
 
 WORDS = "I live in Zanzibar"
 
@@ -39,3 +40,12 @@ def test_a_server_that_quotes_the_key_is_quoted_without_it() -> None:
     assert "refused the request: '… may not use m'. " in str(
         translate_error(error, model="m", where="w", key="correct-horse-battery")
     )
+
+
+@pytest.mark.parametrize("code", ["content_filter", "content_policy_violation", "invalid_prompt"])
+def test_a_filter_that_refuses_what_was_said_is_no_fault_of_the_settings(code: str) -> None:
+    """Azure refuses a whole prompt with status 400. Another question may pass, so the model is asked again."""
+    body = {"message": "The response was filtered due to the prompt triggering a policy.", "code": code, "status": 400}
+    told = translate_error(refused(body), model="m", where="w")
+    assert str(told) == FILTERED
+    assert told.retryable

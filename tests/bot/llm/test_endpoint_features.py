@@ -42,6 +42,25 @@ def test_other_errors_teach_nothing(status: int, message: str) -> None:
     assert features.supports_tools
 
 
+def test_a_refusal_of_something_else_takes_no_effort_away_that_has_worked() -> None:
+    """Before, any refusal may mean the effort: a server need not name what it does not know."""
+    features = EndpointFeatures()
+    assert not features.refuses_effort(400, "reasoning_effort")
+    assert features.thought_too_long()
+    assert features.effort == {"reasoning_effort": "none"}
+    assert not features.refuses_effort(429, "Rate limit reached.")
+    assert not features.refuses_effort(400, "Invalid value: 'response_format'.", by_name=True)
+    assert features.refuses_effort(400, "Budget 0 is invalid.")
+    features.takes_effort()
+    assert not features.refuses_effort(400, "The context is too long.")
+    assert features.effort == {"reasoning_effort": "minimal"}
+    assert features.refuses_effort(400, "Unknown parameter: 'reasoning_effort'.")
+    assert features.refuses_effort(400, "Unknown parameter: 'reasoning_effort'.")
+    assert features.effort == {}
+    assert not features.refuses_effort(400, "reasoning_effort")
+    assert not features.thought_too_long()
+
+
 ANY, ONE_SYSTEM, NO_SYSTEM = MessageOrder
 
 

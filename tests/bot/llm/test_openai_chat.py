@@ -220,6 +220,51 @@ async def test_the_cap_takes_the_name_that_the_endpoint_wants() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("limit", ["max_tokens", "max_completion_tokens"])
+@pytest.mark.parametrize(
+    ("efforts", "sent"),
+    [
+        (("none", "low", "medium"), ["none"]),
+        (("minimal", "low", "medium"), ["none", "minimal"]),
+        (("low", "medium"), ["none", "low"]),
+    ],
+)
+async def test_a_model_that_thinks_is_told_to_think_little(
+    limit: str, efforts: tuple[str, ...], sent: list[str]
+) -> None:
+    """A model that thinks for as long as it may has no words left for the room. Its least effort is learnt in the same
+    answer, from the name of its limit or from the first answer without words, and used for summaries too.
+    """
+    async with endpoint() as (chat, server):
+        server.behaviour.cap_name, server.behaviour.efforts = limit, efforts
+        assert "".join(await heard(chat)) == WORDS
+        assert [call.body.get("reasoning_effort") for call in server.calls] == [None, *sent]
+        assert "".join(await heard(chat)) == WORDS
+        assert (await chat.complete(REQUEST)).text == WORDS
+        assert [call.body.get("reasoning_effort") for call in server.calls[len(sent) + 1 :]] == [sent[-1]] * 2
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_thinks_whatever_it_is_told_is_asked_without_a_word_about_it() -> None:
+    """Its efforts are all refused, once. The sentence about its silence names the remedy."""
+    async with endpoint() as (chat, server):
+        server.behaviour.efforts = ("high",)
+        for _ in range(2):
+            with pytest.raises(ChatModelError, match="no words"):
+                await heard(chat)
+        assert [call.body.get("reasoning_effort") for call in server.calls] == [None, "none", None, None]
+
+
+@pytest.mark.asyncio
+async def test_a_summary_of_a_model_that_thinks_has_words() -> None:
+    """Also if the model was not asked for a reply before."""
+    async with endpoint() as (chat, server):
+        server.behaviour.efforts = ("low",)
+        assert (await chat.complete(REQUEST)).text == WORDS
+        assert [call.body.get("reasoning_effort") for call in server.calls] == [None, "none", "low"]
+
+
+@pytest.mark.asyncio
 async def test_a_stream_tells_its_cost_at_its_end() -> None:
     """A stream reports its token usage. An endpoint that refuses `stream_options` does not get that option again."""
     told: list[Usage] = []
@@ -340,13 +385,15 @@ async def test_accidents_of_an_evening_leave_the_tools() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("text", ["<think>Who brings the lantern? Perhaps", ""])
 async def test_an_answer_of_thoughts_alone_is_a_failure(text: str) -> None:
-    """A model that has thought until its limit has no words. It is not asked again, and keeps its tools."""
+    """A model that has thought until its limit has no words. It is asked again once, to think less, and keeps its
+    tools.
+    """
     async with endpoint(ChatMode.LENGTH) as (chat, server):
         server.behaviour.answer = lambda call: text
         for _ in range(4):
             with pytest.raises(ChatModelError, match="no words to say aloud"):
                 await streamed(chat, LOOK)
-        assert [call.offered for call in server.calls] == [("memory_search",)] * 4
+        assert [call.offered for call in server.calls] == [("memory_search",)] * 5
 
 
 @pytest.mark.asyncio
