@@ -103,8 +103,8 @@ class Replier:
     """Produces replies one after the other. `run` is its task, owned by the room.
 
     `build_context` builds the responder's input; `on_reply` gets each finished reply, also one that nobody heard.
-    `language`: returns that of the bot's own sentences, as a Discord locale. `on_begun`: called with each question when
-    its answer begins.
+    `language`: returns that of the bot's own sentences, as a Discord locale; `voice_language`: the code of that which
+    the voice speaks now. `on_begun`: called with each question when its answer begins.
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
 
@@ -124,6 +124,7 @@ class Replier:
         moderator: Moderator | None = None,
         speech_to_speech: SpeechToSpeech | None = None,
         language: Callable[[], str] = lambda: ENGLISH,
+        voice_language: Callable[[], str] = lambda: "",
         on_begun: Callable[[Question], None] = lambda _: None,
     ) -> None:
         self._on_begun = on_begun
@@ -144,6 +145,7 @@ class Replier:
             blocked_words=blocked_words,
             moderator=moderator,
             language=language,
+            voice_language=voice_language,
         )
         self._waiting: Question | None = None
         self._superseded = 0

@@ -48,7 +48,8 @@ NOT_PLAYED = Text("My answer did not get through to the voice channel. /leave an
 
 class SpeechOutput:
     """Moderation, synthesis and playback of sentences, one for each room. `on_queued`: called when a piece starts to
-    play or is queued. `language`: returns that of the bot's own sentences, as a Discord locale.
+    play or is queued. `language`: returns that of the bot's own sentences, as a Discord locale; `voice_language`: the
+    code of that which the voice speaks now, empty if that is not known.
     """
 
     def __init__(
@@ -63,7 +64,9 @@ class SpeechOutput:
         blocked_words: Sequence[str] = (),
         moderator: Moderator | None = None,
         language: Callable[[], str] = lambda: ENGLISH,
+        voice_language: Callable[[], str] = lambda: "",
     ) -> None:
+        self._voice_language = voice_language
         self._synthesizer = synthesizer
         self._playback = playback
         self._clock = clock
@@ -112,7 +115,7 @@ class SpeechOutput:
         return read
 
     def _new_normalizer(self) -> TextNormalizer:
-        return TextNormalizer(self._pronunciations, own_names=self._own_names)
+        return TextNormalizer(self._pronunciations, own_names=self._own_names, language=self._voice_language())
 
     async def _say(self, sentence: SpeakableText, progress: ReplyProgress) -> bool:
         """Speak one sentence; it plays while the rest of it is synthesised. Return whether playback accepts more."""

@@ -51,6 +51,10 @@ class RoomVoice(Synthesizer, Protocol):
     def prefer(self, language: str) -> None:
         """Speak the next sentences with an installed voice of this language (a code); empty: with the usual one."""
 
+    @property
+    def language(self) -> str:
+        """Return the code of the language that the next sentences are spoken in; empty if that is not known."""
+
     def status(self) -> Text:
         """Return why another voice than the chosen one speaks; empty if it does not."""
 
@@ -63,6 +67,10 @@ class UsualVoice:
 
     def prefer(self, language: str) -> None:
         """Do nothing: there is only this voice."""
+
+    @property
+    def language(self) -> str:
+        return ""
 
     def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         return self.usual.stream(text)
@@ -94,6 +102,8 @@ class ServerVoice:
         usual_code: str = "",
     ) -> None:
         self._usual_code = usual_code
+        # What the next sentences are written in; empty: the language of the voice.
+        self._wanted = ""
         # The voice of another language that speaks at present.
         self._other: EmbeddedVoice | None = None
         self._chosen = chosen
@@ -109,11 +119,19 @@ class ServerVoice:
         if choice is not None and choice.voice is not None:
             voices.prepare(choice.voice)
 
-    def prefer(self, language: str) -> None:
+    @property
+    def language(self) -> str:
+        return (self._own_code() if self._other is None else self._other.code) or self._wanted
+
+    def _own_code(self) -> str:
+        """Return the language of the server's voice, as a code; empty: it speaks all."""
         chosen = self._chosen()
         voice = None if chosen is None else find_voice(chosen)
-        code = self._usual_code if voice is None else voice.code
-        self._other = None
+        return self._usual_code if voice is None else voice.code
+
+    def prefer(self, language: str) -> None:
+        code = self._own_code()
+        self._wanted, self._other = language, None
         if language and code and language != code:
             installed = (each for each in VOICES if each.code == language and self._can_speak(each))
             self._other = next(installed, None)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 # Spoken instead of a URL inside a sentence, which would be incomplete without it.
-LINK = "the link"
+LINK, _GERMAN_LINK = "the link", "der Link"
 
 # Disabled rules: blocks of several lines (the splitter has cut them apart), and `<...>`, which `_URL` and `_TAG` handle
 # together with Discord's mentions.
@@ -115,10 +115,14 @@ class TextNormalizer:
     """Processes the pieces of one reply in order. Use one instance for each reply.
 
     `pronunciations`: word -> how to say it; whole words match in any case. `own_names`: the bot's names; `Name:` at the
-    start of a piece, as in a script, is left out.
+    start of a piece, as in a script, is left out. `language`: the code of the language in which the reply is read.
     """
 
-    def __init__(self, pronunciations: Mapping[str, str] | None = None, *, own_names: Sequence[str] = ()) -> None:
+    def __init__(
+        self, pronunciations: Mapping[str, str] | None = None, *, own_names: Sequence[str] = (), language: str = ""
+    ) -> None:
+        self._language = language
+        self._link = _GERMAN_LINK if language == "de" else LINK
         self._pronunciations = {word.casefold(): said for word, said in (pronunciations or {}).items()}
         longest_first = sorted(filter(None, self._pronunciations), key=len, reverse=True)
         self._known = (
@@ -137,11 +141,12 @@ class TextNormalizer:
         """Return the next piece as the voice should say it, or None if nothing is left of it."""
         visible = self._without_rest_of_run(written, self._hidden.visible(written))
         text = strip_markup(
-            self._label.sub("", visible, count=1) if self._labelled and self._label.match(visible) else visible
+            self._label.sub("", visible, count=1) if self._labelled and self._label.match(visible) else visible,
+            link=self._link,
         )
         if not text:
             return None
-        aloud = expand_symbols(self._pronounced(text))
+        aloud = expand_symbols(self._pronounced(text), self._language)
         return SpeakableText(text, aloud) if _has_words(aloud) else None
 
     def _without_rest_of_run(self, written: str, visible: str) -> str:
@@ -158,13 +163,16 @@ class TextNormalizer:
         return self._known.sub(lambda found: self._pronunciations[found[0].casefold()], text)
 
 
-def strip_markup(written: str) -> str:
-    """Return the words of one piece without markup, links, pictures and stage directions. May be empty."""
+def strip_markup(written: str, *, link: str = LINK) -> str:
+    """Return the words of one piece without markup, links, pictures and stage directions. May be empty.
+
+    `link`: the words that stand for a URL inside a sentence.
+    """
     text = _SPOILER.sub(r"\1", _ROLE.sub("", _TEMPLATE.sub(" ", written), count=1))
     if _TABLE_ROW.match(text) or _RULE.fullmatch(text) or _SKIP.fullmatch(text):
         return ""
     text = _render(_TIMES.sub(r"\*", _unset(_KAOMOJI.sub(" ", text))))
-    text = _RUN.sub(" ", _URL.sub(f" {LINK} ", _LINE_START.sub("", text)))
+    text = _RUN.sub(" ", _URL.sub(f" {link} ", _LINE_START.sub("", text)))
     text = _STAGE.sub(" ", _OPENING.sub(" ", _OUT_OF_ROLE.sub(" ", _RECORDED.sub(" ", text))))
     text = _EMOTICON.sub(" ", _EMPHASIS.sub("", text))
     text = _SHORTCODE.sub(" ", _BRACKETED.sub(" ", _CITATION.sub("", _TAG.sub(" ", text))))
@@ -172,7 +180,7 @@ def strip_markup(written: str) -> str:
     text = _HASHTAG.sub("", _MENTION.sub("", _UNDERSCORES.sub("", text)))
     text = "".join(" " if _is_picture(letter) else letter for letter in _INVISIBLE.sub("", text))
     text = _SPACE_BEFORE_STOP.sub(r"\1", " ".join(_EMPTY_BRACKETS.sub(" ", text).split()))
-    if not _has_words(text) or text.strip(" .,:;!?()").casefold() == LINK:
+    if not _has_words(text) or text.strip(" .,:;!?()").casefold() == link.casefold():
         return ""
     return text
 

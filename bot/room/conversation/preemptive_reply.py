@@ -65,7 +65,8 @@ class PreemptiveReply:
     """The preemptive reply of one room; one at a time. The replier uses it as prompt builder and as responder.
 
     `build_context` and `respond` return the prepared result if it fits the question; otherwise they use the room's own.
-    `speech` synthesises the first sentence; `new_reader` returns how the sentences of one reply are read aloud.
+    `speech` synthesises the first sentence; `new_reader` makes the voice speak the language of a
+    question, and returns how the sentences of its reply are read aloud.
     *Ownership*: `run` is the room's task and owns the reply in progress; before it runs, no reply is begun.
     """
 
@@ -75,7 +76,7 @@ class PreemptiveReply:
         build_context: Callable[[Question], Awaitable[ModelContext]],
         responder: Responder,
         speech: SpeechAhead,
-        new_reader: Callable[[], SentenceReader],
+        new_reader: Callable[[Question], SentenceReader],
         clock: Clock,
     ) -> None:
         self._build_context = build_context
@@ -172,7 +173,7 @@ class PreemptiveReply:
                 context.tools.hold_calls()
             attempt.context = context
             attempt.built.set()
-            splitter, read = SentenceSplitter(), self._new_reader()
+            splitter, read = SentenceSplitter(), self._new_reader(attempt.question)
             async with aclosing(self._responder.respond(context)) as stream:
                 async for piece in stream:
                     attempt.pieces.put_nowait(piece)

@@ -76,13 +76,16 @@ class Speaking:
             moderator=services.moderator,
             speech_to_speech=bridge,
             language=lambda: place.language,
+            voice_language=lambda: self.voice.language,
             on_begun=lambda question: self.voice.prefer(question.language),
         )
         self._fixed_sentences = FixedSentences(
             place, self.playback, busy=lambda: self.replier.busy, clock=services.clock
         )
 
-    def _new_reader(self) -> Callable[[str], str | None]:
+    def _new_reader(self, question: Question) -> Callable[[str], str | None]:
+        # The first sentence is synthesised before the answer begins.
+        self.voice.prefer(question.language)
         return self.replier.new_reader()
 
     async def finish(self, *, process_ends: bool) -> None:

@@ -74,6 +74,8 @@ async def test_a_silenced_bot_says_no_sample_to_its_end(tmp_path: Path, during: 
 class ChosenVoice(FakeVoice):
     """A voice that a server has chosen, with something to say about it in /status."""
 
+    language = ""
+
     def prefer(self, language: str) -> None:
         """Do nothing: there is only this voice."""
 

@@ -203,12 +203,15 @@ async def test_another_language_has_its_own_voice() -> None:
     server = Server()
     server.voice.prefer("de")
     assert server.source.prepared == ["thorsten"]
+    assert server.voice.language == "de"
     assert await server.spoken_hz() == CHOSEN_HZ
     for language in ("en", "", "ja"):
         server.voice.prefer(language)
+        assert server.voice.language == "en"
         assert await server.spoken_hz() == USUAL_HZ
     server.chosen = "siwis"
     server.voice.prefer("fr")
+    assert server.voice.language == "fr"
     assert await server.spoken_hz() == CHOSEN_HZ
     assert server.source.prepared == ["thorsten"]
     server.voice.prefer("it")

@@ -45,6 +45,11 @@ def pieces_of(text: str, step: int = 1) -> list[str]:
         ),
         ("Wait... what? See e.g. Mt. Etna.", ["Wait...", "what?", "See e.g. Mt. Etna."]),
         ("Look at example.com and v2.0.1. Good", ["Look at example.com and v2.0.1.", "Good"]),
+        (
+            "Am 3. Mai, im 20. und 21. Jahrhundert. Freitag, 10. Oktober. Es waren 3. Gut.",
+            ["Am 3. Mai, im 20. und 21. Jahrhundert.", "Freitag, 10. Oktober.", "Es waren 3.", "Gut."],
+        ),
+        ("Etwa 2,5 Mio. Euro, z. B. am 1. Juni. Ja.", ["Etwa 2,5 Mio. Euro, z. B. am 1. Juni.", "Ja."]),
         ("今天很好。明天呢？「好。」他说。", ["今天很好。", "明天呢？", "「好。」", "他说。"]),
         ("はい。そうです！！ね", ["はい。", "そうです！！", "ね"]),
         ("यह अच्छा है। और यह भी। बस", ["यह अच्छा है।", "और यह भी।", "बस"]),

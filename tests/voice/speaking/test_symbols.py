@@ -46,9 +46,34 @@ def test_signs_become_words(written: str, said: str) -> None:
     assert expand_symbols(written) == said
 
 
-@given(st.text(max_size=200))
-def test_no_sign_is_left(text: str) -> None:
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("Es sind 5% oder 3,5 % mehr.", "Es sind 5 Prozent oder 3,5 Prozent mehr."),
+        ("Um 21:04 Uhr, nicht um 9:00 oder 8.30 Uhr.", "Um 21 Uhr 4, nicht um 9 Uhr oder 8 Uhr 30."),
+        ("20 °C, 68°F, eine Drehung um 90°", "20 Grad Celsius, 68 Grad Fahrenheit, eine Drehung um 90 Grad"),
+        ("12.000 € oder €5, 3,50 €, 2,5 Mio. €", "12000 Euro oder 5 Euro, 3 Euro 50, 2,5 Millionen Euro"),
+        ("9,00 € und $20", "9 Euro und 20 Dollar"),
+        ("Am 3. Mai, am 03.10.2026 und 2026-05-01.", "Am 3. Mai, am 3. Oktober 2026 und 1. Mai 2026."),
+        ("Version 3.12 von 192.168.0.1", "Version 3.12 von 192.168.0.1"),
+        ("5-10 Leute, 7–3, ein 3:1 und 555-123", "5 bis 10 Leute, 7 bis 3, ein 3 zu 1 und 555 123"),
+        ("8/10, halb ist 1/2, offen 24/7", "8 von 10, halb ist ein halb, offen 24 7"),
+        ("3 + 4 = 7, x^2 & y", "3 plus 4 gleich 7, x hoch 2 und y"),
+        ("120 km/h, 5 km, 16GB", "120 Kilometer pro Stunde, 5 Kilometer, 16 Gigabyte"),
+        ("Z. B. Äpfel usw. bzw. ca. 5", "zum Beispiel Äpfel und so weiter beziehungsweise circa 5"),
+        ("und/oder, er/sie, #1, ~5, -5, § 3", "und oder, er oder sie, Nummer 1, etwa 5, minus 5, Paragraf 3"),
+        ("An ada@example.org", "An ada ät example Punkt org"),
+        ("C# und C++", "C sharp und C plus plus"),
+    ],
+)
+def test_signs_become_german_words(written: str, said: str) -> None:
+    """What a German voice reads has German words, a comma in decimals and dots between thousands."""
+    assert expand_symbols(written, "de") == said
+
+
+@given(st.text(max_size=200), st.sampled_from(["", "de"]))
+def test_no_sign_is_left(text: str, language: str) -> None:
     """The result never contains a symbol that a voice would spell, or doubled spaces."""
-    said = expand_symbols(text)
+    said = expand_symbols(text, language)
     assert not set(said) & set("*_`~|<>{}[]^\\#=+@/&%$€£¥°\n\t")
     assert said == " ".join(said.split())

@@ -158,6 +158,14 @@ def test_pronunciations_may_have_signs_and_the_longest_wins() -> None:
     assert said.aloud == "see plus plus is not see."
 
 
+def test_a_german_voice_gets_german_words() -> None:
+    """The words that stand for signs and links are those of the language in which the reply is read."""
+    said = TextNormalizer(language="de").normalize("Nimm https://a.b/c um 9:30, es kostet 5 €.")
+    assert said is not None
+    assert said.text == "Nimm der Link um 9:30, es kostet 5 €."
+    assert said.aloud == "Nimm der Link um 9 Uhr 30, es kostet 5 Euro."
+
+
 MARKUP = st.lists(
     st.sampled_from(
         ["Bo", " ", ". ", "\n", "**", "*", "_", "`", "```", "~~", "|", "[", "]", "(", ")", "<think>", "</think>", "🙂",

@@ -51,7 +51,7 @@ class Desk:
             build_context=self._context,
             responder=self.responder,
             speech=self.speech,
-            new_reader=lambda: lambda sentence: None if "***" in sentence else sentence.replace("Bo", "Beau"),
+            new_reader=lambda _: lambda sentence: None if "***" in sentence else sentence.replace("Bo", "Beau"),
             clock=FakeClock(),
         )
 

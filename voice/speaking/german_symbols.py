@@ -1,0 +1,116 @@
+"""Replaces numbers and signs by German words: '5 %' becomes '5 Prozent', and '21:04' '21 Uhr 4'. Pure.
+
+German writes a comma in decimals and dots between thousands; German voices read '3,5' and '3.' as German people do.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MONTHS = (
+    "Januar", "Februar", "März", "April", "Mai", "Juni",
+    "Juli", "August", "September", "Oktober", "November", "Dezember",
+)  # fmt: skip
+_MONEY = {"$": "Dollar", "€": "Euro", "£": "Pfund", "¥": "Yen"}
+_UNITS = {
+    "km/h": "Kilometer pro Stunde", "km": "Kilometer", "cm": "Zentimeter", "mm": "Millimeter", "kg": "Kilogramm",
+    "mg": "Milligramm", "ml": "Milliliter", "kB": "Kilobyte", "KB": "Kilobyte", "MB": "Megabyte", "GB": "Gigabyte",
+    "TB": "Terabyte", "ms": "Millisekunden", "kHz": "Kilohertz", "MHz": "Megahertz", "GHz": "Gigahertz",
+    "fps": "Bilder pro Sekunde",
+}  # fmt: skip
+_FRACTIONS = {
+    "1/2": "ein halb",
+    "1/3": "ein Drittel",
+    "2/3": "zwei Drittel",
+    "1/4": "ein Viertel",
+    "3/4": "drei Viertel",
+}
+# '8/10' is a rating, but '24/7' is not.
+_RATING_SCALES = frozenset({"5", "10", "20", "100"})
+_SIGNS = {
+    "+": "plus", "=": "gleich", "×": "mal", "*": "mal", "÷": "geteilt durch", "±": "plus minus", "≈": "ungefähr",
+    "≥": "mindestens", "≤": "höchstens", "≠": "ungleich", "<": "kleiner als", ">": "größer als", "→": "zu", "&": "und",
+}  # fmt: skip
+# Written without spaces here: 'z. B.' is the same as 'z.B.'.
+_SHORT = {
+    "z.b.": "zum Beispiel", "d.h.": "das heißt", "u.a.": "unter anderem", "usw.": "und so weiter",
+    "bzw.": "beziehungsweise", "ca.": "circa", "evtl.": "eventuell", "ggf.": "gegebenenfalls", "inkl.": "inklusive",
+    "nr.": "Nummer", "mio.": "Millionen", "mrd.": "Milliarden",
+}  # fmt: skip
+
+_NUMBER = r"\d+(?:[.,]\d+)*"
+
+
+def _date(day: str, month: str, year: str, written: str) -> str:
+    if not (1 <= int(month) <= 12 and 1 <= int(day) <= 31):
+        return written
+    return f"{int(day)}. {_MONTHS[int(month) - 1]} {year}"
+
+
+def _clock(found: re.Match[str]) -> str:
+    hour, minute = int(found[1]), int(found[2])
+    if hour > 24 or minute > 59:
+        return f"{found[1]} zu {found[2]}"
+    return f"{hour} Uhr {minute}" if minute else f"{hour} Uhr"
+
+
+def _money(sign: str, amount: str) -> str:
+    whole, _, cents = amount.partition(",")
+    # '3,50 €' is read as '3 Euro 50'; '2,5 €' is not.
+    if len(cents) != 2 or not whole.isdigit():
+        return f"{amount} {_MONEY[sign]}"
+    return f"{whole} {_MONEY[sign]}" + ("" if cents == "00" else f" {int(cents)}")
+
+
+def _range(found: re.Match[str]) -> str:
+    low, sign, high = found[1], found[2], found[3]
+    # A hyphen between two numbers is a range only if the second is larger. Phone numbers and scores have hyphens too.
+    return f"{low} bis {high}" if sign == "–" or int(low) < int(high) else f"{low} {high}"
+
+
+def _fraction(found: re.Match[str]) -> str:
+    if (words := _FRACTIONS.get(found[0])) is not None:
+        return words
+    return f"{found[1]} von {found[2]}" if found[2] in _RATING_SCALES else f"{found[1]} {found[2]}"
+
+
+# The order matters: longer patterns come before patterns that match a part of them.
+RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"(?<!\w)(?:z\. ?B|d\. ?h|u\. ?a|usw|bzw|ca|evtl|ggf|inkl|nr|mio|mrd)\.", re.IGNORECASE),
+     lambda m: _SHORT[m[0].lower().replace(" ", "")]),
+    (re.compile(r"\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)\b"), lambda m: f"{m[1]} ät {m[2].replace('.', ' Punkt ')}"),
+    (re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])"), lambda m: _date(m[3], m[2], m[1], m[0])),
+    (re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\d)"), lambda m: _date(m[1], m[2], m[3], m[0])),
+    (re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?::\d{2})?(?:\s?Uhr\b)?(?![\d:])"), _clock),
+    (re.compile(r"(?<![\d.])(\d{1,2})\.(\d{2})\s?Uhr\b"), _clock),
+    (re.compile(r"(?<=\d):(?=\d)"), lambda _: " zu "),
+    (re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{3})+(?!\d|\.\d)"), lambda m: m[0].replace(".", "")),
+    (re.compile(rf"([$€£¥])\s?({_NUMBER})"), lambda m: _money(m[1], m[2])),
+    (re.compile(rf"({_NUMBER})\s?([$€£¥])"), lambda m: _money(m[2], m[1])),
+    (re.compile(r"\s?([$€£¥])"), lambda m: f" {_MONEY[m[1]]}"),
+    (re.compile(r"(?<=\d)\s?%"), lambda _: " Prozent"),
+    (re.compile(r"(?<=\d)\s?°\s?([CF])\b"), lambda m: " Grad" + (" Fahrenheit" if m[1] == "F" else " Celsius")),
+    (re.compile(r"(?<=\d)\s?°"), lambda _: " Grad"),
+    (re.compile(rf"({_NUMBER})\s?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?!\w)"),
+     lambda m: f"{m[1]} {_UNITS[m[2]]}"),
+    (re.compile(r"(?<![\w/])(\d+)/(\d+)(?![\w/])"), _fraction),
+    (re.compile(r"(?<![\d.,-])(\d{1,4})\s?([-–])\s?(\d{1,4})(?![\d-])"), _range),
+    (re.compile(r"(?<!\S)[-−](?=\d)"), lambda _: "minus "),
+    (re.compile(r"~(?=\d)"), lambda _: "etwa "),
+    (re.compile(r"#(?=\d)"), lambda _: "Nummer "),
+    (re.compile(r"§+\s?(?=\d)"), lambda _: "Paragraf "),
+    (re.compile(r"\bund/oder\b", re.IGNORECASE), lambda _: "und oder"),
+    # Match only a single slash, because a path has several.
+    (re.compile(r"(?<![\w/.~])([^\W\d_]+)/([^\W\d_]+)(?![\w/])"), lambda m: f"{m[1]} oder {m[2]}"),
+    (re.compile(r"(?<!\w)([CcFf])#(?!\w)"), lambda m: f"{m[1]} sharp"),
+    (re.compile(r"(?<!\w)([Cc])\+\+"), lambda m: f"{m[1]} plus plus"),
+    (re.compile(r"(?<=[\w)])\^(?=[\w(-])"), lambda _: " hoch "),
+    (re.compile(rf"(?<=\s)([{re.escape(''.join(_SIGNS))}])(?=\s)"), lambda m: _SIGNS[m[1]]),
+    (re.compile(r"(?<=\d)([+×=÷≈≥≤])(?=\d)"), lambda m: f" {_SIGNS[m[1]]} "),
+    (re.compile(r"([≈≥≤±])(?=\d)"), lambda m: f"{_SIGNS[m[1]]} "),
+    (re.compile(r"(?<=\w)&(?=\w)"), lambda _: " und "),
+)  # fmt: skip
