@@ -1,7 +1,7 @@
 """Reads and writes times in the words that people use. Pure functions; the time zone is a parameter.
 
-`parse_moment` reads '21:04', '45 minutes ago', 'yesterday 20:00' or '2026-01-31T21:04'. `format_ago` and
-`format_time_range` write a time so that it can be spoken: 'about forty minutes ago'.
+`parse_moment` reads '21:04', '45 minutes ago', 'yesterday 20:00', 'gestern 20 Uhr' or '2026-01-31T21:04'.
+`format_ago` and `format_time_range` write a time so that it can be spoken: 'about forty minutes ago'.
 """
 
 from __future__ import annotations
@@ -11,13 +11,18 @@ from datetime import date, datetime, time, timedelta, tzinfo
 
 from bot.errors import BotError
 
-_AGO_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
-_NUMBER_WORDS = {"a": 1.0, "an": 1.0, "one": 1.0, "two": 2.0, "three": 3.0, "half an": 0.5, "half a": 0.5}
+# By how the units begin, in English and German.
+_AGO_UNITS_S = {"st": 3_600.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "t": 86_400.0, "w": 604_800.0}
+_NUMBER_WORDS = {
+    "a": 1.0, "an": 1.0, "one": 1.0, "two": 2.0, "three": 3.0, "half an": 0.5, "half a": 0.5,
+    "ein": 1.0, "eine": 1.0, "einer": 1.0, "einem": 1.0, "zwei": 2.0, "drei": 3.0, "einer halben": 0.5,
+}  # fmt: skip
 _AGO = re.compile(
-    r"(?P<number>\d+(?:\.\d+)?|half an?|an?|one|two|three)\s*"
-    r"(?P<unit>s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)\b\.?"
+    r"(?P<number>\d+(?:[.,]\d+)?|half an?|an?|one|two|three|einer halben|eine[rm]?|ein|zwei|drei)\s*"
+    r"(?P<unit>s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?"
+    r"|sek|sekunden?|minuten?|std|stunden?|tag(?:en?)?|wochen?)\b\.?"
 )
-_DAYS = {"today": 0, "yesterday": 1, "tonight": 0, "last night": 1}
+_DAYS = {"today": 0, "yesterday": 1, "tonight": 0, "last night": 1, "heute": 0, "gestern": 1, "vorgestern": 2}
 _CLOCK = re.compile(r"(?P<hour>[01]?\d|2[0-3])[:.h](?P<minute>[0-5]\d)")
 # Plain numbers of at least this value are epoch seconds (1973 and later).
 _LEAST_EPOCH_S = 100_000_000.0
@@ -69,16 +74,17 @@ def _iso(text: str, now: float, zone: tzinfo) -> float | None:
 
 
 def _ago(text: str, now: float, zone: tzinfo) -> float | None:
-    """Read spans of time: '45m', '1h 30m', 'an hour ago'."""
+    """Read spans of time: '45m', '1h 30m', 'an hour ago', 'vor einer Stunde'."""
     del zone
-    rest = text.removesuffix("ago").strip()
+    rest = text.removesuffix("ago").removeprefix("vor ").strip()
     spans = list(_AGO.finditer(rest))
-    if not spans or _AGO.sub("", rest).replace("and", "").strip(" ,"):
+    if not spans or _AGO.sub("", rest).replace("and", "").replace("und", "").strip(" ,"):
         return None
     seconds = 0.0
     for span in spans:
         number = _NUMBER_WORDS.get(span["number"])
-        seconds += (float(span["number"]) if number is None else number) * _AGO_UNITS_S[span["unit"][0]]
+        unit_s = next(length for start, length in _AGO_UNITS_S.items() if span["unit"].startswith(start))
+        seconds += (float(span["number"].replace(",", ".")) if number is None else number) * unit_s
     return now - seconds
 
 
@@ -89,11 +95,12 @@ def _of_day(text: str, now: float, zone: tzinfo) -> float | None:
     for name, back in _DAYS.items():
         if text.startswith(name):
             day = here.date() - timedelta(days=back)
-            text = text.removeprefix(name).strip().removeprefix("at ").strip()
+            text = text.removeprefix(name).strip()
             break
     if not text:
         return None if day is None else datetime.combine(day, time(), zone).timestamp()
-    clock = _CLOCK.fullmatch(text.removeprefix("at ").strip())
+    hours, uhr, _ = text.removeprefix("at ").removeprefix("um ").strip().partition("uhr")
+    clock = _CLOCK.fullmatch(f"{hours.strip()}:00" if uhr and hours.strip().isdecimal() else hours.strip())
     if clock is None:
         return None
     at = datetime.combine(day or here.date(), time(int(clock["hour"]), int(clock["minute"])), zone)

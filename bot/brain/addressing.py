@@ -45,6 +45,8 @@ _CLOSINGS = frozenset(
         "thanks", "thank you", "thanks a lot", "thank you very much", "thank you so much", "many thanks", "cheers",
         "okay thanks", "ok thanks", "okay thank you", "great thanks", "cool thanks", "perfect", "never mind",
         "nevermind", "good to know", "perfect thanks", "ah okay thanks", "ah thanks", "oh thanks",
+        "danke", "danke schön", "dankeschön", "danke dir", "vielen dank", "okay danke", "super danke",
+        "alles klar danke", "ach so danke", "perfekt", "perfekt danke", "gut zu wissen", "schon gut",
     }
 )  # fmt: skip
 _LONGEST_CLOSING = max(len(phrase.split()) for phrase in _CLOSINGS)

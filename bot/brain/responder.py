@@ -14,9 +14,11 @@ import structlog
 
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.exchanges import ToolExchange
-from bot.brain.tools.settings import ToolsSettings
+from bot.brain.tools.order_words import is_german
+from bot.brain.tools.settings import DEFAULT_FILLER, ToolsSettings
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
-from bot.texts.text import Text
+from bot.texts.catalogue import ENGLISH
+from bot.texts.text import Text, in_language
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -89,7 +91,7 @@ class ModelResponder:
                     # No filler before a reply that may be skipped.
                     if not (spoke or context.may_skip) and await self._is_slow(running):
                         spoke = True
-                        yield self._settings.filler + _SENTENCE_END
+                        yield self._filler(context) + _SENTENCE_END
                     results = await running
                 finally:
                     running.cancel()
@@ -146,6 +148,13 @@ class ModelResponder:
             return False
         done, _ = await asyncio.wait({running}, timeout=self._settings.filler_after_s)
         return not done
+
+    def _filler(self, context: ModelContext) -> str:
+        """Return the filler sentence, the default one in German if the question is."""
+        if self._settings.filler != DEFAULT_FILLER:
+            return self._settings.filler
+        asked = " ".join(part.text for part in context.current.parts)
+        return in_language(DEFAULT_FILLER, "de" if is_german(asked) else ENGLISH)
 
     def _give_up(self, *, spoke: bool) -> None:
         log.warning("tool_step_limit_exceeded", model=self._model.model)

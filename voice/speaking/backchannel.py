@@ -47,6 +47,7 @@ _STOPS = frozenset(
         "enough", "that's enough", "okay stop", "ok stop", "hold on", "wait", "wait wait", "hush", "shush", "shh",
         "sh", "no stop", "pause", "please be quiet", "oh shut up",
         "warte", "warte mal", "moment", "moment mal", "sei still", "sei ruhig", "ruhe", "hör auf", "halt", "psst",
+        "stopp",
         "attends", "arrête", "tais toi", "chut", "un instant",
         "espera", "espera un momento", "cállate", "silencio", "basta",
         "aspetta", "aspetta un attimo", "zitto", "stai zitto", "silenzio",

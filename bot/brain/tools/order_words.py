@@ -132,15 +132,15 @@ POINTING = (SMALL | OPENINGS) - _set("off out up down over away cool nice good g
 PERSONS = _set("""i we he she they you i'll we'll he'll she'll they'll you'll you're i'm we're ich wir er sie du ihr""")
 YES = _set(
     """yes yeah yep yup sure ok okay please absolutely definitely certainly exactly
-    ja jo jawohl klar gerne gern bitte genau okay oui sí si sì sim da да はい うん 네 是 好 tak ano joo"""
+    ja jo jap jep jupp jawohl klar gerne gern bitte genau einverstanden unbedingt okay
+    oui sí si sì sim da да はい うん 네 是 好 tak ano joo"""
 )
 # What may stand beside a yes: 'yes, go ahead', 'ja, mach das'.
-BESIDE_YES = (
-    OPENINGS - NEGATIONS - {"but", "aber", "nope", "nein", "no", "sorry"}
-    | SMALL
-    | _set("do go ahead of course mach mache tu natürlich")
+BESIDE_YES = OPENINGS - NEGATIONS - {"but", "aber", "nope", "nein", "no", "sorry"} | SMALL | _set("do go mach mache tu")
+# 'Na klar' is a yes, and 'na ja' is none.
+GO_AHEAD = re.compile(
+    r"\b(?:go ahead|do it|do that|of course|mach das|mach es|mach mal|tu das|natürlich|na klar|auf jeden fall)\b"
 )
-GO_AHEAD = ("go ahead", "do it", "do that", "of course", "mach das", "mach es", "mach mal", "tu das", "natürlich")
 
 
 def english_participle(word: str) -> frozenset[str]:

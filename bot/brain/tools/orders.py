@@ -140,10 +140,10 @@ def says_yes(said: str, tool: RoomTool) -> bool:
     """Return whether `said` is nothing but a yes to the question whether to use `tool`: 'yes', 'sure, post it'."""
     if "?" in said:
         return False
-    words = _words(said)
-    spoken = " ".join(words)
+    bare, phrases = order_words.GO_AHEAD.subn("", " ".join(_words(said)))
+    words = bare.split()
     own = {word.casefold() for word in tool.words}
-    agrees = any(word in order_words.YES for word in words) or any(phrase in spoken for phrase in order_words.GO_AHEAD)
+    agrees = phrases > 0 or any(word in order_words.YES for word in words)
     groups = _groups(own)
     return agrees and all(
         word in order_words.YES

@@ -6,6 +6,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.texts.text import Text
+
+# Said in the language of the question; an operator's own filler is said as it is.
+DEFAULT_FILLER = Text("Let me look.")
+
 
 class ToolsSettings(BaseModel):
     """The tools that the language model may call while it answers (docs/tools.md)."""
@@ -33,7 +38,7 @@ class ToolsSettings(BaseModel):
             description="What the bot says while a tool takes longer than a second, once a reply, and only if it has "
             "said nothing yet and is sure to answer. Empty: it stays silent.",
         ),
-    ] = "Let me look."
+    ] = DEFAULT_FILLER
     # Offer memory_search and recall_turns, which quote what was said.
     memory: Annotated[bool, Field(json_schema_extra={"internal": True})] = True
     # How often the model may call tools and read the results in one reply. Each time is a model call that the listeners

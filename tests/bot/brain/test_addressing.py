@@ -72,6 +72,8 @@ def test_every_writing_can_ask(text: str) -> None:
         ("Oh, nice.", True),
         ("Thank you very much.", True),
         ("Never mind.", True),
+        ("Alles klar, danke!", True),
+        ("Danke, und am Sonntag?", False),
         ("[laughter]", True),
         ("Really?", False),
         ("Thanks, and on Sunday?", False),

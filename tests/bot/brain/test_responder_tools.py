@@ -16,6 +16,7 @@ from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
 from compaction.budget.messages import MessageToolCall
+from compaction.model import TurnPart
 from tests.bot.brain.test_responder import CONTEXT
 
 if TYPE_CHECKING:
@@ -165,6 +166,27 @@ async def test_a_slow_tool_is_told_once() -> None:
     assert [await anext(stream), await anext(stream)] == ["One moment.", "\n"]
     asyncio.get_running_loop().call_later(0.02, room.slow.set)
     assert [piece async for piece in stream] == ["A map."]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("asked", "filler", "said"),
+    [
+        ("Was steht auf der Karte?", "Let me look.", "Ich schaue nach.\n"),
+        ("Was steht auf der Karte?", "One second.", "One second.\n"),
+        ("What is on the map?", "Let me look.", "Let me look.\n"),
+    ],
+)
+async def test_who_asks_in_german_is_told_in_german(asked: str, filler: str, said: str) -> None:
+    """The default filler sentence is in the language of the question; the operator's own is said as it is."""
+    room = Looking()
+    room.slow = asyncio.Event()
+    turn = replace(room.context.current, parts=(TurnPart("1", "Ada", asked),))
+    settings = ToolsSettings(filler=filler, filler_after_s=0.001)
+    responder = ModelResponder(Thinker((asks(LOOK),)), max_output_tokens=9, tools=settings)
+    stream = responder.respond(replace(room.context, current=turn))
+    assert await anext(stream) == said
+    await stream.aclose()
 
 
 @pytest.mark.asyncio

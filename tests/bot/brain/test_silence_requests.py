@@ -66,6 +66,8 @@ def test_it_may_be_told_to_talk_again(text: str, lifts: bool) -> None:
         ("Stai zitto, per favore.", "Puoi parlare di nuovo.", "Perché sei così zitto?"),
         ("Cala a boca, por favor.", "Já pode falar.", "Ele fala muito."),
         ("Hou nu even je mond.", "Je mag weer praten.", "Het is hier zo stil."),
+        ("Halt's Maul!", "Sprich bitte wieder.", "Der Hund hat ein großes Maul."),
+        ("Stopp.", "Du kannst wieder sprechen.", "An der Ampel ist ein Stopp."),
         ("Hör jetzt auf zu reden.", "Komm zurück!", "Hör mal, wer da redet."),
     ],
 )

@@ -37,6 +37,7 @@ M = OverlapIntent
         ("D'accord.", M.CONTINUE),
         ("Sí, claro.", M.CONTINUE),
         ("Warte mal!", M.STOP),
+        ("Stopp!", M.STOP),
         ("¡Cállate!", M.STOP),
         ("Aspetta un attimo", M.STOP),
         ("Ja, aber nicht heute.", M.YIELD),
