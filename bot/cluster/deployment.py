@@ -8,8 +8,10 @@ no part of the cluster. If it were, Ray would end its process a minute after the
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +120,6 @@ def _application(pool: PoolSettings, asr: AsrSettings) -> Application:
     autoscaling = AutoscalingConfig(
         min_replicas=pool.least,
         max_replicas=pool.most,
-        initial_replicas=pool.least,
         metrics_interval_s=METRICS_INTERVAL_S,
         look_back_period_s=LOOK_BACK_S,
         upscale_delay_s=UPSCALE_DELAY_S,
@@ -143,7 +144,12 @@ def _application(pool: PoolSettings, asr: AsrSettings) -> Application:
     settings = asr.model_copy(update={"model_dir": asr.model_dir.absolute(), "device": pool.device}).model_dump(
         mode="json", exclude={"api_key"}
     )
-    return as_deployment(RecogniserReplica).bind(settings, asdict(pool))
+    # What a recogniser is made of. Where that is as before, Ray Serve leaves those alone that run, and only starts or
+    # ends some. Without it everything would be a new version, and each of them be started anew, in the midst of speech.
+    made_of = [settings, asdict(replace(pool, least=1, most=1))]
+    version = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
+    recogniser = as_deployment(RecogniserReplica).options(version=version, _internal=True)
+    return recogniser.bind(settings, asdict(pool))
 
 
 def scale(context: Any) -> tuple[int, dict[str, Any]]:

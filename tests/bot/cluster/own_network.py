@@ -154,10 +154,15 @@ def test_a_second_one_on_this_machine_is_refused(cluster: Path) -> None:
 
 
 def test_scale_keeps_what_recognisers_reserve(cluster: Path) -> None:
-    """The options of `up` stay, as Ray tells them, where `scale` does not say another."""
+    """The options of `up` stay, as Ray tells them, where `scale` does not say another; and as long as they do, so do
+    the recognisers that hear.
+    """
+    before = set(replicas())
     assert "Recognisers that hear: 1 of at most 2. Each reserves 0.5 CPUs and" in roomtone(
         cluster, "cluster", "scale", "1-2"
     )
+    assert "Recognisers that hear: 2 of at most 2." in roomtone(cluster, "cluster", "scale", "2")
+    assert before < set(replicas())
     assert "Each reserves 0.25 CPUs and" in roomtone(cluster, "cluster", "scale", "1", "--cpus", "0.25", "--batch", "2")
     assert "1 of at most 1. Each reserves 0.25 CPUs and" in roomtone(cluster, "cluster", "scale", "1")
 

@@ -37,6 +37,35 @@ def test_the_autoscaler_follows_the_policy(reported: dict[str, dict[str, float]]
     assert scale(context) == (wanted, {})
 
 
+def version_of(**fields: Any) -> str | None:
+    """Return the version of `POOL` with these fields, as Ray Serve is told: another one starts each recogniser anew."""
+    made: Any = pool_app({**asdict(POOL), "model_dir": "/models/whisper-base", **fields})
+    version: str | None = made._bound_deployment.version
+    return version
+
+
+@pytest.mark.parametrize(
+    ("fields", "same"),
+    [
+        ({"least": 4, "most": 16}, True),
+        ({"batch": 2}, False),
+        ({"gpus": 0.0}, False),
+        ({"model_dir": "/models/whisper-small"}, False),
+    ],
+)
+def test_more_recognisers_leave_those_alone_that_hear(
+    monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], same: bool
+) -> None:
+    """Only what a recogniser itself is made of starts it anew. Nor is the number of a pool that has grown with the
+    speech set back to the least.
+    """
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
+    assert version_of() is not None
+    assert (version_of(**fields) == version_of()) is same
+    made: Any = pool_app({**asdict(POOL), "model_dir": "/models/whisper-base"})
+    assert made._bound_deployment._deployment_config.autoscaling_config.initial_replicas is None
+
+
 class FakeServe:
     """Ray Serve with one deployment, which it keeps as Ray does: in bytes. `init_args`: what its replicas get."""
 
