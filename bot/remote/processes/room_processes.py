@@ -78,12 +78,6 @@ class RoomProcesses:
         """Return how many rooms run on other machines."""
         return sum(process.seats.rooms for process in self._distant.values() if process.machine != THIS_MACHINE)
 
-    @property
-    def waiting_machines(self) -> set[str]:
-        """Return the machines on which a seat waits for a room, loaded."""
-        loads = [process.load for process in self._all()]
-        return {load.machine for load in loads if load.loaded and load.free > 0}
-
     async def __aenter__(self) -> Self:
         self._keeping = asyncio.create_task(self._pool.keep(), name="room-spare")
         return self

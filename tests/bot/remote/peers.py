@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from bot.remote.link.message_link import MessageLink
     from bot.remote.link.streams import Streams
+    from bot.remote.processes.room_processes import RoomProcesses
 
 TOKEN = "a token of the test"
 ROOM = RoomIdentity(guild_id=10, channel_id=20, run_id="one")
@@ -46,6 +47,12 @@ async def until(holds: Callable[[], object]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not holds():  # noqa: ASYNC110 - what holds is set by the other end
             await asyncio.sleep(0)
+
+
+def waiting_machines(processes: RoomProcesses) -> set[str]:
+    """Return the machines on which a loaded process waits for a room."""
+    loads = [process.load for process in processes._all()]
+    return {load.machine for load in loads if load.loaded and load.free > 0}
 
 
 @asynccontextmanager

@@ -22,7 +22,7 @@ from bot.remote.processes.room_child import ENDED, FROZEN
 from bot.remote.processes.room_processes import RoomProcesses
 from bot.remote.processes.spare_pool import SPARE_AFTER_S
 from compaction.errors import StoreError
-from tests.bot.remote.peers import TOKEN, until
+from tests.bot.remote.peers import TOKEN, until, waiting_machines
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ async def test_a_process_whose_seat_is_handed_back_waits_again() -> None:
                 async with house.processes.taken(1) as seat:
                     seat.hand_back()
                     raise StoreError("The database is away.")
-            await until(lambda: house.processes.waiting_machines)
+            await until(lambda: waiting_machines(house.processes))
         async with house.processes.taken(2) as again:
             assert (again.run_id, is_there(house.pid(0))) == (house.started[0], True)
             await again.give_up()
@@ -310,7 +310,7 @@ async def test_a_process_ends_with_its_last_room() -> None:
         async with rooms_in(house, 1) as (first,):
             async with rooms_in(house, 2) as (second,):
                 second.link.close()
-            await until(lambda: house.processes.waiting_machines)
+            await until(lambda: waiting_machines(house.processes))
             assert (first.is_open, is_there(house.pid(0)), dismissed.is_set()) == (True, True, False)
             leaving = asyncio.create_task(house.leave(0, dismissed))
             first.link.close()
