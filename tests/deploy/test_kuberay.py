@@ -203,6 +203,18 @@ def test_a_worker_has_the_token_in_a_folder_that_it_can_write() -> None:
     ]
 
 
+def test_speech_goes_to_no_pod_that_does_not_answer() -> None:
+    """KubeRay's service for the pool has all workers that are ready, and only those with a recogniser listen there. The
+    head always does, and is asked for its Ray alone: without it KubeRay gives it no configuration of the pool.
+    """
+    for group in GROUPS:
+        container = group["template"]["spec"]["containers"][0]
+        asked = container["readinessProbe"]["exec"]["command"][-1]
+        is_head = group is CLUSTER["headGroupSpec"]
+        assert (f"http://127.0.0.1:{POOL_PORT}/-/healthz" in asked) is not is_head
+        assert "/api/local_raylet_healthz" in container["livenessProbe"]["exec"]["command"][-1], "a room lives there"
+
+
 def test_only_the_bot_reaches_the_pool() -> None:
     """The network policy chooses the pool's pods, and lets the bot's through to the pool's port alone."""
     policy = POLICIES["roomtone-pool"]
