@@ -20,6 +20,8 @@ Event: TypeAlias = dict[str, Any]
 CHUNK_BYTES = 1 << 16
 # No event is this long. A longer line is skipped, so that it does not fill the memory.
 MAX_LINE_BYTES = 1 << 20
+# How each line begins (`bot.logs`). That stays when words are taken out of it.
+_BEGINNING = re.compile(rb'^\{"timestamp": ?"[^"]+".*?"event": ?"[^"]*"')
 
 
 def rotated_files(path: Path) -> list[Path]:
@@ -42,6 +44,7 @@ class LogReader:
         self._path = path
         self._file: BinaryIO | None = None
         self._partial = b""
+        self._last = b""
         self._too_long = False
         self._begun = False
 
@@ -69,12 +72,14 @@ class LogReader:
             unread = self._newer_files()
             if unread is None:
                 return
-            # Our file was rotated: read what was written to it meanwhile, then the newer files.
+            # Our file was rotated or replaced: read what was written to it meanwhile, then the newer files.
             yield from self._more()
             yield from self.rest()
             self._close()
             for newer in unread:
                 yield from self._whole(newer)
+            if not unread:
+                self._skip_what_was_read()
 
     def rest(self) -> Iterator[bytes]:
         """Yield the incomplete last line, if the caller does not read again."""
@@ -103,10 +108,25 @@ class LogReader:
         *whole, self._partial = (self._partial + chunk).split(b"\n")
         for line in whole:
             if not self._too_long and line:
+                self._last = line
                 yield line
             self._too_long = False
         if len(self._partial) > MAX_LINE_BYTES:
             self._partial, self._too_long = b"", True
+
+    def _skip_what_was_read(self) -> None:
+        """Open the current log and go behind the last line that was read, if it is there: a log from which lines or
+        words are removed is written anew (`bot.log_files`), and its other lines were read before.
+        """
+        self._file = _opened(self._path)
+        begins = _BEGINNING.match(self._last)
+        if self._file is None or begins is None:
+            return
+        read_to = 0
+        for line in self._file:
+            if line.startswith(begins[0]):
+                read_to = self._file.tell()
+        self._file.seek(read_to)
 
     def _newer_files(self) -> list[BinaryIO] | None:
         """Return the rotated files newer than the open one, oldest first; None if the open one is the current log."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.log_files import drop_lines_before, forget_in_logs
 from bot.log_reader import MAX_LINE_BYTES, LogReader, rotated_files
+from compaction.memory.restating import forgotten_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,6 +108,37 @@ def test_a_log_deleted_moved_or_cut_back_goes_on(path: Path) -> None:
         path.write_text("")
         add(path, "5\n")
         assert list(lines.read()) == [b"5"]
+
+
+def line(second: int, event: str) -> str:
+    """Return a line of the log, `second` seconds after the beginning of 1970."""
+    return json.dumps({"timestamp": f"1970-01-01T00:00:{second:02}.000000Z", "event": event}) + "\n"
+
+
+@pytest.mark.parametrize("clock_of_the_last", [9, 4], ids=["clock goes on", "clock was set back"])
+def test_lines_that_are_left_are_not_read_again(path: Path, clock_of_the_last: int) -> None:
+    """Retention and /forget-me write the log anew. Who follows it gets what is added, and nothing for a second time."""
+    old, kept, last = line(3, "old"), line(8, "by Bo"), line(clock_of_the_last, "last")
+    add(path, old + kept + last)
+    with LogReader(path) as lines:
+        assert len(list(lines.read())) == 3
+        assert drop_lines_before(path.parent, 5.0) == 1
+        assert list(lines.read()) == []
+        add(path, line(10, "new"))
+        assert list(lines.read()) == [line(10, "new").encode().rstrip()]
+        assert forget_in_logs(path.parent, forgotten_words([], names=["Bo"])) == 1
+        add(path, line(11, "newer"))
+        assert list(lines.read()) == [line(11, "newer").encode().rstrip()]
+
+
+def test_a_log_of_which_nothing_is_left_goes_on(path: Path) -> None:
+    """If all that was read is removed, what comes after it is read."""
+    add(path, line(3, "old"))
+    with LogReader(path) as lines:
+        assert len(list(lines.read())) == 1
+        assert drop_lines_before(path.parent, 5.0) == 1
+        add(path, line(7, "new"))
+        assert list(lines.read()) == [line(7, "new").encode().rstrip()]
 
 
 def test_a_line_without_end_is_dropped(path: Path) -> None:
