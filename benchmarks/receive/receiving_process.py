@@ -27,7 +27,7 @@ from benchmarks.child_process import keep_stdout_for_answers, serve
 from benchmarks.receive.client import main_gateway
 from benchmarks.receive.usage import LoopLag, cpu_by_thread, shares, spread_of
 from bot.app import running_bot
-from bot.cli.environment import local_zone
+from bot.clock import LocalZone
 from bot.events import LinkChanged, QueuesMeasured, RoomOpened
 from bot.wiring.settings import BotSettings
 from config.load import load
@@ -125,7 +125,7 @@ class ReceivingProcess:
         loaded = load(overrides={**settings, **own})
         parts = BotSettings(**{field.name: getattr(loaded, field.name) for field in fields(BotSettings)})
         bot = await self._stack.enter_async_context(
-            running_bot(parts, observe=self._observe, rejoin=False, zone=local_zone())
+            running_bot(parts, observe=self._observe, rejoin=False, zone=LocalZone())
         )
         place = bot.client.place(where["guild_id"], where["channel_id"])
         assert place is not None, "the local Discord has it"

@@ -28,7 +28,7 @@ from pydantic import SecretStr
 
 from benchmarks.child_process import keep_stdout_for_answers, serve
 from bot.app import RunningBot, running_bot
-from bot.cli.environment import local_zone
+from bot.clock import LocalZone
 from bot.discord.connection import connected
 from bot.events import ignore_event
 from bot.wiring.settings import BotSettings
@@ -69,7 +69,7 @@ class ManyRoomsBot:
         loaded = load(overrides={**settings, **own})
         self._parts = BotSettings(**{field.name: getattr(loaded, field.name) for field in fields(BotSettings)})
         self._running = await self._stack.enter_async_context(
-            running_bot(self._parts, observe=self._observe, rejoin=False, zone=local_zone())
+            running_bot(self._parts, observe=self._observe, rejoin=False, zone=LocalZone())
         )
         await self._join(self._running.client, discord)
 

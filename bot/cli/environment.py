@@ -1,10 +1,9 @@
-"""What several commands need: the local time zone, logging, and the bot's database."""
+"""What several commands need: logging, and the bot's database."""
 
 from __future__ import annotations
 
 import os
 from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -33,13 +32,6 @@ def require_folder(option: str, file: Path) -> None:
     """Raise `typer.BadParameter` if the folder of an output file does not exist, before the work begins."""
     if not file.absolute().parent.is_dir():
         raise typer.BadParameter(f"{option}: there is no folder {file.parent}. Create it, or name a file elsewhere.")
-
-
-def local_zone() -> tzinfo:
-    """Return this machine's time zone, with its present offset."""
-    zone = datetime.now().astimezone().tzinfo
-    assert zone is not None, "astimezone always sets one"
-    return zone
 
 
 @contextmanager

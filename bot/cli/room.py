@@ -41,10 +41,11 @@ async def _run(
 ) -> None:
     import structlog
 
-    from bot.cli.environment import cluster_folder, local_zone, logging_from_settings
+    from bot.cli.environment import cluster_folder, logging_from_settings
     from bot.cli.failures import defects_logged
     from bot.cli.run import STOP_WITHIN_S, pool_of
     from bot.cli.signals import stop_on_signals
+    from bot.clock import LocalZone
     from bot.cluster.address import read_token
     from bot.remote.link.link_file import link_file, read_link
     from bot.wiring.room_process import GatewayAddress, run_room_process
@@ -64,7 +65,7 @@ async def _run(
             parts,
             GatewayAddress(gateway, token, run, machine, elsewhere, find_again),
             stop=stop,
-            zone=local_zone(),
+            zone=LocalZone(),
             pool=pool_of(settings, cluster),
             rooms=rooms,
             tell=_tell_parent if machine else lambda _: None,

@@ -167,9 +167,10 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None,
 
     from bot.app import running_bot
     from bot.cli.dashboard_link import dashboard_line
-    from bot.cli.environment import cluster_folder, local_zone, logging_from_settings
+    from bot.cli.environment import cluster_folder, logging_from_settings
     from bot.cli.failures import defects_logged
     from bot.cli.signals import stop_on_signals, unless_stopped
+    from bot.clock import LocalZone
     from bot.cluster.address import TOKEN_FILE
     from bot.discord.shard_choice import chosen_shards
     from bot.events import ignore_event
@@ -184,7 +185,7 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None,
         say("Starting: loading the recogniser and the voice, then connecting to Discord …")
         shards = await chosen_shards(settings.discord, choice)
         running_parts = running_bot(
-            parts, observe=ignore_event, zone=local_zone(), pool=pool, shards=shards, rooms=rooms
+            parts, observe=ignore_event, zone=LocalZone(), pool=pool, shards=shards, rooms=rooms
         )
         async with unless_stopped(stop, running_parts) as running:
             if running is None:

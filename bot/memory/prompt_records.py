@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bot.clock import LocalZone
 from bot.log_reader import LogReader, parse_event
 from compaction.context.record import CallRecord, ContextRecord, read_call, read_record
 
@@ -32,11 +33,12 @@ def records_of(log: Path, session_id: str | None = None) -> Iterator[ContextReco
     """Yield the `model_context_built` and `model_call_sent` lines of a session or of all, oldest first, rotated files
     included.
     """
+    zone = LocalZone()
     with LogReader(log) as lines:
         for line in (*lines.read(), *lines.rest()):
             if not any(mark in line for mark in _MARKS) or (parsed := parse_event(line)) is None:
                 continue
-            record = read_record(parsed[1]) or read_call(parsed[1])
+            record = read_record(parsed[1], zone) or read_call(parsed[1])
             if record is not None and session_id in {None, record.session_id}:
                 yield record
 

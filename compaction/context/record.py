@@ -6,7 +6,7 @@ Lines of earlier versions are read as far as possible. `compaction.context.prove
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING
 
 from compaction.memory.quotes import parse_citation
@@ -15,7 +15,6 @@ from compaction.payload import PartKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import tzinfo
 
     from compaction.memory.passage import PassageKind
 
@@ -42,7 +41,8 @@ class ContextRecord:
     note_ids: tuple[str, ...]
     participants: tuple[str, ...]
     recall: tuple[str, ...]
-    utc_offset_s: float
+    # Of the clock times in the payload.
+    zone: tzinfo
     digest: str | None
     # Kind and digest of each part whose text is stored as it was sent.
     texts: tuple[tuple[str, str], ...] = ()
@@ -55,11 +55,6 @@ class ContextRecord:
     @property
     def total_tokens(self) -> int:
         return sum(self.tokens.values())
-
-    @property
-    def zone(self) -> tzinfo:
-        """Return the time zone of the clock times in the payload."""
-        return timezone(timedelta(seconds=self.utc_offset_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +76,11 @@ def read_call(event: Mapping[str, object]) -> CallRecord | None:
     return CallRecord(SessionId(str(event["session_id"])), _moment(event.get("timestamp")), answer_to, digests)
 
 
-def read_record(event: Mapping[str, object]) -> ContextRecord | None:
-    """Return the record of a `model_context_built` log event. Returns None for another event or a broken one."""
+def read_record(event: Mapping[str, object], local: tzinfo = UTC) -> ContextRecord | None:
+    """Return the record of a `model_context_built` log event. Returns None for another event or a broken one.
+
+    `local`: the time zone of this machine, where the event most likely happened.
+    """
     if event.get("event") != "model_context_built" or not isinstance(event.get("session_id"), str):
         return None
     tokens = event.get("tokens")
@@ -90,12 +88,12 @@ def read_record(event: Mapping[str, object]) -> ContextRecord | None:
     if not isinstance(tokens, dict) or not isinstance(revision, int):
         return None
     evicted = event.get("evicted")
-    offset = event.get("utc_offset_s")
     digest = event.get("digest")
     eviction = event.get("eviction")
+    at = _moment(event.get("timestamp"))
     return ContextRecord(
         session_id=SessionId(str(event["session_id"])),
-        at=_moment(event.get("timestamp")),
+        at=at,
         mode=str(event.get("compaction_mode") or Mode.SUMMARY.value),
         seq_from=_number(event.get("seq_from")),
         seq_to=_number(event.get("seq_to")),
@@ -111,7 +109,7 @@ def read_record(event: Mapping[str, object]) -> ContextRecord | None:
         note_ids=_texts(event.get("note_ids")),
         participants=_texts(event.get("participants")),
         recall=_texts(event.get("recall")),
-        utc_offset_s=float(offset) if isinstance(offset, int | float) else 0.0,
+        zone=_zone(event.get("utc_offset_s"), at, local),
         digest=digest if isinstance(digest, str) else None,
         texts=_pairs(event.get("as_sent")),
     )
@@ -129,6 +127,15 @@ def cited_passages(refs: Iterable[str]) -> tuple[tuple[str, PassageKind, Session
 def note_ids(record: ContextRecord) -> tuple[NoteId, ...]:
     """Return the ids of the notes that were sent."""
     return tuple(NoteId(note_id) for note_id in record.note_ids)
+
+
+def _zone(offset_s: object, at: float, local: tzinfo) -> tzinfo:
+    """Return the time zone with this offset at that time: `local`, which knows those of other times too, if it is."""
+    try:
+        offset = timedelta(seconds=offset_s if isinstance(offset_s, int | float) else 0.0)
+        return local if datetime.fromtimestamp(at, local).utcoffset() == offset else timezone(offset)
+    except (ValueError, OverflowError):
+        return UTC
 
 
 def _number(value: object) -> int | None:

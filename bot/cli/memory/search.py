@@ -40,14 +40,13 @@ def command(
 
     The best results come first; a correction comes before what it corrects.
     """
-    from bot.cli.environment import local_zone
-    from bot.clock import SystemClock
+    from bot.clock import LocalZone, SystemClock
     from bot.memory.admin import MemoryAdminError
     from bot.time_phrases import TimeNotUnderstoodError, parse_moment
     from compaction.memory.passage import Scope
     from config.load import load
 
-    zone, now = local_zone(), SystemClock().now()
+    zone, now = LocalZone(), SystemClock().now()
     try:
         scope = Scope(
             speaker=speaker,

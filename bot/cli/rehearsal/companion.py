@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Self
 from bot import events
 from bot.app import RunningBot, running_bot
 from bot.cli.dashboard_link import dashboard_line
-from bot.cli.environment import local_zone
-from bot.clock import SystemClock
+from bot.clock import LocalZone, SystemClock
 from bot.errors import first_cause
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
@@ -156,7 +155,7 @@ class InProcessCompanion:
         parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
         try:
             async with running_bot(
-                parts, observe=lambda event: _report_event(event, report), rejoin=rejoin, zone=local_zone()
+                parts, observe=lambda event: _report_event(event, report), rejoin=rejoin, zone=LocalZone()
             ) as running:
                 ready.set_result(running)
                 await running.run_until(self._stopping)

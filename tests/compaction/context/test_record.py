@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from compaction.context.record import cited_passages, note_ids, read_record
@@ -40,6 +43,27 @@ def test_a_line_of_an_earlier_version_is_read_as_far_as_it_goes() -> None:
     assert record is not None
     assert (record.answer_to, record.cursor, record.evicted, record.digest) == (61, 10, (0, 9), None)
     assert (record.tokens, record.total_tokens, record.at) == ({"turn": 5}, 5, 0.0)
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("written", "zone"),
+    [
+        ({"utc_offset_s": 7200.0}, BERLIN),
+        ({"utc_offset_s": 3600.0}, timezone(timedelta(hours=1))),
+        ({}, UTC),
+        ({"utc_offset_s": 1e9}, UTC),
+        ({"utc_offset_s": 7200.0, "timestamp": "9999-12-31T23:59:59Z"}, UTC),
+    ],
+)
+def test_the_zone_is_the_machines_own_if_it_had_that_offset(written: dict[str, object], zone: tzinfo) -> None:
+    """Only it has the times of quotes from another season. A broken offset is none."""
+    event = {"event": "model_context_built", "session_id": "e", "tokens": {}, "summary_revision": 1}
+    record = read_record({"timestamp": "2026-07-01T18:00:00Z", **event, **written}, BERLIN)
+    assert record is not None
+    assert record.zone == zone
 
 
 def test_spoken_lines_say_so_and_what_was_kept_as_sent() -> None:
