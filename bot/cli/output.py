@@ -5,6 +5,7 @@ Sentences that go into a pipe or a file stay on one line, so that they can be se
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # The continuation of a folded line starts here, or further right if the line itself does.
 _INDENT = 4
+# A pipe whose reader has ended, and a terminal that was closed.
+_UNREAD = (errno.EPIPE, errno.EIO)
 # A terminal that is narrower than this is taken to be so wide: nothing could be folded sensibly.
 _NARROWEST = 40
 
@@ -40,12 +43,26 @@ def terminal_columns(stream: TextIO) -> int | None:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print sentences, folded at the width of the terminal. `err`: on stderr."""
+    """Print sentences, folded at the width of the terminal. `err`: on stderr. Where nobody reads any more, the rest is
+    lost, and the work goes on.
+    """
     stream = sys.stderr if err else sys.stdout
     columns = terminal_columns(stream)
-    for line in text.split("\n"):
-        stream.write((fold(line, columns) if columns is not None else line.rstrip()) + "\n")
-    stream.flush()
+    try:
+        for line in text.split("\n"):
+            stream.write((fold(line, columns) if columns is not None else line.rstrip()) + "\n")
+        stream.flush()
+    except OSError as error:
+        if error.errno not in _UNREAD:
+            raise
+        _discard(stream)
+
+
+def _discard(stream: TextIO) -> None:
+    """Let what is still in the stream's buffer, and what is written later, go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def fold(line: str, columns: int) -> str:

@@ -1,4 +1,4 @@
-"""Turns SIGINT and SIGTERM into an event, so that a command shuts down properly.
+"""Turns SIGINT, SIGTERM and SIGHUP into an event, so that a command shuts down properly.
 
 A second signal ends it at once, and so does a shutdown that takes too long.
 """
@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # A runner (make, timeout, a shell) may deliver one Ctrl-C twice; a person presses it again later than this.
 SAME_SIGNAL_S = 2.0
 # What the service manager sees of a shutdown that took too long.
@@ -41,6 +41,8 @@ def stop_on_signals(
     Nothing is lost then: every turn is stored already, and the next start resumes the session.
     """
     loop = asyncio.get_running_loop()
+    # A closed terminal sends SIGHUP, which `nohup` lets its command ignore.
+    numbers = [each for each in _SIGNALS if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN]
     first_at: float | None = None
     deadline: asyncio.TimerHandle | None = None
 
@@ -58,14 +60,14 @@ def stop_on_signals(
         elif loop.time() - first_at > SAME_SIGNAL_S:
             end_at_once(INTERRUPTED)
 
-    for number in _SIGNALS:
+    for number in numbers:
         loop.add_signal_handler(number, on_signal)
     try:
         yield
     finally:
         if deadline is not None:
             deadline.cancel()
-        for number in _SIGNALS:
+        for number in numbers:
             loop.remove_signal_handler(number)
 
 
@@ -102,7 +104,7 @@ async def unless_stopped(stop: asyncio.Event, entered: AbstractAsyncContextManag
 
 
 async def until_stopped(work: Coroutine[object, object, T]) -> T:
-    """Run `work` and return its result, or cancel it at SIGINT or SIGTERM and raise `typer.Abort`.
+    """Run `work` and return its result, or cancel it at such a signal and raise `typer.Abort`.
 
     *Ownership*: its task has ended when this returns.
     """

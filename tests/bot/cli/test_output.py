@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -15,7 +18,7 @@ from rich.text import Text
 from bot.cli.output import count, fold, fold_pieces, open_console, print_indented, say, svg_picture
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Callable
 
 PIECES = st.lists(st.tuples(st.text("ab 12漢", min_size=1, max_size=60).map(lambda text: f"  {text}"), st.just("")))
 
@@ -61,6 +64,29 @@ def test_sentences_are_folded_on_a_terminal_only(
     monkeypatch.setenv("COLUMNS", "50")
     say("word " * 30)
     assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+@pytest.mark.parametrize("way_out", [os.pipe, os.openpty], ids=["pipe", "terminal"])
+def test_nobody_has_to_read_on(way_out: Callable[[], tuple[int, int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has closed the other end of the pipe, or the terminal, lets the work go on: a bot still has to store."""
+    theirs, ours = way_out()
+    os.close(theirs)
+    with os.fdopen(ours, "w") as out:
+        monkeypatch.setattr("sys.stdout", out)
+        say("Stopping.")
+        say("Stopped.")
+
+
+def test_what_cannot_be_written_for_another_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file on a full disk would lack something that somebody wants to read."""
+
+    class FullDisk(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("sys.stdout", FullDisk())
+    with pytest.raises(OSError, match="No space left"):
+        say("All that was said.")
 
 
 def test_a_path_is_not_broken() -> None:

@@ -29,7 +29,7 @@ async def turn() -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_the_first_signal_asks_for_an_orderly_end(
     number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -43,6 +43,21 @@ async def test_the_first_signal_asks_for_an_orderly_end(
         os.kill(os.getpid(), number)
         await turn()
     assert ended == []
+
+
+@pytest.mark.asyncio
+async def test_nohup_lets_it_go_on_without_its_terminal() -> None:
+    """Who starts it so wants it to outlive the terminal."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stop = asyncio.Event()
+    try:
+        with stop_on_signals(stop):
+            os.kill(os.getpid(), signal.SIGHUP)
+            await turn()
+            assert not stop.is_set()
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.asyncio
