@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from bot.logs import LogStatus
+    from bot.settings import StorageSettings
     from bot.store.database import Database
     from config.schema import Settings
 
@@ -85,9 +86,21 @@ def require_database(settings: Settings) -> None:
 
 @asynccontextmanager
 async def open_existing_database(settings: Settings) -> AsyncIterator[Database]:
-    """Open the configured database. Raises `SetupError` if there is none yet, `StoreError` if it cannot be opened."""
+    """Open the configured database. Raises `SetupError` if there is none yet, `StoreError` if it cannot be opened, also
+    because a bot of an earlier version runs.
+    """
     from bot.store.database import open_database
 
     require_database(settings)
-    async with open_database(settings.storage.database, create=False) as database:
+    migrates = may_migrate(settings.storage)
+    async with open_database(settings.storage.database, create=False, migrates=migrates) as database:
         yield database
+
+
+def may_migrate(storage: StorageSettings) -> bool:
+    """Return whether a command may bring the database up to date: not while a bot has it open, which may be of an
+    earlier version. PostgreSQL knows by itself whether one does.
+    """
+    from bot.folder_lock import is_locked
+
+    return storage.database_url is not None or not is_locked(storage.data_dir)

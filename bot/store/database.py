@@ -181,7 +181,7 @@ async def open_database(
 
     `place`: SQLite's file, or the URL of a PostgreSQL database. `synchronous`: of SQLite. `create`: whether to make the
     tables if there are none. `migrates`: False takes the database as it is and changes nothing in it, because another
-    process has it open.
+    process has it open. A PostgreSQL database with which a bot runs is never migrated.
 
     Raises `StoreError`, with the remedy, if it cannot be opened, is damaged, was written by a newer Roomtone, or is of
     another version and must not be migrated.
@@ -198,7 +198,10 @@ async def open_database(
                             "There is no memory yet in {path}: `roomtone run` creates it.", path=database.dialect.place
                         )
                     )
-                await migrate(connection)
+                if await database.dialect.is_held_by_bot(connection):
+                    await require_current(connection)
+                else:
+                    await migrate(connection)
             await database.dialect.settle(database.writing)
         else:
             async with database.reading() as connection:

@@ -145,6 +145,7 @@ def _find_files(paths: list[Path]) -> list[Path]:
 
 
 async def _import_all(settings: Settings, files: list[Path], guild: int | None) -> _ImportCounts:
+    from bot.cli.environment import may_migrate
     from bot.store.database import open_database
     from bot.store.segment_import import SegmentImporter, SegmentImportError
     from compaction.memory.export_format import ExportFormatError
@@ -152,7 +153,7 @@ async def _import_all(settings: Settings, files: list[Path], guild: int | None) 
     done = _ImportCounts()
     storage = settings.storage
     # The only `memory` command that may create the database.
-    async with open_database(storage.database) as database:
+    async with open_database(storage.database, migrates=may_migrate(storage)) as database:
         importer = SegmentImporter(database)
         for path in files:
             try:

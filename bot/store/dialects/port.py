@@ -136,6 +136,10 @@ class Dialect(Protocol):
         """
         ...
 
+    async def is_held_by_bot(self, connection: AsyncConnection) -> bool:
+        """Return whether a bot runs with the database, as far as the database knows."""
+        ...
+
     def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
         """Keep other processes that serve the same servers away from the database meanwhile."""
         ...

@@ -26,7 +26,7 @@ from bot.store.dialects.pgvector import PGVECTOR_SQL, describe_search, is_settle
 from bot.store.dialects.pgvector import TABLE as PGVECTOR_TABLE
 from bot.store.dialects.port import DatabaseDescription
 from bot.store.dialects.postgresql_failures import postgresql_failure
-from bot.store.dialects.postgresql_lock import PostgresWorkLock, held_lock, held_shards
+from bot.store.dialects.postgresql_lock import HELD, PostgresWorkLock, held_lock, held_shards
 from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL
 from bot.store.dialects.reader import ThreadedReader
 from bot.store.migrations.upgrade import HEAD, too_new
@@ -122,6 +122,9 @@ class PostgresDialect:
 
     async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:
         await connection.execute(text(_WRITE_LOCK), {"step": str(round(step_s * 1000))})
+
+    async def is_held_by_bot(self, connection: AsyncConnection) -> bool:
+        return (await connection.exec_driver_sql(HELD)).first() is not None
 
     def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
         return held_lock(self._options, self.place, shards)

@@ -37,7 +37,8 @@ _GATE = "SELECT pg_try_advisory_xact_lock(hashtextextended('roomtone bot ' || cu
 # A shard's lock is of one class for the tables that the search path names. Its number has the total above the shard.
 _TOTAL_SHIFT = 15
 assert MOST_SHARDS << _TOTAL_SHIFT < 2**31, "the number of a lock has 31 bits"
-_HELD = """
+# The numbers of the locks that other processes hold.
+HELD = """
     SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND classid::bigint =
@@ -70,7 +71,7 @@ async def held_lock(
 
 def held_shards(connection: psycopg.Connection[Any]) -> list[Shards]:
     """Return the shards that running processes serve now, for each total: one, unless something is wrong."""
-    return _of_numbers([number for (number,) in connection.execute(_HELD).fetchall()])
+    return _of_numbers([number for (number,) in connection.execute(HELD).fetchall()])
 
 
 def refusal(shards: Shards, others: Sequence[Shards], place: str) -> Text | None:
@@ -139,7 +140,7 @@ async def _try_to_lock(connection: psycopg.AsyncConnection[Any], shards: Shards,
         row = await (await connection.execute(_GATE)).fetchone()
         if row is None or not row[0]:
             return _gate_is_closed(place)
-        numbers = [number for (number,) in await (await connection.execute(_HELD)).fetchall()]
+        numbers = [number for (number,) in await (await connection.execute(HELD)).fetchall()]
         refused = refusal(shards, _of_numbers(numbers), place)
         if refused is None:
             wanted = [shards.total << _TOTAL_SHIFT | shard for shard in shards.ids]

@@ -121,6 +121,10 @@ class SqliteDialect:
         """
         await connection.execute(_READ_SCHEMA)
 
+    async def is_held_by_bot(self, connection: AsyncConnection) -> bool:
+        """Return False: the lock of the data folder knows (`bot.folder_lock`)."""
+        return False
+
     def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
         """Refuse a part of the servers: another machine cannot use the file. Raises `StoreError`.
 

@@ -31,7 +31,7 @@ _TABLE = "alembic_version"
 
 NOT_CURRENT = Text(
     "The database is of version {found}, and this Roomtone needs version {needed}. Only the bot itself brings it up to "
-    "date, when it starts. Install the same Roomtone on every machine, and start the bot."
+    "date, when it starts. Install the same Roomtone on every machine, stop the bot, and start it."
 )
 
 
