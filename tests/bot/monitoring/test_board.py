@@ -19,6 +19,7 @@ from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.servers.chat import LocalChatServer
+from rehearsal.servers.free_port import free_port
 from tests.bot.discord.test_client import ADA
 from tests.bot.monitoring.prometheus import REPOSITORY, scraping
 from tests.bot.monitoring.test_metrics import new_metrics, samples
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BOARD = REPOSITORY / "config" / "grafana" / "roomtone.json"
+OPERATIONS = REPOSITORY / "docs" / "operations.md"
 # What Grafana puts in for the variable: more than four scrapes, as it does.
 RATE_INTERVAL = "20s"
 
@@ -50,6 +52,13 @@ def board() -> Mapping[str, Any]:
 def expressions() -> list[tuple[str, str]]:
     """Return the title and expression of every query of the board."""
     return [(panel["title"], target["expr"]) for panel in board()["panels"] for target in panel.get("targets", ())]
+
+
+def alarm() -> str:
+    """Return the condition of the alarm on the page about operations."""
+    found = re.search(r"^An alarm that means something: `(.+?)`", OPERATIONS.read_text("utf-8"), re.MULTILINE)
+    assert found is not None
+    return found[1]
 
 
 def test_every_panel_says_what_it_shows_and_asks_for_metrics_that_exist() -> None:
@@ -74,7 +83,7 @@ def test_every_metric_is_on_the_board_and_explained() -> None:
     metrics = new_metrics()
     metrics.add_recogniser(RecognizerFigures)
     names = {re.sub(r"_(total|bucket|count|sum|created)$", "", name) for name, _ in samples(metrics)}
-    for page in (BOARD, REPOSITORY / "docs" / "operations.md"):
+    for page in (BOARD, OPERATIONS):
         text = page.read_text("utf-8")
         assert {name for name in names if name.startswith("roomtone_") and name not in text} == set(), page.name
 
@@ -99,6 +108,7 @@ async def test_every_query_of_the_board_is_answered(tmp_path: Path, whisper_mode
             scraping(running.web.port, tmp_path / "prometheus") as prometheus,
         ):
             await prometheus.until("roomtone_ready == 1")
+            assert await prometheus.query(alarm()) == []
             await local.invoke(ADA, "join")
             await ada.meet(ROOMTONE_BOT_ID, timeout_s=PATIENCE_S)
             await prometheus.until("roomtone_rooms == 1")
@@ -125,3 +135,12 @@ async def test_every_query_of_the_board_is_answered(tmp_path: Path, whisper_mode
             full = await prometheus.query("sum by (queue) (roomtone_queue_capacity > 0 < Inf)")
             assert {each["metric"]["queue"] for each in full} >= {"sound", "recognise", "record", "play", "recogniser"}
             assert all(math.isfinite(float(each["value"][1])) for each in full)
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+async def test_the_alarm_tells_of_a_bot_that_is_not_there(tmp_path: Path) -> None:
+    """A bot that has ended has no metrics, and no sign of it is the worst sign."""
+    async with scraping(free_port(), tmp_path) as prometheus:
+        await prometheus.until("up == 0")
+        assert await prometheus.query(alarm()) != []
