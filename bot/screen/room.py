@@ -13,7 +13,7 @@ import structlog
 
 from bot.brain.tools.tool import ToolError
 from bot.screen.messages import OPTED_OUT, TOO_MANY, ScreenError, ShareEnd, describe_surface
-from bot.screen.share import MisbehavedError, Share
+from bot.screen.share import DROPPED, MisbehavedError, Share
 from bot.screen.share_recorder import ShareRecorder
 from bot.screen.sharer import PAGE_MESSAGES, Sharer
 from bot.texts.text import Text, joined, sentence_of
@@ -199,12 +199,12 @@ class RoomScreens:
         out."""
         share, user_id = sharer.share, sharer.person.id
         if share is None or sharer.ended is not None or self.person(user_id) is None or self._excludes(user_id):
-            return "dropped"
+            return DROPPED
         try:
             return await share.offer(data)
         except MisbehavedError:
             await self.end(sharer, ShareEnd.MISBEHAVED)
-            return "dropped"
+            return DROPPED
 
     async def end(self, sharer: Sharer, ending: ShareEnd) -> None:
         """End a share, or dismiss a person who only opened the page. A second call does nothing.

@@ -13,6 +13,7 @@ import structlog
 
 from bot.screen.messages import END_MESSAGES, NOT_HERE, TOO_MANY, ScreenError, ShareEnd
 from bot.screen.room import RoomScreens
+from bot.screen.share import DROPPED, TAKEN
 from bot.texts.text import Text, sentence_of
 from bot.web.port import NotAdmittedError, PageClosedError, Welcome
 from voice.screen.share_link import LinkRefusal, LinkRefusedError, ShareLinks, new_key
@@ -33,6 +34,8 @@ log = structlog.get_logger()
 
 # Seconds within which a link has to be opened.
 LINK_VALID_S = 300.0
+# Dropped pictures in a row, for example before the share has begun. A page waits between two.
+MAX_DROPPED_IN_A_ROW = 100
 REFUSALS = {
     LinkRefusal.MALFORMED: Text(
         "This link is incomplete. Open it from Discord again, or type /watch start for a new one."
@@ -210,6 +213,7 @@ class ScreenPageConnection:
         self.sharer = sharer
         self._welcome = welcome
         self._superseded = asyncio.Event()
+        self._dropped_in_a_row = 0
 
     @property
     def welcome(self) -> Welcome:
@@ -235,10 +239,15 @@ class ScreenPageConnection:
         self._refuse_after_end()
         self._room.start(self.sharer, surface)
 
-    async def picture(self, data: bytes) -> str:
+    async def picture(self, data: bytes) -> None:
         """See `PageConnection.picture`."""
         self._refuse_after_end()
-        return await self._room.picture(self.sharer, data)
+        outcome = await self._room.picture(self.sharer, data)
+        self._dropped_in_a_row = self._dropped_in_a_row + 1 if outcome == DROPPED else 0
+        if outcome != TAKEN:
+            self.sharer.tell(t="refused", reason=outcome)
+        if self._dropped_in_a_row > MAX_DROPPED_IN_A_ROW:
+            await self.stop()
 
     async def stop(self) -> None:
         """See `PageConnection.stop`."""

@@ -107,6 +107,8 @@ class Share:
         self._changed = asyncio.Event()
         self._looked_at = float("-inf")
         self._failing = False
+        # Whether no process could be started for the latest picture.
+        self._undecoded = False
         self._trouble = verbatim("")
         self.counts: Counter[str] = Counter()
 
@@ -172,8 +174,12 @@ class Share:
         except FrameRefusedError as error:
             return error.reason.value
         except VisionError as error:
+            self._undecoded = True
             self._report_trouble(sentence_of(error))
             return UNDECODED
+        if self._undecoded:
+            self._undecoded = False
+            self._report_trouble(self._readers.limitation)
         if forgettings != self._forgettings:
             return DROPPED
         self._frame, self._shown, self._stale = frame, True, False

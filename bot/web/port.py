@@ -56,8 +56,8 @@ class PageConnection(Protocol):
         """Begin the share, or switch to another screen. `surface`: the browser's `displaySurface`. Raises
         `PageClosedError`."""
 
-    async def picture(self, data: bytes) -> str:
-        """Take a picture. Returns `taken`, `dropped`, or the reason for refusing it. Raises `PageClosedError`."""
+    async def picture(self, data: bytes) -> None:
+        """Take a picture. The message `refused` tells of one that was not taken. Raises `PageClosedError`."""
 
     async def stop(self) -> None:
         """End the share."""

@@ -3,7 +3,8 @@
 page -> {"t": "hello", "token": …} or {"t": "hello", "resume": …}, first and within seconds
 page -> {"t": "start", "surface": "monitor" | "window" | "browser"}, {"t": "stop"}, {"t": "ping"}, pictures (binary);
         `start` again when something else is shared from now on
-page <- welcome, note, trouble (an empty sentence: it is over), refused, pong; at last `ended` or `denied` with a plain
+page <- welcome, note, trouble (an empty sentence: it is over), pong; refused: the last picture was not taken, for the
+        reason that it names, so the page sends the screen again after a pause; at last `ended` or `denied` with a plain
         sentence
 """
 
@@ -36,8 +37,6 @@ SEND_TIMEOUT_S: Final = 10.0
 MAX_TEXT_CHARS: Final = 2_000
 # Unknown messages, for example of a later version of the page, are ignored; a flood of them ends the share.
 MAX_TEXTS_PER_CONNECTION: Final = 20_000
-# Dropped pictures in a row, for example before the share has begun.
-MAX_DROPPED_IN_A_ROW: Final = 100
 # Sent to the page, so that both sides use the same limits.
 LIMITS: Final = {
     "max_side_px": MAX_SIDE_PX,
@@ -135,19 +134,13 @@ async def _send_messages(socket: web.WebSocketResponse, connection: PageConnecti
 
 async def _receive(socket: web.WebSocketResponse, connection: PageConnection) -> None:
     """Handle what the page sends, until its share or the connection ends."""
-    texts = dropped_in_a_row = 0
+    texts = 0
     while True:
         message = await socket.receive(timeout=SILENCE_TIMEOUT_S)
         try:
             match message.type:
                 case WSMsgType.BINARY:
-                    outcome = await connection.picture(message.data)
-                    dropped_in_a_row = dropped_in_a_row + 1 if outcome == "dropped" else 0
-                    if dropped_in_a_row > MAX_DROPPED_IN_A_ROW:
-                        await connection.stop()
-                        return
-                    if outcome not in {"taken", "dropped"}:
-                        await _send(socket, {"t": "refused", "reason": outcome})
+                    await connection.picture(message.data)
                 case WSMsgType.TEXT:
                     texts += 1
                     parsed = _parse(message.data)

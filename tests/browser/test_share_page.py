@@ -50,6 +50,9 @@ FULL_SOCKET = (
     " { get() { if (window.full) document.body.dataset.refused = true; return window.full ? Infinity : 0 } });"
 )
 
+# Pauses of the page are short, so that a test need not wait for them.
+HURRY = "const slow = setTimeout; window.setTimeout = (run, ms, ...rest) => slow(run, ms / 20, ...rest);"
+
 # Keeps the shared stream in `window.shared`, so that a test can use it.
 KEEPING = (
     "const real = MediaDevices.prototype.getDisplayMedia; MediaDevices.prototype.getDisplayMedia ="
@@ -153,6 +156,33 @@ async def test_a_picture_that_could_not_be_sent_is_offered_again(evening: OpenEv
         assert not here.saw("HP 12")
         await here.page.evaluate("() => { window.full = false }")
         await until(lambda: here.saw("HP 12"))
+
+
+@pytest.mark.parametrize("reason", ["dropped", "undecoded", "damaged"])
+async def test_a_picture_that_the_bot_did_not_take_is_sent_again(
+    evening: OpenEvening, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    """Although nothing on the screen changes afterwards. Until it is taken, the page says that it was not."""
+    told = "The bot could not take the last picture. It will be sent again."
+    async with evening(script=HURRY) as here:
+        await here.share()
+        sharer = here.room.find(ADA.id)
+        assert sharer is not None
+        assert sharer.share is not None
+        refused: list[bytes] = []
+
+        async def refuse(data: bytes) -> str:
+            refused.append(data)
+            return reason
+
+        with monkeypatch.context() as refusing:
+            refusing.setattr(sharer.share, "offer", refuse)
+            await here.show("health", "HP 12")
+            await here.page.locator("#trouble", has_text=told).wait_for()
+            await until(lambda: len(refused) >= 3)
+            assert told in await here.page.inner_text("#announcer")
+        await until(lambda: here.saw("HP 12"))
+        await here.page.wait_for_selector("#trouble[hidden]", state="attached")
 
 
 async def test_a_page_behind_the_game_goes_on(evening: OpenEvening) -> None:

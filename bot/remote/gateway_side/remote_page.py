@@ -17,7 +17,7 @@ from aiohttp import WSMsgType
 from bot.errors import BotError
 from bot.remote.messages.screen_messages import PageGone, StopPage
 from bot.screen.messages import END_MESSAGES, ShareEnd
-from bot.screen.share import TAKEN
+from bot.screen.share import DROPPED
 from bot.screen.sharer import PAGE_MESSAGES
 from bot.web.port import PageClosedError, Welcome
 
@@ -34,7 +34,6 @@ log = structlog.get_logger()
 # A picture's way and its decoding, which is given up after three seconds. Then the room opens the stream again.
 EXCHANGE_S: Final = 15.0
 STOP_WITHIN_S: Final = 15.0
-_OUTCOME_CHARS: Final = 40
 
 
 class RemotePage:
@@ -55,7 +54,6 @@ class RemotePage:
         self._surface: str | None = None
         self._picture: bytes | None = None
         self._repeated: bytes | None = None
-        self._outcome = TAKEN
         self._changed = asyncio.Event()
         self._stream: web.WebSocketResponse | None = None
 
@@ -90,15 +88,11 @@ class RemotePage:
         self._surface, self._picture = surface, None
         self._changed.set()
 
-    async def picture(self, data: bytes) -> str:
-        """Take a picture. Returns what the room did with one before it, if it has said so since; see
-        `PageConnection.picture`.
-        """
+    async def picture(self, data: bytes) -> None:
+        """See `PageConnection.picture`. What the room refuses, it tells the page itself."""
         self._refuse_after_end()
         self._picture = data
         self._changed.set()
-        outcome, self._outcome = self._outcome, TAKEN
-        return outcome
 
     async def stop(self) -> None:
         """See `PageConnection.stop`."""
@@ -179,18 +173,18 @@ class RemotePage:
         try:
             async with asyncio.timeout(EXCHANGE_S):
                 await socket.send_bytes(picture)
-                self._outcome = await _answer(socket)
+                await _answer(socket)
         except (OSError, TimeoutError):
-            # Once more, over the next stream: a screen that does not change sends no other one.
-            if self._picture is None and self._surface is None and picture is not self._repeated:
-                self._picture = self._repeated = picture
+            if self._picture is None and self._surface is None:
+                # Once more, over the next stream.
+                if picture is not self._repeated:
+                    self._picture = self._repeated = picture
+                else:
+                    self.tell({"t": "refused", "reason": DROPPED})
             raise
 
 
-async def _answer(socket: web.WebSocketResponse) -> str:
-    """Return the room's word on what was sent last. Raises `ConnectionError`."""
-    message = await socket.receive()
-    if message.type is not WSMsgType.TEXT:
+async def _answer(socket: web.WebSocketResponse) -> None:
+    """Wait until the room is done with what was sent last. Raises `ConnectionError`."""
+    if (await socket.receive()).type is not WSMsgType.TEXT:
         raise ConnectionError
-    word: str = message.data
-    return word[:_OUTCOME_CHARS]

@@ -43,8 +43,8 @@ log = structlog.get_logger()
 STREAM_PAUSE_S: Final = 1.0
 # A picture is checked and decoded; a decoder that hangs is killed after three seconds.
 TAKE_WITHIN_S: Final = 10.0
-# Answers that what was shared has begun.
-STARTED: Final = "started"
+# Answers that the next picture may come.
+DONE: Final = "done"
 _NOT_FOUND: Final = 404
 
 
@@ -171,13 +171,12 @@ class _ServedPage:
             match message.type:
                 case WSMsgType.BINARY:
                     async with asyncio.timeout(TAKE_WITHIN_S):
-                        outcome = await self.connection.picture(message.data)
-                    await stream.send_str(outcome)
+                        await self.connection.picture(message.data)
                 case WSMsgType.TEXT:
                     self.connection.start(message.data)
-                    await stream.send_str(STARTED)
                 case _:
                     raise ConnectionError
+            await stream.send_str(DONE)
 
 
 def _as_text(value: object) -> Text:

@@ -15,12 +15,18 @@ const MAX_FRAMES_PER_S = 5;
 // Chromium enforces the limit above by dropping frames. If the frame it drops is the last one before the screen stands
 // still, no other follows. With a minimum rate it repeats the picture of a still screen.
 const MIN_FRAMES_PER_S = 1;
+// A picture that the bot did not take is sent again after a pause. Each further refusal doubles the pause, until none has
+// come for the last of these times after a picture was sent again.
+const RESEND_MS = 2_000;
+const LONGEST_RESEND_MS = 60_000;
+const SETTLED_MS = 10_000;
 // Sentences for the browser's errors.
 const SHARE_ERRORS = {
   NotAllowedError: t("Nothing was chosen, or the browser or system did not allow it."),
   NotFoundError: t("The browser found nothing that it could share."),
   NotReadableError: t("The system does not let the browser see the screen: its privacy settings say who may record it."),
 };
+// The same picture would be refused again.
 const REFUSALS = {
   too_large: t("A picture was refused: it was too large."), wrong_size: t("A picture was refused: it had an odd size."),
 };
@@ -56,7 +62,7 @@ function handleMessage(message) {
     case "welcome": return handleWelcome(message);
     case "note": return addNote(message.what);
     case "trouble": return trouble("reading", message.sentence);
-    case "refused": return briefTrouble("refused", REFUSALS[message.reason] || t("A picture was refused: it could not be read."));
+    case "refused": return pictureRefused(message.reason);
     case "ended": return finish("ended", message.sentence);
     case "denied": return page.capture ? finish("ended", message.sentence) : finish("denied", message.sentence);
     default: return undefined;
@@ -209,7 +215,9 @@ function start(capture) {
 function begin(stream) {
   const track = stream.getVideoTracks()[0];
   const surface = track.getSettings().displaySurface || "";
-  const capture = { stream, track, surface, startSent: false, stopped: false, worker: newWorker() };
+  const capture = {
+    stream, track, surface, startSent: false, stopped: false, worker: newWorker(), refusals: 0, waits: false, resending: 0,
+  };
   page.capture = capture;
   capture.worker.addEventListener("message", ({ data }) => sendPicture(capture, data.jpeg));
   capture.worker.postMessage({ limits: page.limits });
@@ -238,6 +246,8 @@ function endCapture() {
   if (!capture) return;
   page.capture = null;
   capture.stopped = true;
+  clearTimeout(capture.resending);
+  trouble("refused", "");
   // Ends the frames too: who takes them closes those that are left, and then ends the worker.
   for (const each of capture.stream.getTracks()) each.stop();
 }
@@ -312,6 +322,30 @@ async function preview(blob) {
   canvas.getContext("2d").drawImage(bitmap, 0, 0);
   bitmap.close();
   tick();
+}
+
+/* Tell that the bot did not take the last picture, and send the screen again: while it stands still, no other picture
+   follows. */
+function pictureRefused(reason) {
+  const capture = page.capture;
+  if (!capture) return;
+  if (REFUSALS[reason]) {
+    briefTrouble("refused", REFUSALS[reason]);
+    return;
+  }
+  trouble("refused", t("The bot could not take the last picture. It will be sent again."));
+  if (capture.waits) return;
+  clearTimeout(capture.resending);
+  capture.waits = true;
+  capture.resending = setTimeout(() => {
+    capture.waits = false;
+    capture.worker.postMessage({ again: true });
+    capture.resending = setTimeout(() => {
+      capture.refusals = 0;
+      trouble("refused", "");
+    }, SETTLED_MS);
+  }, Math.min(RESEND_MS * 2 ** capture.refusals, LONGEST_RESEND_MS));
+  capture.refusals += 1;
 }
 
 // -- start --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from bot.brain.tools.tool import ToolError
 from bot.channel.port import Person
 from bot.screen.messages import ScreenError, ShareEnd
-from bot.screen.screens import LINK_VALID_S
+from bot.screen.screens import LINK_VALID_S, MAX_DROPPED_IN_A_ROW
 from bot.web.port import NotAdmittedError, PageClosedError
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA, BO
@@ -102,12 +102,14 @@ async def test_a_page_shares_and_stops() -> None:
     watching = Watching()
     async with watching.room():
         line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
-        assert await line.picture(PICTURES["dark"]) == "dropped"
+        await line.picture(PICTURES["dark"])
+        assert list(line.sharer.outbox) == [{"t": "refused", "reason": "dropped"}]
         line.start("window")
         line.start("monitor")
         watching.readers.texts = ["Tokyo 2099"]
-        assert await line.picture(PICTURES["dark"]) == "taken"
+        await line.picture(PICTURES["dark"])
         await until(lambda: watching.notes)
+        assert [message["t"] for message in line.sharer.outbox] == ["refused", "note"]
         await line.stop()
         await line.stop()
         assert await last(line) == "stopped"
@@ -117,6 +119,38 @@ async def test_a_page_shares_and_stops() -> None:
             line.start("window")
         line.disconnected()
         assert await refusal(watching, resume=line.welcome.resume_secret) == "ended"
+
+
+@pytest.mark.asyncio
+async def test_a_page_is_told_of_each_picture_that_is_not_taken() -> None:
+    """And why: the page sends it again, because a screen that stands still yields no other."""
+    watching = Watching()
+    async with watching.room():
+        line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+        line.start("window")
+        await line.picture(b"no picture")
+        watching.readers.undecodable = "No process could be started."
+        await line.picture(PICTURES["dark"])
+        watching.readers.undecodable = ""
+        watching.place.people = [BO]
+        await line.picture(PICTURES["dark"])
+        watching.place.people = [ADA, BO]
+        for _ in range(8):
+            await line.picture(PICTURES["dark"])
+        told = [message["reason"] for message in line.sharer.outbox if message["t"] == "refused"]
+        # Six pictures may come at once, of which the first two were these.
+        assert told == ["not_jpeg", "undecoded", *["dropped"] * 5]
+
+
+@pytest.mark.asyncio
+async def test_a_flood_of_pictures_that_nobody_wants_is_ended() -> None:
+    """Too many dropped pictures in a row end the share, or its page if none has begun."""
+    watching = Watching()
+    async with watching.room():
+        line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+        for _ in range(MAX_DROPPED_IN_A_ROW + 1):
+            await line.picture(PICTURES["dark"])
+        assert await last(line) == "stopped"
 
 
 @pytest.mark.asyncio
@@ -136,7 +170,9 @@ async def test_a_page_comes_back_to_its_share() -> None:
         assert await last(again) == "superseded"
         again.disconnected()
         assert sharer.disconnected_since is None
-        assert await third.picture(PICTURES["dark"]) == "taken"
+        await third.picture(PICTURES["dark"])
+        assert sharer.share is not None
+        assert sharer.share.counts["taken"] == 1
 
 
 @pytest.mark.asyncio

@@ -251,6 +251,7 @@ async def test_a_page_is_not_blamed_for_a_decoder_that_does_not_start() -> None:
     assert sharing.troubles == ["No process could be started."]
     sharing.readers.undecodable = ""
     assert await sharing.share.offer(PICTURES["dark"]) == "taken"
+    assert sharing.troubles[1:] == [""]
 
 
 @pytest.mark.asyncio

@@ -40,7 +40,6 @@ class FakeLine:
         self.outbox: asyncio.Queue[Mapping[str, object] | None] = asyncio.Queue()
         self.gone = asyncio.Event()
         self.closed = False
-        self.fate = "taken"
 
     @property
     def welcome(self) -> Welcome:
@@ -56,10 +55,9 @@ class FakeLine:
         """Record the start."""
         self._say(("start", surface))
 
-    async def picture(self, data: bytes) -> str:
+    async def picture(self, data: bytes) -> None:
         """Record the size of the picture."""
         self._say(("picture", len(data)))
-        return self.fate
 
     async def stop(self) -> None:
         """Record the stop, and send the last message."""
@@ -295,32 +293,6 @@ async def test_a_picture_instead_of_a_hello_is_hung_up_on(page: Page) -> None:
     async with asyncio.timeout(PATIENCE_S):
         await page.host.line.gone.wait()
     assert page.host.line.heard == []
-
-
-@pytest.mark.asyncio
-async def test_a_refused_picture_is_told(page: Page) -> None:
-    """A page learns why a picture was refused, but not that one was dropped."""
-    socket = await page.admitted()
-    page.host.line.fate = "dropped"
-    await socket.send_bytes(b"x")
-    page.host.line.fate = "dropped"
-    await socket.send_json({"t": "ping"})
-    assert await told(socket) == {"t": "pong"}
-    page.host.line.fate = "damaged"
-    await socket.send_bytes(b"x")
-    assert await told(socket) == {"t": "refused", "reason": "damaged"}
-
-
-@pytest.mark.asyncio
-async def test_a_flood_of_pictures_that_nobody_wants_is_ended(page: Page) -> None:
-    """Too many dropped pictures in a row end the share."""
-    socket = await page.admitted()
-    page.host.line.fate = "dropped"
-    for _ in range(socket_module.MAX_DROPPED_IN_A_ROW + 1):
-        await socket.send_bytes(b"x")
-    assert (await told(socket))["t"] == "ended"
-    await closed(socket)
-    assert page.host.line.heard[-1] == "stop"
 
 
 @pytest.mark.asyncio
