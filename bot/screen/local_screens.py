@@ -35,12 +35,12 @@ class LocalScreens:
         """Return plain sentences that say who shares what."""
         return self._room(guild_id).status()
 
-    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> Text:
+    async def look(self, guild_id: int, user_id: int, question: str, *, whose: int | None) -> Text:
         """Return what a shared screen shows now. The person must be in the channel."""
         room = self._room(guild_id)
         room.require_present(user_id)
         try:
-            return await room.look(question, who=who)
+            return await (room.look(question, who=None) if whose is None else room.look_at(whose, question))
         except ToolError as error:
             raise ScreenError(sentence_of(error)) from error
 

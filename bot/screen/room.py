@@ -307,26 +307,40 @@ class RoomScreens:
         return [sharer.person.name for sharer in self._sharers.values() if sharer.share is not None]
 
     async def look(self, question: str, *, who: str | None) -> Text:
-        """Return what a shared screen shows about `question`. Raises `ToolError`."""
-        shares = {
+        """Return what a shared screen shows about `question`. `who`: whose it is, by their name in the session or a
+        part of it. Raises `ToolError`.
+        """
+        shown = self._shown()
+        if who is None:
+            return await self._look(shown, question, none=Text("Nobody shares a screen now."))
+        wanted = who.strip().casefold()
+        matching = {share: sharer for share, sharer in shown.items() if share.who.casefold() == wanted} or {
+            share: sharer for share, sharer in shown.items() if wanted in share.who.casefold()
+        }
+        return await self._look(matching, question, none=Text("Nobody of that name shares a screen now."))
+
+    async def look_at(self, user_id: int, question: str) -> Text:
+        """Return what this person's screen shows about `question`. Raises `ToolError`."""
+        theirs = {share: sharer for share, sharer in self._shown().items() if sharer.person.id == user_id}
+        return await self._look(theirs, question, none=Text("That member shares no screen now."))
+
+    def _shown(self) -> dict[Share, Sharer]:
+        """Return the shares that may be looked at, and whose they are."""
+        return {
             sharer.share: sharer
             for sharer in self._sharers.values()
             if sharer.share is not None and not self._excludes(sharer.person.id)
         }
-        matching = list(shares)
-        if who is not None:
-            wanted = who.strip().casefold()
-            matching = [share for share in shares if share.who.casefold() == wanted] or [
-                share for share in shares if wanted in share.who.casefold()
-            ]
+
+    async def _look(self, matching: dict[Share, Sharer], question: str, *, none: Text) -> Text:
+        """Look at the only share that matches. `none`: the error if there is none."""
         if not matching:
-            nobody = Text("Nobody shares a screen now.")
-            raise ToolError(Text("Nobody of that name shares a screen now.") if who else nobody)
+            raise ToolError(none)
         if len(matching) > 1:
             names = ", ".join(share.who for share in matching)
             raise ToolError(Text("Several people share a screen: {names}. Say whose.", names=names))
-        (share,) = matching
-        if shares[share].disconnected_since is not None:
+        ((share, sharer),) = matching.items()
+        if sharer.disconnected_since is not None:
             raise ToolError(Text("{name}'s page is not connected; no picture comes now.", name=share.who))
         try:
             seen = await share.look(question)

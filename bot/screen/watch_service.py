@@ -25,8 +25,10 @@ class WatchedScreens(Protocol):
     async def status(self, guild_id: int) -> Text:
         """Return plain sentences that say who shares what."""
 
-    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> Text:
-        """Return what a shared screen shows now. The person must be in the channel."""
+    async def look(self, guild_id: int, user_id: int, question: str, *, whose: int | None) -> Text:
+        """Return what a shared screen shows now. The person must be in the channel. `whose`: the id of who shares it;
+        None: the only one.
+        """
 
 
 class WatchService:
@@ -64,6 +66,6 @@ class WatchService:
         """Return plain sentences that say who shares what. Raises `BotError`."""
         return await self._screens.status(guild_id)
 
-    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> Text:
+    async def look(self, guild_id: int, user_id: int, question: str, *, whose: int | None) -> Text:
         """Return what a shared screen shows now. Raises `BotError`, also if the person is not in the channel."""
-        return await self._screens.look(guild_id, user_id, question, who=who)
+        return await self._screens.look(guild_id, user_id, question, whose=whose)

@@ -79,7 +79,7 @@ async def test_a_room_in_another_process_is_watched_as_well(evening: OpenEvening
         await here.show("health", "HP 12")
         await until(lambda: here.saw("HP 12"))
         assert "HP 12" in await here.state("sharing")
-        assert "HP 12" in "".join(await here.watched.look(GUILD, BO.id, "How many points?", who="Ada"))
+        assert "HP 12" in "".join(await here.watched.look(GUILD, BO.id, "How many points?", whose=ADA.id))
         assert (await here.watched.status(GUILD)).startswith("Ada has shared a browser tab")
         assert await here.watched.stop(GUILD, ADA.id, everybody=False) == 1
         assert "Sharing was ended with /watch stop." in await here.state("ended")

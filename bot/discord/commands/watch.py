@@ -46,8 +46,8 @@ class ScreenSharing(Protocol):
     async def status(self, guild_id: int) -> Text:
         """Return who shares what."""
 
-    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> Text:
-        """Return an answer about a shared screen as it is now."""
+    async def look(self, guild_id: int, user_id: int, question: str, *, whose: int | None) -> Text:
+        """Return an answer about a shared screen as it is now. `whose`: the id of who shares it; None: the only one."""
 
 
 def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenSharing) -> None:
@@ -77,8 +77,8 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenS
         interaction: discord.Interaction, question: str = "What is on the screen?", whose: discord.Member | None = None
     ) -> None:
         async def seen(guild_id: int) -> Text:
-            who = None if whose is None else whose.display_name
-            told = await watching.look(guild_id, interaction.user.id, question[:300], who=who)
+            sharer = None if whose is None else whose.id
+            told = await watching.look(guild_id, interaction.user.id, question[:300], whose=sharer)
             return verbatim(escape_quote(in_language(told, language_of(interaction))))
 
         await _answer(interaction, seen)

@@ -87,9 +87,9 @@ class RemoteScreens:
         """See `WatchedScreens.status`."""
         return await self._room(guild_id).ask(DescribeShares(guild_id), within_s=ASK_S)
 
-    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> Text:
+    async def look(self, guild_id: int, user_id: int, question: str, *, whose: int | None) -> Text:
         """See `WatchedScreens.look`."""
-        return await self._room(guild_id).ask(LookAtScreen(guild_id, user_id, question, who), within_s=LOOK_S)
+        return await self._room(guild_id).ask(LookAtScreen(guild_id, user_id, question, whose), within_s=LOOK_S)
 
     def _room(self, guild_id: int) -> MessageLink:
         link = self._rooms.get(guild_id)

@@ -40,12 +40,12 @@ class DescribeShares(Request[WireText]):
 
 @dataclass(frozen=True, slots=True)
 class LookAtScreen(Request[WireText]):
-    """What a shared screen shows now."""
+    """What a shared screen shows now. `whose`: the id of who shares it; None: the only one."""
 
     guild_id: int
     user_id: int
     question: str
-    who: str | None
+    whose: int | None
 
 
 # -- share pages ------------------------------------------------------------------------------------------------------

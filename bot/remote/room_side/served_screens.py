@@ -63,7 +63,7 @@ class ServedScreens:
         answer(InviteSharer, lambda asked: desk.invite(asked.guild_id, asked.user_id))
         answer(StopShares, lambda asked: desk.stop(asked.guild_id, asked.user_id, everybody=asked.everybody))
         answer(DescribeShares, lambda asked: desk.status(asked.guild_id))
-        answer(LookAtScreen, lambda asked: desk.look(asked.guild_id, asked.user_id, asked.question, who=asked.who))
+        answer(LookAtScreen, lambda asked: desk.look(asked.guild_id, asked.user_id, asked.question, whose=asked.whose))
         answer(AdmitPage, self._admit)
         answer(StopPage, self._stop)
         link.handlers.hear(PageGone, self._on_gone)

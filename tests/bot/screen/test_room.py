@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.tools.tool import ToolError
+from bot.channel.port import Person
 from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.room import CHECK_INTERVAL_S
 from bot.screen.sharer import ABSENT_S, RESUME_WITHIN_S
@@ -16,14 +17,13 @@ from compaction.model import NoteReason, NoteSource, TurnKind
 from compaction.notes import LIVE_NOTES
 from compaction.session import SessionMemory
 from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
-from tests.fakes.place import ADA, BO
+from tests.fakes.place import ADA, BO, FakePlace
 from tests.fakes.turn_store import Fault
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine
 from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
-    from bot.channel.port import Person
     from bot.screen.room import RoomScreens
     from bot.screen.sharer import Sharer
 
@@ -342,6 +342,23 @@ async def test_links_that_are_opened_together_leave_one_share() -> None:
         assert {sharer.ended for sharer in (first, *sharers)} == {ShareEnd.SUPERSEDED, None}
         await room.finish()
         assert last.ended is ShareEnd.CLOSED
+
+
+@pytest.mark.asyncio
+async def test_a_member_is_looked_at_whatever_they_are_called() -> None:
+    """Discord says which member is meant. Names have other signs in the session than on Discord, and two people may
+    have the same one.
+    """
+    first, second = Person(11, "[Lantern] Sam", is_bot=False), Person(12, "[Lantern] Sam", is_bot=False)
+    watching = Watching(place=FakePlace(people=[first, second, BO]))
+    async with watching.room() as room:
+        for person, text in ((first, "Tokyo 2099"), (second, "A spreadsheet")):
+            sharer = await share(room, person, nonce=f"n{person.id}")
+            await see(watching, room, sharer, "dark", text)
+            assert text in await room.look_at(person.id, "what?")
+        assert room.sharing() == ["Lantern Sam", "Lantern Sam (2)"]
+        with pytest.raises(ToolError, match="That member shares no screen now"):
+            await room.look_at(BO.id, "what?")
 
 
 @pytest.mark.asyncio

@@ -76,17 +76,17 @@ async def test_looks_and_ends() -> None:
         assert str(caught.value) == NOT_HERE
         async with watching.room() as room:
             with pytest.raises(ScreenError, match="Nobody shares"):
-                await at.look(GUILD, ADA.id, "what?", who=None)
+                await at.look(GUILD, ADA.id, "what?", whose=None)
             for person in (ADA, BO):
                 sharer = await room.welcome(person, str(person.id))
                 room.start(sharer, "window")
                 watching.readers.texts = ["Tokyo 2099"]
                 await room.picture(sharer, PICTURES["dark"])
             await until(lambda: len(watching.notes) == 2)
-            assert "Tokyo 2099" in await at.look(GUILD, ADA.id, "what?", who="Bo")
+            assert "Tokyo 2099" in await at.look(GUILD, ADA.id, "what?", whose=BO.id)
             watching.place.people.remove(ADA)
             with pytest.raises(ScreenError, match="Join Lounge first"):
-                await at.look(GUILD, ADA.id, "what?", who="Bo")
+                await at.look(GUILD, ADA.id, "what?", whose=BO.id)
             assert len(watching.readers.looks) == 3
             assert (await at.status(GUILD)).startswith("Ada has shared a window")
             assert await at.stop(GUILD, ADA.id, everybody=False) == 1

@@ -31,7 +31,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.stopped: list[tuple[int, bool]] = []
-        self.asked: list[tuple[int, str, str | None]] = []
+        self.asked: list[tuple[int, str, int | None]] = []
         self.refusal: str | None = None
 
     async def link(self, guild_id: int, user_id: int) -> str:
@@ -49,10 +49,10 @@ class Desk:
         self._refuse()
         return verbatim("Ada has shared a window for 3 minutes.")
 
-    async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> Text:
+    async def look(self, guild_id: int, user_id: int, question: str, *, whose: int | None) -> Text:
         """Record the question, and return an answer."""
         self._refuse()
-        self.asked.append((user_id, question, who))
+        self.asked.append((user_id, question, whose))
         return verbatim("On Ada's screen (a window) now:\n**HP** 12 @everyone")
 
     def _refuse(self) -> None:
@@ -117,7 +117,8 @@ async def test_a_look_is_answered_without_markup() -> None:
         told = await say(local, BEN, "look", question="How is the health?")
         assert "\\*\\*HP\\*\\* 12" in told
         assert "@everyone" not in told
-        assert desk.asked == [(BEN, "How is the health?", None)]
+        await say(local, BEN, "look", whose=ADA)
+        assert desk.asked == [(BEN, "How is the health?", None), (BEN, "What is on the screen?", ADA)]
         assert await say(local, BEN, "status") == "Ada has shared a window for 3 minutes."
         desk.refusal = "Nobody shares a screen now."
         assert await say(local, BEN, "look") == "Nobody shares a screen now."

@@ -88,7 +88,7 @@ async def test_a_page_shares_and_stops() -> None:
         assert await first(page) == {"t": "note", "what": here.watching.told()[0]}
         assert "Tokyo 2099" in here.watching.told()[0]
         assert (await here.remote.status(GUILD)).startswith("Ada has shared a window for")
-        assert "Tokyo 2099" in await here.remote.look(GUILD, BO.id, "what?", who=None)
+        assert "Tokyo 2099" in await here.remote.look(GUILD, BO.id, "what?", whose=ADA.id)
         await page.stop()
         await page.stop()
         over = await last(page)
