@@ -138,7 +138,7 @@ class DashboardService:
     async def rooms(self, viewer: Viewer) -> Json:
         """See `Dashboard.rooms`."""
         shown = self.live.rooms(await self._access(viewer))
-        return {"rooms": [room.brief() for room in shown]}
+        return {"rooms": [room.brief() for room in shown], "mark": self.live.mark}
 
     async def room(self, viewer: Viewer, session_id: str) -> Json:
         """See `Dashboard.room`."""
@@ -146,15 +146,16 @@ class DashboardService:
         room = next((each for each in shown if each.session_id == session_id), None)
         if room is None:
             raise NotShownError(NO_ROOM)
-        # Before reading: an event that comes meanwhile is sent again, which does no harm.
-        mark = self.live.mark
+        # The page follows the events after this one. Those that come while turns and notes are read are told it again,
+        # which does no harm: these have numbers. The figures have none.
+        mark, figures = self.live.mark, room.figures()
         history = self._history()
         withheld = await self._withheld(room.place.guild_id)
         visible = await history.filter_of(room.session_id, withheld)
         room.add_speakers(visible.speakers)
         turns = await history.turns(room.session_id, room.memory.total_turns, most=LIVE_TURNS)
         return {
-            **room.figures(),
+            **figures,
             "mark": mark,
             "memory": {
                 **room.memory_json(),

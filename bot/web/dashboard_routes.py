@@ -40,6 +40,7 @@ FILES: Final = {
     "/dashboard/app.js": ("dashboard_app.js", "text/javascript"),
     "/dashboard/dom.js": ("dashboard_dom.js", "text/javascript"),
     "/dashboard/live.js": ("dashboard_live.js", "text/javascript"),
+    "/dashboard/events.js": ("dashboard_events.js", "text/javascript"),
     "/dashboard/charts.js": ("dashboard_charts.js", "text/javascript"),
     "/dashboard/history.js": ("dashboard_history.js", "text/javascript"),
 }
@@ -176,9 +177,9 @@ class DashboardRoutes:
             await response.prepare(request)
             # Known to be somebody, so that it does not make room for a stranger's connection.
             self._pages.admitted(connection, f"dashboard {id(task)}")
-            with self._dashboard.follow(
-                viewer, request.headers.get("Last-Event-ID", ""), language=page_language(request)
-            ) as feed:
+            # The last event that the browser got; before it got any, the last one in what the page has read.
+            known = request.headers.get("Last-Event-ID") or request.query.get("since", "")
+            with self._dashboard.follow(viewer, known, language=page_language(request)) as feed:
                 connection.when_lost(feed.end)
                 await self._send_events(response, feed, lambda: self._login.viewer(request) == viewer)
             return response

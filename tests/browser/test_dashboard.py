@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
     from pathlib import Path
 
-    from playwright.async_api import Browser, Page
+    from playwright.async_api import Browser, Page, Route
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -47,6 +47,10 @@ HOSTILE = (
     "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script> "
     "${1} {{1}} \u202e javascript:"
 )
+
+
+# Pauses of the page are short, so that a test need not wait for them.
+HURRY = "const slow = setTimeout; window.setTimeout = (run, ms, ...rest) => slow(run, ms / 20, ...rest);"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -113,11 +117,15 @@ async def dashboard(
     log_in: bool = True,
     discord_login: DiscordLogin | None = None,
     language: str = "en-GB",
+    shown: bool = True,
+    script: str = "",
 ) -> AsyncIterator[Tab]:
-    """Open a house and a page of its dashboard."""
-    async with open_house(folder, discord_login=discord_login) as house:
+    """Open a house and a page of its dashboard. `shown`: its room is open. `script`: runs before those of each page."""
+    async with open_house(folder, discord_login=discord_login, shown=shown) as house:
         size = {"width": LAPTOP[0], "height": LAPTOP[1]}
         async with await chromium.new_context(viewport=size, locale=language) as context:  # type: ignore[arg-type]
+            if script:
+                await context.add_init_script(script)
             tab = Tab(house, await context.new_page())
             await tab.page.goto(house.links[0] if log_in else house.base)
             await tab.shown()
@@ -272,6 +280,70 @@ async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp
         await tab.house.say("After.")
         await tab.says("After.")
         assert await tab.page.locator(".turn").count() == 3
+
+
+async def test_what_happens_before_the_events_come_is_shown(chromium: Browser, tmp_path: Path) -> None:
+    """A turn that is recorded after the page was read, and before its stream is open, and in between when the page is
+    read anew.
+    """
+    async with dashboard(chromium, tmp_path) as tab:
+        house = tab.house
+        await tab.go("#/history")
+        late = iter(("While it opens.", "While it is read anew."))
+
+        async def open_late(route: Route) -> None:
+            if text := next(late, ""):
+                await house.say(text)
+            await route.continue_()
+
+        await tab.page.route("**/api/events*", open_late)
+        await tab.go("#/live")
+        await tab.says("While it opens.")
+        await house.opt_out(CHLOE)
+        await tab.says("While it is read anew.")
+        await house.say("After.")
+        await tab.says("After.")
+        assert await tab.page.locator(".turn .seq").all_inner_texts() == ["0", "1", "2"]
+
+
+async def test_a_page_goes_on_after_an_error_of_a_proxy(chromium: Browser, tmp_path: Path) -> None:
+    """The browser gives up when a proxy cannot reach the bot. The page says that, tries again, and misses nothing."""
+    async with dashboard(chromium, tmp_path, script=HURRY) as tab:
+        await tab.house.say("Before.")
+        await tab.says("Before.")
+        reached = False
+
+        async def be_proxy(route: Route) -> None:
+            await (route.continue_() if reached else route.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
+
+        await tab.page.route("**/api/*", be_proxy)
+        await tab.page.route("**/api/rooms/*", be_proxy)
+        assert tab.house.web._dashboard is not None
+        tab.house.web._dashboard.close()
+        await tab.page.locator("#banner", has_text="The bot cannot be reached.").wait_for()
+        await tab.house.say("Meanwhile.")
+        reached = True
+        await tab.says("Meanwhile.")
+        await tab.page.wait_for_selector("#banner[hidden]", state="attached")
+        await tab.house.say("After.")
+        await tab.says("After.")
+        assert await tab.page.locator(".turn").count() == 3
+        # The console has the proxy's errors too.
+        tab.complaints.clear()
+
+
+async def test_a_room_that_goes_on_is_shown_again(chromium: Browser, tmp_path: Path) -> None:
+    """When its process has failed or was replaced, the same session has another room."""
+    async with dashboard(chromium, tmp_path, shown=False) as tab:
+        house = tab.house
+        guild = await house.participation.of_guild(GUILD)
+        for number in range(2):
+            with house.live.show(house.evening.session_id, house.place, house.memory, guild) as house.observe:
+                await tab.page.wait_for_selector("body[data-room]")
+                await house.say(f"We are here, {number}.")
+                await tab.says(f"We are here, {number}.")
+                assert "has left" not in await tab.shown()
+            await tab.says("The bot has left this channel.")
 
 
 async def test_views_that_are_left_quickly_leave_nothing_behind(chromium: Browser, tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
    A login link's secret is after # too, where no server and no log sees it. */
 import { around, chooseLanguage, t } from "/page/text.js";
 import { ask, at, el } from "./dom.js";
+import { stopFollowing } from "./events.js";
 import { showSearch, showSession, showSessions } from "./history.js";
-import { showRoom, showRooms, stopFollowing } from "./live.js";
+import { showRoom, showRooms } from "./live.js";
 
 const main = at("main");
 let shown = 0;

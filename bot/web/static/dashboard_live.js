@@ -1,10 +1,11 @@
 /* The page of the open rooms, and of one room as it lives.
 
-   One connection of server-sent events tells of all rooms. A room's page is read once as a whole and then moved by
-   events; when the bot says that words were forgotten or events were missed, it is read anew. */
+   A room's page is read once as a whole and then moved by the events after that; when the bot says that words were
+   forgotten or events were missed, it is read anew. */
 import { costChart, latencyChart, MemoryPicture, packetChart, queueChart } from "./charts.js";
 import { around, counted, number, t } from "/page/text.js";
 import { ask, Colours, el, PARTS, time, turnItem } from "./dom.js";
+import { keepUp } from "./events.js";
 
 const MOST_TURNS = 300;
 const MOST_NOTES = 40;
@@ -17,45 +18,9 @@ const WHY = {
   asked: t("somebody asked"),
 };
 const SOURCE = { ocr: t("read as text"), model: t("seen by the model") };
-const KINDS = [
-  "interim", "heard", "turn", "note", "reply", "packets", "queues", "people", "cost", "fold", "dropped", "prompt", "problem",
-  "opened", "closed", "reset", "again",
-];
-
-let events = null;
-
-/* Follow the rooms; `listener(kind, data, id)` gets every event. Returns a function that ends it. */
-export function follow(listener, onState) {
-  stopFollowing();
-  const source = new EventSource("/api/events");
-  events = source;
-  source.addEventListener("open", () => onState(""));
-  source.addEventListener("error", async () => {
-    if (source !== events) return;
-    if (source.readyState !== EventSource.CLOSED) {
-      onState(t("The connection to the bot is lost. Trying again…"));
-      return;
-    }
-    // The browser does not try again after an error of the server: logged out, or too many pages.
-    const failure = await ask("/api/rooms").then(() => null, (error) => error);
-    if (failure && failure.status === 401) location.reload();
-    onState(failure ? failure.message : t("Live events have stopped. Too many pages may be open: close one, and load this page again."));
-  });
-  for (const kind of KINDS) source.addEventListener(kind, (event) => listener(kind, JSON.parse(event.data), event.lastEventId));
-  return stopFollowing;
-}
-
-export function stopFollowing() {
-  if (events) events.close();
-  events = null;
-}
-
-addEventListener("pagehide", stopFollowing);
 
 /* The list of rooms. If there is one room only, it is shown itself. */
 export async function showRooms(main, onState, isShown) {
-  const { rooms } = await ask("/api/rooms");
-  if (rooms.length === 1) return showRoom(main, rooms[0].session, onState, isShown);
   const list = el("ul", { class: "cards" });
   const draw = (shown) => {
     list.replaceChildren(...shown.map((room) => el("li", { class: "card" },
@@ -67,37 +32,39 @@ export async function showRooms(main, onState, isShown) {
   const empty = el("section", { class: "card empty" }, el("h2", { text: t("The bot is in no voice channel") }),
     el("p", {}, around("Type {command} in Discord from a voice channel. What is said then appears here at once.", { command: el("kbd", { text: t("/join") }) })),
     el("p", {}, around("What was said before is in the {history}.", { history: el("a", { href: "#/history", text: t("history") }) })));
-  main.replaceChildren(el("h1", { text: t("Live"), tabindex: "-1" }), empty, list);
-  draw(rooms);
-  if (!isShown()) return undefined;
-  return follow(async (kind) => {
-    if (!["opened", "closed", "again"].includes(kind)) return;
-    const now = (await ask("/api/rooms")).rooms;
-    if (!isShown()) return;
-    if (now.length === 1) await showRoom(main, now[0].session, onState, isShown);
-    else draw(now);
-  }, onState);
+  const title = el("h1", { text: t("Live"), tabindex: "-1" });
+  let only = null;
+  const read = async () => {
+    const { rooms, mark } = await ask("/api/rooms");
+    if (rooms.length === 1) {
+      if (!only || only.session !== rooms[0].session) only = new Room(main, rooms[0].session);
+      return only.read();
+    }
+    only = null;
+    if (title.parentNode !== main) main.replaceChildren(title, empty, list);
+    draw(rooms);
+    return mark;
+  };
+  const listener = (kind, data) => (only && !(only.over && kind === "opened")
+    ? only.on(kind, data) : ["opened", "closed", "again"].includes(kind));
+  return keepUp(read, listener, onState, isShown);
 }
 
 export async function showRoom(main, session, onState, isShown) {
-  const room = new Room(main, session, onState);
-  await room.read();
-  if (!isShown()) return undefined;
-  return follow((kind, data, id) => room.on(kind, data, id), onState);
+  const room = new Room(main, session);
+  return keepUp(() => room.read(), (kind, data) => room.on(kind, data), onState, isShown);
 }
 
 class Room {
-  constructor(main, session, onState) {
+  constructor(main, session) {
     this.session = session;
     this.main = main;
-    this.onState = onState;
     this.colours = new Colours();
     this.speakers = new Map();
     this.heard = new Map();
     // The unfinished words of each speaker.
     this.interims = new Map();
     this.picture = new MemoryPicture();
-    this.reading = null;
     this.over = false;
     this.build();
   }
@@ -146,23 +113,18 @@ class Room {
           panel("queues", t("Queues"), this.charts.queues))));
   }
 
-  /* Read everything anew. */
+  /* Read everything anew. Returns the number of the last event that is in it. */
   async read() {
-    if (this.reading) return this.reading;
-    this.reading = this.readNow().finally(() => { this.reading = null; });
-    return this.reading;
-  }
-
-  async readNow() {
     let found;
     try {
       found = await ask(`/api/rooms/${encodeURIComponent(this.session)}`);
     } catch (failure) {
       if (failure.status !== 404) throw failure;
       this.close();
-      return;
+      return "";
     }
     this.data = found;
+    this.over = false;
     this.speakers = new Map();
     this.colours.meet(found.memory.speakers);
     found.memory.by_turn.forEach((speaker, seq) => this.speakers.set(seq, this.colours.of(found.memory.speakers[speaker] ?? "")));
@@ -185,17 +147,17 @@ class Room {
     this.costPasses = true;
     this.drawCharts();
     document.body.dataset.room = this.session;
+    return found.mark;
   }
 
+  /* Show what an event tells. Returns whether to read everything anew. */
   on(kind, data) {
-    if (kind === "again") {
-      this.over = false;
-      this.read().catch((failure) => this.onState(failure.message));
-      return;
-    }
-    if (data.session !== this.session || this.over || !this.data) return;
+    if (kind === "again") return true;
+    // The room goes on in another process, or after a failure.
+    if (kind === "opened") return this.over && data.room.session === this.session;
+    if (data.session !== this.session || this.over) return false;
     switch (kind) {
-      case "reset": this.read().catch((failure) => this.onState(failure.message)); break;
+      case "reset": return true;
       case "closed": this.close(); break;
       case "interim": this.showInterim(data); break;
       case "heard": this.addHeard(data); break;
@@ -212,6 +174,7 @@ class Room {
       case "cost": this.onCost(data); break;
       default: break;
     }
+    return false;
   }
 
   close() {

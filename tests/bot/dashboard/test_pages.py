@@ -269,7 +269,9 @@ async def _events(answer: aiohttp.ClientResponse, most: int) -> list[str]:
 
 @pytest.mark.asyncio
 async def test_events_are_sent_as_they_happen_and_missed_ones_again(browser: Browser) -> None:
-    """The stream is made of server-sent events; a browser that comes back with Last-Event-ID gets what it missed."""
+    """The stream is made of server-sent events; a browser that comes back with Last-Event-ID gets what it missed,
+    and a page what happened since it was read.
+    """
     house = browser.house
     await browser.log_in()
     async with browser.http.get(f"{house.base}/api/events") as answer:
@@ -279,8 +281,10 @@ async def test_events_are_sent_as_they_happen_and_missed_ones_again(browser: Bro
         assert await _events(answer, 2) == ["heard", "turn"]
         mark = house.live.mark
     await house.say("Two.")
-    async with browser.http.get(f"{house.base}/api/events", headers={"Last-Event-ID": mark}) as answer:
-        assert await _events(answer, 2) == ["heard", "turn"]
+    known = {"Last-Event-ID": mark}
+    for query, headers in (("", known), (f"?since={mark}", {}), ("?since=0", known)):
+        async with browser.http.get(f"{house.base}/api/events{query}", headers=headers) as answer:
+            assert await _events(answer, 2) == ["heard", "turn"]
 
 
 @pytest.mark.asyncio
