@@ -52,6 +52,7 @@ _FILES: Final = {
     "/share/share.css": ("share.css", "text/css"),
     "/share/share.js": ("share.js", "text/javascript"),
     "/share/view.js": ("view.js", "text/javascript"),
+    "/share/secret.js": ("share_secret.js", "text/javascript"),
     "/share/capture_worker.js": ("capture_worker.js", "text/javascript"),
     "/share/icon.svg": ("icon.svg", "image/svg+xml"),
     TEXT_SCRIPT: ("text.js", "text/javascript"),

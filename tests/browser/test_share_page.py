@@ -53,6 +53,11 @@ FULL_SOCKET = (
 # Pauses of the page are short, so that a test need not wait for them.
 HURRY = "const slow = setTimeout; window.setTimeout = (run, ms, ...rest) => slow(run, ms / 20, ...rest);"
 
+# The browser keeps nothing for the page, not even until the tab is closed.
+BLOCKED_STORAGE = (
+    "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('', 'SecurityError') } });"
+)
+
 # Keeps the shared stream in `window.shared`, so that a test can use it.
 KEEPING = (
     "const real = MediaDevices.prototype.getDisplayMedia; MediaDevices.prototype.getDisplayMedia ="
@@ -223,6 +228,29 @@ async def test_notes_that_leave_the_screen_stay_in_the_memory(evening: OpenEveni
         (segment,) = (await here.store.load(EVENING)).segments
         assert set(segment.note_ids) == {note.id for note in here.notes}
         assert any("Ada's screen" in fact.text for fact in segment.facts)
+
+
+async def test_a_browser_that_blocks_cookies_shares_too(evening: OpenEvening) -> None:
+    """It keeps no secret for a reload, which is all that is missing."""
+    async with evening(script=BLOCKED_STORAGE) as here:
+        await here.share()
+        assert "#" not in here.page.url
+        await here.page.click("#stop")
+        assert "You stopped sharing." in await here.state("ended")
+        await here.open(here.link().partition("#")[0])
+        assert "no link in it" in await here.state("denied")
+        assert here.complaints == []
+
+
+async def test_a_page_that_can_send_no_pictures_says_so(evening: OpenEvening) -> None:
+    """If the script that compares and encodes them does not come, the share ends on both sides."""
+    async with evening() as here:
+        await here.context.route("**/capture_worker.js", lambda route: route.abort())
+        await here.open()
+        await here.state("ready")
+        await here.page.click("#choose")
+        assert "could not load or run the part of the page that sends pictures" in await here.state("ended")
+        await until(lambda: here.room.sharing() == [])
 
 
 async def test_links_that_are_no_good_are_refused_with_a_reason(evening: OpenEvening) -> None:

@@ -4,11 +4,11 @@
    it up. A picture is sent when the screen has changed, at most twice a second; the preview shows the picture that was
    sent. Only the secret with which a reloaded page can reconnect is stored. */
 import { t } from "/page/text.js";
+import { keepSecret, keptSecret } from "./secret.js";
 import {
   addNote, announce, at, briefTrouble, page, setConnected, setHeadline, setText, sharing, show, tick, trouble,
 } from "./view.js";
 
-const RESUME_KEY = "roomtone-resume";
 const GIVE_UP_MS = 120_000;
 // The bot looks at two or three pictures a second; capturing more costs the person's game.
 const MAX_FRAMES_PER_S = 5;
@@ -75,7 +75,7 @@ function handleWelcome(message) {
   page.resume = message.resume;
   page.brokenSince = null;
   page.attempts = 0;
-  sessionStorage.setItem(RESUME_KEY, message.resume);
+  keepSecret(message.resume);
   // The link is used up; remove it from the address and the history.
   history.replaceState(null, "", location.pathname);
   for (const each of document.querySelectorAll("[data-bot]")) each.textContent = message.bot;
@@ -131,7 +131,7 @@ function finish(state, sentence) {
   const socket = page.socket;
   page.socket = null;
   page.resume = null;
-  sessionStorage.removeItem(RESUME_KEY);
+  keepSecret(null);
   if (socket) socket.close();
   at(state === "ended" ? "ended-why" : "denied-why").textContent = sentence;
   show(state, sentence);
@@ -140,7 +140,7 @@ function finish(state, sentence) {
 function firstHello() {
   const token = location.hash.slice(1);
   if (token) return { token };
-  const resume = sessionStorage.getItem(RESUME_KEY);
+  const resume = keptSecret();
   return resume ? { resume } : null;
 }
 
@@ -220,6 +220,12 @@ function begin(stream) {
   };
   page.capture = capture;
   capture.worker.addEventListener("message", ({ data }) => sendPicture(capture, data.jpeg));
+  // Its script did not come, or needs what an old browser does not have.
+  capture.worker.addEventListener("error", () => {
+    if (capture.stopped) return;
+    sendMessage({ t: "stop" });
+    finish("ended", t("This browser could not load or run the part of the page that sends pictures. Try again, or with a current browser."));
+  });
   capture.worker.postMessage({ limits: page.limits });
   page.sentAt = 0;
   track.addEventListener("ended", () => stop());

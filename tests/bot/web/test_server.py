@@ -171,6 +171,7 @@ async def page() -> AsyncIterator[Page]:
         ("/share/share.css", "text/css"),
         ("/share/share.js", "text/javascript"),
         ("/share/view.js", "text/javascript"),
+        ("/share/secret.js", "text/javascript"),
         ("/share/capture_worker.js", "text/javascript"),
         ("/share/icon.svg", "image/svg+xml"),
     ],
