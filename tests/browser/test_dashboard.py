@@ -383,6 +383,38 @@ async def test_history_search_and_what_the_model_saw(chromium: Browser, tmp_path
         assert await tab.page.evaluate("document.activeElement !== document.body")
 
 
+async def test_more_of_the_history_is_read_once_and_what_fails_is_told(chromium: Browser, tmp_path: Path) -> None:
+    """Who presses twice gets nothing twice. Who presses while the bot cannot be reached is told, and may try again."""
+    async with dashboard(chromium, tmp_path) as tab:
+        asked: list[str] = []
+        works = False
+
+        async def be_bot(route: Route) -> None:
+            earlier = "before=" in route.request.url
+            asked.append(route.request.url)
+            if earlier and not works:
+                await route.abort()
+                return
+            started_at = 1_000.0 if earlier else 2_000.0
+            one = {"session": str(started_at), "guild": "", "room": "", "started_at": started_at, "ended_at": None}
+            session = {**one, "last_at": started_at, "turn_count": 1, "live": False}
+            await route.fulfill(json={"sessions": [session], "more": not earlier})
+
+        await tab.page.route("**/api/sessions*", be_bot)
+        await tab.go("#/history")
+        more = tab.page.get_by_role("button", name="Earlier sessions")
+        await more.click()
+        await tab.says("The bot cannot be reached. Is it running?")
+        works = True
+        asked.clear()
+        await more.dblclick()
+        await tab.until(lambda: tab.page.locator(".sessions li").evaluate_all("(items) => items.length > 1"))
+        await more.wait_for(state="hidden")
+        assert len(asked) == 1
+        assert await tab.page.locator(".sessions li").count() == 2
+        await tab.until_gone("The bot cannot be reached.")
+
+
 @pytest.mark.parametrize("size", [LAPTOP, PHONE])
 async def test_every_view_fits_and_can_be_read(chromium: Browser, tmp_path: Path, size: tuple[int, int]) -> None:
     """Nothing is wider than the screen; every view has one h1, every picture a text, every button a name."""

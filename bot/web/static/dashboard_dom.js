@@ -101,6 +101,26 @@ export function turnItem(turn, colours, extra) {
     el("div", { class: "words" }, ...said), extra);
 }
 
+/* Return a button that reads more of a list. A second press while it reads does nothing; what goes wrong is told below. */
+export function readMore(words, read) {
+  let reading = false;
+  const problem = el("p", { class: "bad", role: "alert" });
+  const press = async () => {
+    if (reading) return;
+    reading = true;
+    problem.textContent = "";
+    try {
+      await read();
+    } catch (failure) {
+      if (failure.status === 401) location.reload();
+      problem.textContent = failure.message;
+    } finally {
+      reading = false;
+    }
+  };
+  return el("div", {}, el("button", { type: "button", class: "plain", text: words, onclick: press }), problem);
+}
+
 export class Failure extends Error {
   constructor(status, sentence) {
     super(sentence);

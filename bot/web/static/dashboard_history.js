@@ -1,7 +1,7 @@
 /* Stored sessions: the list, full-text search, one session's transcript, and what the model saw at each reply. */
 import { MemoryPicture } from "./charts.js";
 import { around, counted, number as written, t } from "/page/text.js";
-import { ask, Colours, duration, el, PARTS, put, time, turnItem } from "./dom.js";
+import { ask, Colours, duration, el, PARTS, put, readMore, time, turnItem } from "./dom.js";
 
 function searchForm(query) {
   const input = el("input", { type: "search", id: "query", name: "q", value: query || "", maxlength: 400, autocomplete: "off" });
@@ -25,7 +25,6 @@ function address(session, seq) {
 
 export async function showSessions(main) {
   const list = el("ol", { class: "sessions" });
-  const more = el("button", { type: "button", class: "plain", text: t("Earlier sessions") });
   let oldest = null;
   const add = async () => {
     const found = await ask(`/api/sessions${oldest === null ? "" : `?before=${oldest}`}`);
@@ -41,7 +40,7 @@ export async function showSessions(main) {
     more.hidden = !found.more;
     return found.sessions.length;
   };
-  more.addEventListener("click", add);
+  const more = readMore(t("Earlier sessions"), add);
   main.replaceChildren(el("h1", { text: t("History"), tabindex: "-1" }), searchForm(), list, more);
   if (!await add()) list.replaceWith(el("p", { class: "card", text: t("No session is stored yet. One begins when the bot joins a voice channel.") }));
 }
@@ -101,8 +100,8 @@ class Session {
     this.colours.meet(data.speakers);
     data.by_turn.forEach((speaker, seq) => this.speakers.set(seq, this.colours.of(data.speakers[speaker] ?? "")));
     this.turns = el("ol", { class: "turns tall", "aria-label": t("The transcript"), tabindex: "0" });
-    this.earlier = el("button", { type: "button", class: "plain", text: t("Earlier turns"), onclick: () => this.more(false) });
-    this.later = el("button", { type: "button", class: "plain", text: t("Later turns"), onclick: () => this.more(true) });
+    this.earlier = readMore(t("Earlier turns"), () => this.more(false));
+    this.later = readMore(t("Later turns"), () => this.more(true));
     this.seen = el("section", { class: "card seen", "aria-labelledby": "seen-title" });
     this.picture = new MemoryPicture();
     const took = (data.ended_at || data.last_at) - data.started_at;
