@@ -16,6 +16,7 @@ import pytest_asyncio
 from pydantic import SecretStr
 
 from bot import events
+from bot.channel.port import Person
 from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin
 from bot.texts import text
@@ -253,6 +254,25 @@ async def test_what_people_say_is_never_markup(chromium: Browser, tmp_path: Path
             assert await tab.page.locator("main img, main b:not(.who):not(.found *)").count() < 9
         # Sessions and rooms that do not exist are errors to the console.
         tab.complaints = [text for text in tab.complaints if "404" not in text]
+
+
+async def test_a_name_that_turns_the_direction_of_text_turns_nothing_else(chromium: Browser, tmp_path: Path) -> None:
+    """The name ends in a sign that makes browsers write from right to left, which Discord allows."""
+    async with dashboard(chromium, tmp_path) as tab:
+        house = tab.house
+        house.place.people.append(Person(2009, "Mallory\u202e", is_bot=False))
+        await house.participation.set_opt_out(GUILD, 2009, out=True)
+        await house.look()
+        tag = tab.page.locator(".people .tag")
+        await tag.wait_for()
+        left = "(element) => element.getBoundingClientRect().left"
+        letters = (
+            "(tag) => [0, 1].map((at) => { const range = document.createRange(); range.setStart(tag.firstChild, at);"
+            " range.setEnd(tag.firstChild, at + 1); return range.getBoundingClientRect().left })"
+        )
+        assert await tab.page.locator(".people .who", has_text="Mallory").evaluate(left) < await tag.evaluate(left)
+        first, second = await tag.evaluate(letters)
+        assert first < second
 
 
 async def test_opted_out_words_leave_the_open_page(chromium: Browser, tmp_path: Path) -> None:
