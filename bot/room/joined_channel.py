@@ -26,6 +26,7 @@ from bot.room.session_limits import SessionLimits
 from bot.room.tasks import run_for_room
 from bot.room.transcript_writer import transcript_writer
 from bot.room.trouble_notice import RoomTroubles
+from bot.screen.messages import ShareEnd
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError, StoreError
 from voice.errors import RemovedFromChannelError
@@ -193,7 +194,7 @@ class JoinedChannel:
             running = [tasks.create_task(run_for_room(work), name=name) for name, work in self._work(link)]
             on_opened()
             reason = await self._ending.wait()
-            await self._record_the_rest(process_ends=reason in {PROCESS_ENDS, HANDED_OVER})
+            await self._record_the_rest(reason)
             for task in running:
                 task.cancel()
             # What they were writing, the messages are finished with.
@@ -223,11 +224,11 @@ class JoinedChannel:
         if self._settings.live_message:
             yield "live-message", self._live_message.run()
 
-    async def _record_the_rest(self, *, process_ends: bool) -> None:
-        """Make turns of the last words, of what a screen showed, and of who came and went."""
-        await self._conversation.finish(process_ends=process_ends)
+    async def _record_the_rest(self, reason: str) -> None:
+        """Make turns of the last words, of what a screen showed, and of who came and went. `reason`: why it ends."""
+        await self._conversation.finish(process_ends=reason in {PROCESS_ENDS, HANDED_OVER})
         if self._session.screens is not None:
-            await self._session.screens.finish()
+            await self._session.screens.finish(ShareEnd.HANDED_OVER if reason == HANDED_OVER else ShareEnd.CLOSED)
         membership = self._conversation.membership
         while not self._membership_changes.empty():
             await membership.handle(self._membership_changes.get_nowait(), room_ends=True)

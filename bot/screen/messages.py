@@ -31,6 +31,7 @@ class ShareEnd(StrEnum):
     LOST = "lost"
     SUPERSEDED = "superseded"
     CLOSED = "closed"
+    HANDED_OVER = "handed_over"
     MISBEHAVED = "misbehaved"
     BROKEN = "broken"
     OPTED_OUT = "opted_out"
@@ -50,6 +51,7 @@ END_MESSAGES = {
     ShareEnd.LOST: Text("The connection was lost for too long."),
     ShareEnd.SUPERSEDED: Text("You share from another page now."),
     ShareEnd.CLOSED: Text("The bot has left the voice channel."),
+    ShareEnd.HANDED_OVER: Text("The bot is still in the voice channel, but another process runs it now."),
     ShareEnd.MISBEHAVED: Text("This page sent data that is not a picture of a screen."),
     ShareEnd.BROKEN: Text("Something in the bot broke."),
     ShareEnd.OPTED_OUT: Text("You asked the bot not to hear you, so it does not see your screen either."),

@@ -110,10 +110,10 @@ class RoomScreens:
             self._sharers.clear()
             self._closing.clear()
 
-    async def finish(self) -> None:
+    async def finish(self, ending: ShareEnd = ShareEnd.CLOSED) -> None:
         """End every share, with its recap, because the room ends."""
         for sharer in list(self._sharers.values()):
-            await self.end(sharer, ShareEnd.CLOSED)
+            await self.end(sharer, ending)
         if self._endings:
             await asyncio.wait(self._endings)
 

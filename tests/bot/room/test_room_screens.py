@@ -14,6 +14,7 @@ import pytest
 from bot import events
 from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
+from bot.room.endings import HANDED_OVER
 from bot.room.room import Room
 from bot.screen.messages import ShareEnd
 from bot.screen.screens import Screens
@@ -224,6 +225,16 @@ async def test_leaving_keeps_what_was_seen(tmp_path: Path) -> None:
         assert isinstance(opened, events.RoomOpened)
         stored = await house.store.load(opened.session_id)  # type: ignore[arg-type]
         assert len(stored.segments[-1].note_ids) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_is_handed_over_is_not_said_to_have_left(tmp_path: Path) -> None:
+    """The bot stays in the channel, so the page gives another reason for the end of the share."""
+    async with a_cinema(tmp_path) as cinema, cinema.living() as (room, task):
+        line = await cinema.share()
+        room.close(HANDED_OVER)
+        assert await ended(cinema.house, task) == HANDED_OVER
+        assert await _last(line) == "handed_over"
 
 
 @pytest.mark.asyncio
