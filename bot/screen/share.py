@@ -17,7 +17,7 @@ from bot.texts.text import Text, sentence_of, verbatim
 from voice.screen.frame import FrameRefusedError
 from voice.screen.frame_diff import WHOLE, ChangeDetector, ChangeKind
 from voice.screen.note_schedule import LookIntervals, PendingChange
-from voice.screen.notes import NoteTaker, ReadFrame, ScreenNote, ScreenNoteReason
+from voice.screen.notes import TEXT_SPACING_S, NoteTaker, ReadFrame, ScreenNote, ScreenNoteReason
 from voice.screen.ocr_text import areas_to_read
 from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionRequest, VisionSource
 from voice.screen.token_bucket import TokenBucket
@@ -212,7 +212,8 @@ class Share:
         if look_at is not None:
             waits.append(look_at - now)
         if self._taker.due_at is not None:
-            waits.append(self._taker.due_at - self._clock.now())
+            # Not longer if the clock was set back.
+            waits.append(min(TEXT_SPACING_S, self._taker.due_at - self._clock.now()))
         if waits and min(waits) <= 0:
             return
         self._changed.clear()

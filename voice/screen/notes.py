@@ -117,6 +117,8 @@ class NoteTaker:
         """Return a note of the waiting text if it has waited long enough and is worth a note. `now`: UTC epoch seconds.
         `last`: the share is over, so do not wait any longer.
         """
+        # Whoever sets the clock back delays no note by more than the usual pause.
+        self._text_note_at = min(self._text_note_at, now)
         due_at = self.due_at
         if due_at is None or (now < due_at and not last):
             return None

@@ -86,6 +86,17 @@ def test_text_that_comes_fast_is_gathered() -> None:
     assert notes.due_at is None
 
 
+def test_a_clock_that_is_set_back_delays_no_note() -> None:
+    """By more than the pause between two notes."""
+    notes = taker()
+    started(notes)
+    assert notes.handle(ocr("Get ready", at=NOW)) is not None
+    assert notes.handle(ocr("First kill by Ada", at=NOW - 3_600)) is None
+    note = notes.tick(NOW - 3_600 + TEXT_SPACING_S)
+    assert note is not None
+    assert note.what == "new text: “First kill by Ada”"
+
+
 def test_what_waits_when_a_share_ends_is_noted() -> None:
     """Text that still waits when a share ends is noted. A text of a few stray letters is never noted."""
     notes = taker()
