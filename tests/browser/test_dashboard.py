@@ -152,6 +152,14 @@ async def test_the_printed_link_logs_in_once(chromium: Browser, tmp_path: Path) 
         tab.complaints.clear()
 
 
+async def test_a_browser_that_keeps_no_cookies_is_told(chromium: Browser, tmp_path: Path) -> None:
+    """The login link is used up, and whoever followed it would not know why they are not logged in."""
+    async with dashboard(chromium, tmp_path, log_in=False) as tab:
+        await tab.page.route("**/api/login", lambda route: route.fulfill(json={}))
+        await tab.page.goto(tab.house.links[0])
+        await tab.says("the browser keeps no cookies of this address")
+
+
 async def test_people_log_in_with_discord(chromium: Browser, tmp_path: Path) -> None:
     """From the page to Discord, which is another site, and back. A stranger is told why they see nothing."""
     async with discord_oauth() as discord:

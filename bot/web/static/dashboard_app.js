@@ -98,7 +98,7 @@ async function toDiscord() {
   }
 }
 
-/* Use a login link, or what Discord sent back. Returns a sentence if it does not work. */
+/* Use a login link, or what Discord sent back. Returns a sentence for who is not logged in then. */
 async function useLogin() {
   const back = new URLSearchParams(location.search);
   const token = location.hash.slice(1);
@@ -109,7 +109,7 @@ async function useLogin() {
     if (back.has("error")) return t("Discord did not log you in. Try again.");
     if (back.has("code")) await ask("/api/login/discord/back", { code: back.get("code"), state: back.get("state") || "" });
     else await ask("/api/login", { token });
-    return "";
+    return t("The bot has logged this browser in, but the browser keeps no cookies of this address. Allow them, and log in again.");
   } catch (failure) {
     return failure.message;
   }
