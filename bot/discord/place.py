@@ -15,7 +15,7 @@ from bot.channel.markdown import escape_markdown
 from bot.channel.port import ChannelNotAllowedError, ChatError, Person
 from bot.channel.voice_connection import voice_connection
 from bot.discord.answers import MESSAGE_CHARS, Field, embed_in, message_parts
-from bot.discord.audience import may_enter
+from bot.discord.audience import is_told_in, may_enter
 from bot.discord.chat import DiscordChat
 from bot.discord.digest_embed import RECAP, digest_embed
 from bot.discord.entry import entry_refusal, look_at
@@ -50,6 +50,9 @@ VOICE_CHANNELS = (discord.VoiceChannel, discord.StageChannel)
 NO_THREAD = Text(
     "I cannot write the transcript into a thread of {channel}. Give my role the permissions Create Public Threads and "
     "Send Messages in Threads there."
+)
+FOR_EVERY_AGE = Text(
+    "This voice channel is age-restricted and {channel} is not, so I write nothing there of what is said here."
 )
 NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
 # How long Discord may take to describe one member.
@@ -172,7 +175,11 @@ class DiscordPlace:
         if not known or len(known) < len(present):
             return frozenset({channel.id})
         others = (*guild.voice_channels, *guild.stage_channels)
-        shared = {other.id for other in others if all(may_enter(other, member) for member in known)}
+        shared = {
+            other.id
+            for other in others
+            if is_told_in(other, channel) and all(may_enter(other, member) for member in known)
+        }
         return frozenset({channel.id, *shared})
 
     async def write(self, sentence: str) -> None:
@@ -221,6 +228,8 @@ class DiscordPlace:
 
     async def open_thread(self, channel_id: int) -> DiscordThread:
         channel = self._channel.guild.get_channel(channel_id)
+        if channel is not None and not is_told_in(self._channel, channel):
+            raise ChatError(FOR_EVERY_AGE.fill(channel=escape_markdown(channel.name)))
         if not isinstance(channel, discord.TextChannel):
             # The chat of a voice channel, or a channel that is gone.
             return DiscordThread(channel if isinstance(channel, VOICE_CHANNELS) else self._channel)

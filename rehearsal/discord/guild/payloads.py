@@ -118,7 +118,7 @@ def channel(guild: GuildSpec, spec: Channel) -> Json:
         "position": guild.channels.index(spec),
         "permission_overwrites": _overwrites(guild, spec),
         "parent_id": None,
-        "nsfw": False,
+        "nsfw": spec.age_restricted,
         "last_message_id": None,
         "rate_limit_per_user": 0,
         "flags": 0,

@@ -16,7 +16,7 @@ class Channel:
     """A voice or text channel of the guild. `stage`: the channel is a stage, with speakers and an audience.
 
     `user_limit`: how many people it takes; 0: any number. `denied`: the permissions that nobody but the owner has
-    there, moderators and bots included. `afk`: it is where people go who are away.
+    there, moderators and bots included. `afk`: it is where people go who are away. `age_restricted`: for adults only.
     """
 
     id: int
@@ -25,6 +25,7 @@ class Channel:
     user_limit: int = 0
     denied: int = 0
     afk: bool = False
+    age_restricted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

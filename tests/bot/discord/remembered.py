@@ -1,6 +1,6 @@
 """A local Discord with an evening that the bot remembers, for the commands that show what was said.
 
-Ada moderates, so she may enter every voice channel; Ben may enter all but the committee's.
+Ada moderates, so she may enter every voice channel; Ben may enter all but the committee's. One is age-restricted.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from rehearsal.discord.interactions.result import InteractionReply
 
 ADA, BEN, CHLOE = 2001, 2002, 2003
-LOUNGE, COMMITTEE, STAIRS = 600, 602, 603
+LOUNGE, COMMITTEE, STAIRS, NIGHT = 600, 602, 603, 604
 GUILD = GuildSpec(
     voice_channels=(
         Channel(LOUNGE, "Evening"),
         Channel(COMMITTEE, "Committee", denied=int(DiscordPermission.CONNECT)),
         Channel(STAIRS, "Stairs", denied=int(DiscordPermission.VIEW_CHANNEL)),
+        Channel(NIGHT, "Night", age_restricted=True),
     ),
     people=(Member(ADA, "Ada", moderator=True), Member(BEN, "Ben"), Member(CHLOE, "Chloe", locale="de")),
 )

@@ -15,7 +15,8 @@ from bot.discord.place import DiscordPlace
 from bot.room.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings
 from bot.texts.text import Text
-from tests.bot.discord.test_client import online, settle
+from rehearsal.discord.guild.spec import Channel, GuildSpec
+from tests.bot.discord.test_client import BEN, online, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -126,7 +127,10 @@ async def test_a_channel_is_shared_if_everybody_present_may_enter(present: list[
 
     def channel(channel_id: int, allowed: dict[int, discord.Permissions]) -> Any:
         return SimpleNamespace(
-            id=channel_id, guild=guild, permissions_for=lambda member: allowed.get(member.id, ENTERS)
+            id=channel_id,
+            guild=guild,
+            permissions_for=lambda member: allowed.get(member.id, ENTERS),
+            is_nsfw=lambda: False,
         )
 
     lounge = channel(LOUNGE, {})
@@ -139,6 +143,37 @@ async def test_a_channel_is_shared_if_everybody_present_may_enter(present: list[
     assert place.shared_channels() == shared
     guild.voice_channels.pop()
     assert place.shared_channels() == shared - {STAFF}
+
+
+ADULTS = GuildSpec(
+    voice_channels=(
+        Channel(LOUNGE, "Evening"),
+        Channel(STAFF, "Night", age_restricted=True),
+        Channel(HALL, "Late", age_restricted=True),
+    ),
+    text_channel=Channel(700, "general"),
+)
+
+
+@pytest.mark.asyncio
+async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones() -> None:
+    """Permissions let everybody in, and Discord keeps minors out. So what was said there is shared by no channel for
+    every age, and is written into none.
+    """
+    async with online(ADULTS) as (local, client, _):
+        lounge, place = (client.place(local.guild.id, channel_id) for channel_id in (LOUNGE, STAFF))
+        assert lounge is not None
+        assert place is not None
+        for here, shared in ((lounge, {LOUNGE}), (place, {LOUNGE, STAFF, HALL})):
+            await local.join(BEN, channel_id=here.channel_id)
+            await settle(lambda here=here: bool(here.members()))  # type: ignore[misc]
+            await here.refresh_rights()
+            assert here.shared_channels() == shared
+        for channel_id in (700, LOUNGE):
+            with pytest.raises(ChatError, match=r"age-restricted and (general|Evening) is not"):
+                await place.open_thread(channel_id)
+        await (await place.open_thread(HALL)).post("Ben: Hello.")
+        assert [message.channel_id for message in local.messages] == [HALL]
 
 
 @pytest.mark.asyncio

@@ -11,7 +11,7 @@ import pytest
 from bot.discord.commands.transcript import NOTHING_SAID, add_transcript
 from bot.discord.session_choice import NO_SESSION
 from compaction.errors import StoreError
-from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, LOUNGE, STAIRS, remembered, seen
+from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, LOUNGE, NIGHT, STAIRS, remembered, seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +54,18 @@ async def test_who_may_not_enter_the_channel_learns_nothing(tmp_path: Path, chan
             refused = await here.use(BEN, "transcript", channel_id=LOUNGE, **options)
             assert (refused.content, refused.payload["attachments"]) == (NO_SESSION, [])
         assert await here.local.suggest(BEN, "transcript", "session") == []
+
+
+@pytest.mark.asyncio
+async def test_words_of_an_age_restricted_channel_are_read_in_one_alone(tmp_path: Path) -> None:
+    """Minors have the permissions to enter it, and Discord keeps them out. So whoever may enter reads its words where
+    the same restriction holds.
+    """
+    async with remembered(tmp_path, commands, channel=NIGHT) as here:
+        await here.say(ADA, "The gate code is 4411.")
+        for typed_in in (LOUNGE, here.local.guild.text_channel.id):
+            assert (await here.use(BEN, "transcript", channel_id=typed_in)).content == NO_SESSION
+        assert "(roomtone-evening.md)" in seen(await here.use(BEN, "transcript", channel_id=NIGHT))
 
 
 @pytest.mark.asyncio
