@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from bot.brain.spoken_words import spoken_words
 from bot.brain.wakeword import calls_name, edges_of_calls, is_call, is_unspaced
 from compaction.language.languages import STOPWORDS
 from compaction.language.text import QUESTION_MARKS
+from compaction.sentence_cache import sentence_cache
 from voice.asr.unspaced import UNSPACED
 from voice.speaking.backchannel import OverlapIntent, classify_overlap
 
@@ -147,7 +147,7 @@ def _must_be_name(name: str, text: str) -> bool:
     return name not in _OPENINGS and (name not in _ORDINARY or name in _clauses(text))
 
 
-@lru_cache(maxsize=1)
+@sentence_cache(most=1)
 def _clauses(text: str) -> frozenset[str]:
     """Return what stands between commas in `text`, casefolded, without other punctuation around it."""
     return frozenset(

@@ -11,13 +11,13 @@ are searched for at the same time, and the constants below bound what one text c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from bot.brain.phonetic_search import LONGEST, find_near
 from bot.brain.phonetics import phonemes_of
 from bot.brain.spoken_words import SpokenWords
+from compaction.sentence_cache import sentence_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence, Set
@@ -331,7 +331,7 @@ def _long_calls(words: SpokenWords, most: int) -> Iterator[NamePosition]:
                 break  # 'the room's tone'
 
 
-@lru_cache(maxsize=8)
+@sentence_cache(most=8)
 def call_edges(words: SpokenWords, before: frozenset[str], after: frozenset[str]) -> CallEdges:
     """Return where a call may begin, after a pause or one of `before`, and end: before a pause or one of `after`."""
     texts, pauses = words.texts, words.pauses

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from copy import copy
-from functools import lru_cache
+
+from compaction.sentence_cache import sentence_cache
 
 # 'Roomtone's' is one word.
 _WORD = re.compile(r"([^\W_]+(?:['’][^\W_]+)?)")
@@ -54,7 +55,7 @@ class SpokenWords:
         return sum(map(len, self._parts[: 2 * at + 2]))
 
 
-@lru_cache(maxsize=64)
+@sentence_cache(most=64)
 def spoken_words(text: str) -> SpokenWords:
     """Return the words of a text. The same text is looked at several times while it is decided on."""
     return SpokenWords(text)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bot.brain.name_search import (
@@ -20,6 +19,7 @@ from bot.brain.name_search import (
     shortest,
 )
 from bot.brain.spoken_words import spoken_words
+from compaction.sentence_cache import sentence_cache
 from voice.asr.unspaced import UNSPACED
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def edges_of_calls(words: SpokenWords) -> CallEdges:
     return call_edges(words, _OPENERS, frozenset())
 
 
-@lru_cache(maxsize=256)
+@sentence_cache(most=256)
 def respaced(text: str, names: tuple[str, ...]) -> str:
     """Return `text` with spaces around names in scripts that write none."""
     for name in names:
@@ -141,7 +141,7 @@ def is_unspaced(name: str) -> bool:
     return _UNSPACED.fullmatch(name) is not None
 
 
-@lru_cache(maxsize=256)
+@sentence_cache(most=256)
 def _places(text: str, wake_names: tuple[str, ...]) -> tuple[NamePosition, ...]:
     """Return the places of the names, in order. If several begin at a word, the shortest counts."""
     names = _prepared(wake_names)
@@ -150,6 +150,6 @@ def _places(text: str, wake_names: tuple[str, ...]) -> tuple[NamePosition, ...]:
     return shortest(place for places in found.places for place in places)
 
 
-@lru_cache(maxsize=256)
+@sentence_cache(most=256)
 def _prepared(wake_names: tuple[str, ...]) -> tuple[SpokenName, ...]:
     return tuple(dict.fromkeys(name for name in map(prepare, wake_names) if name is not None))

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from functools import cache
+
+from compaction.sentence_cache import sentence_cache
 
 
 def _set(words: str) -> frozenset[str]:
@@ -158,7 +159,7 @@ def german_infinitive(word: str) -> frozenset[str]:
     return frozenset()
 
 
-@cache
+@sentence_cache(most=4_096)
 def verb_groups(word: str) -> frozenset[str]:
     """Return the groups of a word of a tool's name, if it is a verb of doing."""
     return ENGLISH_VERBS.get(word) or GERMAN_IMPERATIVES.get(word) or german_infinitive(word)

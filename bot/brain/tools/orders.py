@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from bot.brain.tools import order_words
+from compaction.sentence_cache import sentence_cache
 from voice.asr.unspaced import UNSPACED
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _words(text: str) -> list[str]:
     return [token.casefold().replace("’", "'") for token in _TOKEN.findall(text)]
 
 
-@lru_cache(maxsize=32)
+@sentence_cache(most=32)
 def _clauses(said: str) -> tuple[_Clause, ...] | None:
     """Return the clauses of what was said, or None if its language is not known."""
     if not any(letter.isalnum() for letter in said):

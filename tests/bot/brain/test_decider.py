@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,11 @@ from hypothesis import strategies as st
 
 from bot.brain.addressing import PersonName
 from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situation, decide
+from bot.brain.tools.links import link_tool
+from bot.brain.tools.orders import demand_for
 from bot.guild import VoiceMode
+from compaction.sentence_cache import clear_sentence_caches
+from tests.fakes.chat import FakeChat
 
 NAMES = ("Roomtone", "Room tone")
 OTHERS = tuple(PersonName.prepare(name) for name in ("Ben Okafor", "Chloe", "Juke"))
@@ -192,3 +198,23 @@ def test_the_same_situation_has_the_same_answer(said: HeardText | None, situatio
     assert decision.supersedes == (decision.answer and situation.pending is not PendingReply.NONE)
     assert not (decision.answer and decision.may_skip and situation.pending is PendingReply.CERTAIN)
     assert decision.may_skip <= decision.answer
+
+
+def test_what_was_said_is_remembered_within_bounds_and_only_until_it_is_forgotten() -> None:
+    """Decisions about the same words are worked out once. Whoever talks for weeks fills no memory with it, and nothing
+    of it is left when words are forgotten.
+    """
+    said = "Roomtone, ask Ben, and then post the zanzibar link."
+    decide(HeardText(said, by_bot=False), COMPANY)
+    demand_for(link_tool(FakeChat()), said)
+    caches: list[Any] = [
+        each
+        for name, module in sys.modules.items()
+        if name.startswith("bot.brain.")
+        for each in vars(module).values()
+        if hasattr(each, "cache_info")
+    ]
+    assert all(each.cache_info().maxsize for each in caches)
+    assert any(each.cache_info().currsize for each in caches)
+    clear_sentence_caches()
+    assert not any(each.cache_info().currsize for each in caches)

@@ -19,6 +19,7 @@ from bot.brain.tools.orders import Demand, demand_for, says_yes
 from bot.brain.tools.tool import RoomTool
 from bot.brain.wakeword import strip_name
 from bot.mcp.tools import McpTool
+from compaction.sentence_cache import clear_sentence_caches
 from tests.bot.mcp.test_tools import adapted
 from tests.fakes.chat import FakeChat
 
@@ -258,7 +259,7 @@ def test_each_tool_is_compared_with_the_words_once(said: str, monkeypatch: pytes
             for number in range(count)
         ]
         looked_at = 0
-        rules._clauses.cache_clear()
+        clear_sentence_caches()
         assert Demand.ORDERED not in {demand_for(tool, said, tools) for tool in tools}
         costs.append(looked_at)
     assert costs[1] == 10 * costs[0]
