@@ -112,9 +112,11 @@ class SentenceSplitter:
 
     def _cut(self) -> int | None:
         """Return where the next piece ends, or None if no piece is complete yet."""
+        # An endpoint may send a whole answer at once. What follows the longest piece decides nothing but whether that
+        # piece ends at a word.
         longest = _reach(self._rest, self._max_piece_chars)
-        sentence = self._sentence_end()
-        clause = self._clause_end(before=sentence)
+        sentence = self._sentence_end(before=longest + 1)
+        clause = self._clause_end(before=longest + 1 if sentence is None else sentence)
         end = clause if clause is not None else sentence
         if end is not None and end <= longest:
             return end
@@ -126,8 +128,8 @@ class SentenceSplitter:
         )
         return at if at > 0 else longest
 
-    def _sentence_end(self) -> int | None:
-        for found in _SENTENCE_END.finditer(self._rest):
+    def _sentence_end(self, *, before: int) -> int | None:
+        for found in _SENTENCE_END.finditer(self._rest, 0, before):
             match _ends(self._rest, found):
                 case _End.YES:
                     return found.end()
@@ -137,14 +139,14 @@ class SentenceSplitter:
                     pass
         return None
 
-    def _clause_end(self, *, before: int | None) -> int | None:
+    def _clause_end(self, *, before: int) -> int | None:
         """Return the end of the first clause that is long enough to be spoken alone, or None after the first spoken
         piece.
         """
         if self._spoke:
             return None
         least = _reach(self._rest.lstrip(), self._first_clause_chars) + len(self._rest) - len(self._rest.lstrip())
-        for found in _CLAUSE_END.finditer(self._rest, 0, before if before is not None else len(self._rest)):
+        for found in _CLAUSE_END.finditer(self._rest, 0, before):
             clause = self._rest[: found.end()]
             if found.end() < least or _UNCLOSED.search(clause):
                 continue

@@ -13,6 +13,7 @@ from compaction.model import FactKind
 from compaction.ports import CompletionAnswer
 from compaction.summary.answer import ModelAnswer, ModelFact, parse_answer, parse_paragraph
 from tests.compaction.turn_store_contract import turn
+from tests.growth import LINEAR, cpu_growth
 
 TURNS = (turn(4, "We rent the cabin in Braemar for 450 pounds, and Olga brings the tent and the stove."),)
 PARAGRAPH = "Ada and Olga met, and Ada rents a cabin."
@@ -64,6 +65,18 @@ def test_json_is_read_wherever_it_stands(text: str) -> None:
 def test_plain_lines_are_read(text: str) -> None:
     """Plain lines are read in the form that was asked for, and in forms that models write."""
     assert parse_answer(answer(text), TURNS) == READ
+
+
+def test_empty_fields_are_read_in_linear_time() -> None:
+    """A table with padded empty fields and one column too many holds no fact. Eighty spaces in each took minutes, in
+    which nobody was heard.
+    """
+
+    def read(padding: str) -> None:
+        with pytest.raises(SummaryRefusedError):
+            parse_answer(answer("|".join(["4", *[padding] * 5, "more"])), TURNS)
+
+    assert cpu_growth(read, " ", chars=8) < LINEAR
 
 
 def test_unusable_facts_are_left_out_one_by_one() -> None:

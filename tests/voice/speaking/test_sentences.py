@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from voice.speaking.hidden_passages import HiddenPassages
 from voice.speaking.sentences import MAX_PIECE_CHARS, SentenceSplitter
 
 
@@ -147,6 +148,23 @@ def test_the_same_pieces_however_the_stream_is_cut(parts: list[str], cuts: list[
         start = max(start, cut)
     assert anyhow + splitter.flush() == at_once
     assert "".join("".join(at_once).split()) == "".join(text.split())
+
+
+def test_an_answer_that_comes_at_once_is_looked_at_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an answer may be a tool call it is held back to its end. A list of numbers on one line of code, which is
+    never spoken, is then not read again from its beginning for each of its commas: the event loop would stand still.
+    """
+    looked_at: list[int] = []
+    peek = HiddenPassages.peek
+
+    def counted(self: HiddenPassages, written: str) -> str:
+        looked_at.append(len(written))
+        return peek(self, written)
+
+    monkeypatch.setattr(HiddenPassages, "peek", counted)
+    text = "```json\n[" + "1, " * 200
+    assert pieces_of(text, len(text)) == pieces_of(text)
+    assert 0 < max(looked_at) <= MAX_PIECE_CHARS
 
 
 def test_text_without_punctuation_is_cut_at_a_space() -> None:
