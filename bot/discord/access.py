@@ -84,7 +84,7 @@ RULES: Mapping[str, Rule] = {
     "opt-in": Rule(Who.EVERYBODY),
     "privacy": Rule(Who.EVERYBODY),
     "my-data": Rule(Who.EVERYBODY, cooldown=Cooldown(2, 60.0)),
-    "forget-me": Rule(Who.EVERYBODY),
+    "forget-me": Rule(Who.EVERYBODY, cooldown=Cooldown(3, 60.0)),
     "memory me": Rule(Who.EVERYBODY),
     "memory forget": Rule(Who.EVERYBODY),
     "settings show": Rule(Who.MANAGERS, default=_MANAGE),

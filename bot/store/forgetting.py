@@ -170,8 +170,11 @@ class SpeechForgetter:
 
         outcome = await write_each(self._database, where, forget_in, on_done=forgotten_in)
         total = ForgetReport.of_sessions(outcome.results)
-        # Before the sent texts are deleted: a room whose revision is older stores none.
-        failure = await self._refresh_open_rooms(total.sessions)
+        failure: StoreError | None = None
+        if total.sessions or words.names or words.runs.runs or await self._has_facts_about(person.id):
+            # Before the sent texts are deleted: a room whose revision is older stores none. Its fold under way is
+            # refused, so this is not done for somebody of whom there is nothing: anybody could hold up all summaries.
+            failure = await self._refresh_open_rooms(total.sessions)
         async with self._database.writing() as connection:
             await forget_sent_texts(connection)
             await forget_prompts(connection, words)
@@ -183,6 +186,11 @@ class SpeechForgetter:
         if failure := outcome.failure or failure:
             raise failure
         return replace(total, wiped=wiped)
+
+    async def _has_facts_about(self, person_id: str) -> bool:
+        async with self._database.reading() as connection:
+            theirs = select(person_facts.c.id).where(person_facts.c.person_id == person_id).limit(1)
+            return await connection.scalar(theirs) is not None
 
     async def _refresh_open_rooms(self, done: Collection[SessionId]) -> StoreError | None:
         """Raise the revision of all other open sessions: their rooms may hold quotes or facts from the changed

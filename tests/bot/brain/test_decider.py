@@ -212,7 +212,7 @@ def test_what_was_said_is_remembered_within_bounds_and_only_until_it_is_forgotte
         for name, module in sys.modules.items()
         if name.startswith("bot.brain.")
         for each in vars(module).values()
-        if hasattr(each, "cache_info")
+        if hasattr(each, "cache_info") and each.__module__ == name
     ]
     assert all(each.cache_info().maxsize for each in caches)
     assert any(each.cache_info().currsize for each in caches)

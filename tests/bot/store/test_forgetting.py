@@ -20,6 +20,7 @@ from bot.store.search import indexing
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.segment_import import SegmentImporter
+from bot.store.speakers import StoredSpeaker
 from bot.store.tables import person_facts
 from compaction.folding import fold_results
 from compaction.memory.passage import Scope
@@ -419,6 +420,27 @@ async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path)
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
         (known,) = await evening.people.facts_about(GUILD, "id-Bob")
         assert known.text == "I live in Lisbon."
+
+
+@pytest.mark.asyncio
+async def test_who_was_never_heard_holds_up_no_summary(tmp_path: Path) -> None:
+    """Forgetting somebody of whom something is stored refuses the folds under way, because they may tell of it.
+    Whoever has said nothing cannot keep a room from its summary by being forgotten again and again.
+    """
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.say("I live in Lisbon.", "Bob")
+
+        async def revision() -> int:
+            return (await evening.store.load(evening.session_id)).state.revision
+
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        before = await revision()
+        stranger = await forgetter.begin(StoredSpeaker("4711", (), 0.0, 0, ()))
+        assert await forgetter.forget(stranger) == ForgetReport()
+        assert await revision() == before
+        (bob,) = await forgetter.find("id-Bob")
+        await forgetter.forget(bob)
+        assert await revision() > before
 
 
 @pytest.mark.asyncio

@@ -68,7 +68,7 @@ def test_plain_lines_are_read(text: str) -> None:
 
 
 def test_empty_fields_are_read_in_linear_time() -> None:
-    """A table with padded empty fields and one column too many holds no fact. Eighty spaces in each took minutes, in
+    """A table with padded empty fields and one column too many holds no fact. Eighty spaces in each would have taken minutes, in
     which nobody was heard.
     """
 
@@ -76,7 +76,7 @@ def test_empty_fields_are_read_in_linear_time() -> None:
         with pytest.raises(SummaryRefusedError):
             parse_answer(answer("|".join(["4", *[padding] * 5, "more"])), TURNS)
 
-    assert cpu_growth(read, " ", chars=8) < LINEAR
+    assert cpu_growth(read, " ", chars=5) < LINEAR
 
 
 def test_unusable_facts_are_left_out_one_by_one() -> None:
