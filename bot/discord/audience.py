@@ -39,9 +39,7 @@ def readable_channels(interaction: discord.Interaction) -> dict[int, str]:
     if guild is None or not isinstance(member, discord.Member):
         return {}
     voice = (*guild.voice_channels, *guild.stage_channels)
-    return {
-        each.id: each.name for each in voice if may_enter(each, member) and is_told_in(each, interaction.channel)
-    }
+    return {each.id: each.name for each in voice if may_enter(each, member) and is_told_in(each, interaction.channel)}
 
 
 def nearest_channels(interaction: discord.Interaction) -> Iterator[int]:

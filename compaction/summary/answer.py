@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # If a gist has this many words in a row from one turn, it is a copy of that turn.
 _COPIED_WORDS = 30
-# Spaces belong to the fields, which are stripped later: looked for apart from them, a row of padded empty fields that is
-# no fact would be tried in as many ways as the product of their lengths.
+# Spaces belong to the fields, which are stripped later. Looked for apart from them, a row of padded empty fields that
+# is no fact would be tried in as many ways as the product of their lengths.
 _FACT_LINE = re.compile(
     r"^\W*(?:turns?\s*)?(?P<turns>\d+(?:[\s,;]+\d+)*)\]?\s*\|(?P<subject>[^|]*)\|(?P<kind>[^|]*)\|"
     r"(?P<importance>[^|]*)\|(?P<text>[^|]+)(?:\|(?P<supersedes>[^|]*))?$",

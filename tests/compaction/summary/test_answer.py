@@ -68,8 +68,8 @@ def test_plain_lines_are_read(text: str) -> None:
 
 
 def test_empty_fields_are_read_in_linear_time() -> None:
-    """A table with padded empty fields and one column too many holds no fact. Eighty spaces in each would have taken minutes, in
-    which nobody was heard.
+    """A table with padded empty fields and one column too many holds no fact. With eighty spaces in each it would have
+    taken minutes, in which nobody was heard.
     """
 
     def read(padding: str) -> None:
