@@ -13,6 +13,8 @@ import discord
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from discord.channel import VocalGuildChannel
+
 
 # The channels in which messages are read, and commands typed.
 _WITH_AGE = (discord.TextChannel, discord.VoiceChannel, discord.StageChannel, discord.Thread)
@@ -24,7 +26,7 @@ def may_enter(channel: discord.abc.GuildChannel, member: discord.Member) -> bool
     return allowed.view_channel and allowed.connect
 
 
-def is_told_in(heard_in: discord.VoiceChannel | discord.StageChannel, told_in: object) -> bool:
+def is_told_in(heard_in: VocalGuildChannel, told_in: object) -> bool:
     """Return whether what was said in one channel may be told in another one, as far as its readers' age goes."""
     return not heard_in.is_nsfw() or (isinstance(told_in, _WITH_AGE) and told_in.is_nsfw())
 

@@ -166,7 +166,7 @@ async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones
         assert place is not None
         for here, shared in ((lounge, {LOUNGE}), (place, {LOUNGE, STAFF, HALL})):
             await local.join(BEN, channel_id=here.channel_id)
-            await settle(lambda here=here: bool(here.members()))  # type: ignore[misc]
+            await settle(lambda here=here: bool(here.members()))
             await here.refresh_rights()
             assert here.shared_channels() == shared
         for channel_id in (700, LOUNGE):
