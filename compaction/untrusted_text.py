@@ -29,6 +29,7 @@ _TURN_START = re.compile(r"\[(?=\s*\d{1,2}:\d{2}\s*\])")
 _SOURCE = re.compile(r"[^\w .:/-]+")
 _MAX_SOURCE_CHARS = 80
 _MARKED = re.compile(r'<data from="[^"\n]*">\n(?P<text>.*)\n</data>', re.DOTALL)
+_MARK = re.compile(r'</?data(?: from="[^"\n]*")?>')
 
 
 def mark_as_data(source: str, text: str, *, max_chars: int | None = None) -> str:
@@ -53,6 +54,11 @@ def without_marks(text: str) -> str:
     """Return what stands between the marks of `mark_as_data`, or `text` itself if it has none."""
     marked = _MARKED.fullmatch(text)
     return text if marked is None else marked["text"]
+
+
+def without_copied_marks(text: str) -> str:
+    """Return a model's answer without the marks of `mark_as_data`, which small models copy. What they mark stays."""
+    return _MARK.sub("", text)
 
 
 def defuse(text: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from compaction.errors import SummaryRefusedError
 from compaction.language.text import as_sentence, ends_a_sentence, plain, sentences, words
 from compaction.model import FactKind, Importance
+from compaction.untrusted_text import without_copied_marks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -111,7 +112,7 @@ def parse_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Col
         raise SummaryRefusedError("The model's provider withheld the answer.")
     if _opens_with(_ERROR_TEXT, text, turns):
         raise SummaryRefusedError("The model answered with an error text.")
-    parsed = _from_json(text) or _from_lines(text.splitlines())
+    parsed = _from_json(text) or _from_lines(without_copied_marks(text).splitlines())
     if not parsed.gist and not parsed.facts:
         # There is nothing else to judge it by.
         _refuse_prose(text, turns)
@@ -141,14 +142,14 @@ def parse_paragraph(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: 
     if answer.finish_reason == "content_filter":
         raise SummaryRefusedError("The model's provider withheld the answer.")
     written = _from_json(answer.text)
-    text = answer.text if written is None or not written.paragraph else written.paragraph
+    text = without_copied_marks(answer.text) if written is None or not written.paragraph else written.paragraph
     if text.lstrip().startswith("{"):
         raise SummaryRefusedError("The model's answer is not prose.")
     return _prose(text, turns, labels, cut=answer.finish_reason == "length")
 
 
 def _prose(text: str, turns: Sequence[Turn], labels: Collection[str], *, cut: bool = False) -> str:
-    text = _without_labels(_without_heading(text.strip()), labels)
+    text = _without_labels(_without_heading(text), labels)
     if not words(text):
         raise SummaryRefusedError("The model wrote no summary.")
     _refuse_prose(text, turns)
@@ -240,7 +241,7 @@ def _json_fact(written: Mapping[str, object]) -> ModelFact | None:
 
 
 def _text(written: object) -> str:
-    return written if isinstance(written, str) else ""
+    return without_copied_marks(written) if isinstance(written, str) else ""
 
 
 def _numbers(written: Iterable[object]) -> tuple[int, ...]:

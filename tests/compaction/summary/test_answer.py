@@ -106,6 +106,20 @@ def test_labels_of_a_chapter_are_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        'The summary so far:\n<data from="the summary so far">\nAda rents the cabin.\n</data>',
+        '<data from="the summary so far">\nSummary: Ada rents the cabin.',
+        'Ada rents the cabin. <data from="the new turns"></data>',
+        json.dumps({"paragraph": '<data from="the summary so far">Ada rents the cabin.</data>'}),
+    ],
+)
+def test_copied_marks_are_no_part_of_a_paragraph(text: str) -> None:
+    """Small models copy the prompt's marks; each next summary would have one more of them."""
+    assert parse_paragraph(answer(text), TURNS, labels=("The summary so far",)) == "Ada rents the cabin."
+
+
+@pytest.mark.parametrize(
     ("paragraph", "problem"),
     [
         ("", "no summary"),
