@@ -77,7 +77,7 @@ class RoomOpened:
 
 @dataclass(frozen=True, slots=True)
 class RoomClosed:
-    """The room ended. `reason`: one word (left, empty, stopped, crashed)."""
+    """The room ended. `reason`: a word of `bot.room.endings`."""
 
     session_id: str
     reason: str

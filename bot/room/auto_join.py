@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.room.endings import EXPELLED, LEFT, LONGEST, NOT_ANNOUNCED
+
 if TYPE_CHECKING:
     from bot.server_settings import ServerSettings
 
 # Whoever ended the session so does not want the bot back at once: it waits until the channel has been empty.
-DECLINING_ENDS = frozenset({"left", "expelled", "longest", "not_announced"})
+DECLINING_ENDS = frozenset({LEFT, EXPELLED, LONGEST, NOT_ANNOUNCED})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Why a room ends, where a part has to know it. The log and the events have the same words."""
+"""Why a room ends, in one word each. The log and the events have the same words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,24 @@ from typing import Final
 
 from bot.errors import BotError
 
+# Somebody sent the bot away.
+LEFT: Final = "left"
+# Somebody took the bot out of the channel.
+EXPELLED: Final = "expelled"
+# Nobody is left in the channel.
+EMPTY: Final = "empty"
+# The session is as long as one may be on the server.
+LONGEST: Final = "longest"
+# People could not be told that the bot listens, so nobody was heard.
+NOT_ANNOUNCED: Final = "not_announced"
+# What is said was to be written into a thread, which could not be opened.
+NO_TRANSCRIPT: Final = "no_transcript"
+# The connection to the channel took too long.
+NOT_JOINED: Final = "not_joined"
+# A part has failed.
+CRASHED: Final = "crashed"
+# Another process has the room now.
+TAKEN_OVER: Final = "taken_over"
 # The process ends: nobody has sent the bot away.
 PROCESS_ENDS: Final = "stopped"
 # Another process goes on with the session, which does not end.

@@ -15,7 +15,7 @@ import structlog
 from bot.errors import SetupError, crash_sentence, first_cause
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
-from bot.room.endings import MOVED, ProcessLostError
+from bot.room.endings import EXPELLED, MOVED, ProcessLostError
 from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError
@@ -194,7 +194,7 @@ class GuildRoom:
             reason = await room.run()
             log.info("room_ended", guild_id=guild_id, reason=reason)
             self._on_room_end(self.place, reason)
-            if reason == "expelled" and not self._opened.done():
+            if reason == EXPELLED and not self._opened.done():
                 return RemovedFromChannelError()
             return None
         except Exception as error:

@@ -18,7 +18,7 @@ from bot.channel.port import ChatError
 from bot.errors import first_cause
 from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.claim_watch import ClaimWatch
-from bot.room.endings import HANDED_OVER, PROCESS_ENDS
+from bot.room.endings import EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS
 from bot.room.forgetting_watch import ForgettingWatch
 from bot.room.live_message import LiveMessage
 from bot.room.room_faults import RoomFaults
@@ -182,7 +182,7 @@ class JoinedChannel:
             async with connection as link, self._shown_as_listening():
                 return await self._stay(link, on_opened)
         except RemovedFromChannelError:
-            self._ending.ask("expelled")
+            self._ending.ask(EXPELLED)
             return await self._ending.wait()
 
     async def _stay(self, link: Link, on_opened: Callable[[], None]) -> str:
@@ -275,14 +275,14 @@ class JoinedChannel:
             await self._announcer.run()
         except NotAnnouncedError as error:
             self._notice_given = False
-            await self._leave("not_announced", "notice", error)
+            await self._leave(NOT_ANNOUNCED, "notice", error)
 
     async def _write_transcript(self, writer: TranscriptWriter) -> None:
         """Write down what is said. Leave if there can be no thread: nobody wants to be heard for nothing."""
         try:
             await writer.run()
         except ChatError as error:
-            await self._leave("no_transcript", "transcript", error)
+            await self._leave(NO_TRANSCRIPT, "transcript", error)
 
     async def _leave(self, reason: str, where: str, error: BotError) -> None:
         self._report(where, error)
@@ -296,7 +296,7 @@ class JoinedChannel:
         reason = await link.lost()
         await self._claim_watch.check()
         if link.removed:
-            self._ending.ask("expelled")
+            self._ending.ask(EXPELLED)
             return
         raise reason
 

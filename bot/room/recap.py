@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.room.endings import MOVED, PROCESS_ENDS
+from bot.room.endings import MOVED, NOT_ANNOUNCED, PROCESS_ENDS
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -20,15 +20,13 @@ log = structlog.get_logger()
 LEAST_SAID = 6
 # Nobody can call the bot back before.
 MODEL_TIMEOUT_S = 8.0
-# Nobody was heard, so there is nothing to tell.
-_UNANNOUNCED = "not_announced"
 # The process ends, or people wait in another channel: no time for a model.
 _HURRIED = frozenset({PROCESS_ENDS, MOVED})
 
 
 async def post_recap(session_id: SessionId, place: Place, services: RoomServices, *, reason: str) -> None:
     """Post the recap of a session that has just ended. `reason`: why it ended. A failure is logged."""
-    if services.readable is None or reason == _UNANNOUNCED or not services.servers.of(place.guild_id).posts_recap:
+    if services.readable is None or reason == NOT_ANNOUNCED or not services.servers.of(place.guild_id).posts_recap:
         return
     try:
         session = await services.sessions.find(session_id)

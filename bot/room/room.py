@@ -16,7 +16,7 @@ from bot import events
 from bot.memory.recall import RecallScope
 from bot.room.conversation.conversation import Conversation
 from bot.room.conversation.conversation_parts import ConversationInputs
-from bot.room.endings import HANDED_OVER, RoomEnding
+from bot.room.endings import CRASHED, HANDED_OVER, RoomEnding
 from bot.room.joined_channel import JoinedChannel, RoomSession
 from bot.room.listen_only import remembered_request
 from bot.room.recap import post_recap
@@ -110,7 +110,7 @@ class Room:
                 ):
                     for observe in (measure, show, self._on_event):
                         self._services = self._services.also_observed_by(observe)
-                    reason = "crashed"
+                    reason = CRASHED
                     try:
                         reason = await self._run_in_channel(opened, memory, guild, screens)
                         if reason != HANDED_OVER and await self._end_session(memory, reason):

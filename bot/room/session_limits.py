@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.room.endings import EMPTY, LONGEST
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -38,14 +39,14 @@ class SessionLimits:
         """
         longest_h = settings.longest_session_h
         if longest_h is not None and epoch - self._started_at >= longest_h * 3600:
-            return ReachedLimit("longest", _too_long(longest_h))
+            return ReachedLimit(LONGEST, _too_long(longest_h))
         if accompanied:
             self._alone_since = None
             return None
         if self._alone_since is None:
             self._alone_since = now
         alone_s = now - self._alone_since
-        return ReachedLimit("empty") if alone_s >= (settings.leave_when_empty_s or self._leave_when_empty_s) else None
+        return ReachedLimit(EMPTY) if alone_s >= (settings.leave_when_empty_s or self._leave_when_empty_s) else None
 
 
 def _too_long(longest_h: float) -> Text:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room.auto_joiner import AutoJoiner
-from bot.room.endings import PROCESS_ENDS
+from bot.room.endings import LEFT, NOT_JOINED, PROCESS_ENDS
 from bot.room.guild_room import GuildRoom
 from bot.room.listen_only import stored_request
 from bot.room.room_status import status_before_opening
@@ -110,7 +110,7 @@ class RoomSupervisor:
             async with asyncio.timeout(JOIN_TIMEOUT_S):
                 await opening.wait_opened()
         except TimeoutError:
-            await opening.end("not_joined")
+            await opening.end(NOT_JOINED)
             raise SetupError(NOT_CONNECTED.fill(seconds=JOIN_TIMEOUT_S)) from None
         except asyncio.CancelledError:
             if room is not None:
@@ -153,7 +153,7 @@ class RoomSupervisor:
         room = self._rooms.get(guild_id)
         if room is None:
             return waited
-        await room.end("left")
+        await room.end(LEFT)
         return True
 
     def status(self, guild_id: int) -> Text:

@@ -35,7 +35,7 @@ from bot.remote.messages.room_messages import (
 from bot.remote.messages.told_participation import apply_participation, told_participation
 from bot.remote.messages.wire_error import error_to_wire
 from bot.remote.room_side.handover_pause import SpeakingRoom, until_pause
-from bot.room.endings import HANDED_OVER
+from bot.room.endings import CRASHED, HANDED_OVER, TAKEN_OVER
 from bot.room.port import SupervisedRoom
 from bot.texts.text import Text
 from compaction.errors import StaleOwnerError
@@ -233,10 +233,10 @@ class RoomHost:
         except Exception as error:
             cause = first_cause(error)
             if isinstance(cause, StaleOwnerError):
-                over = RoomOver("taken_over", error_to_wire(cause))
+                over = RoomOver(TAKEN_OVER, error_to_wire(cause))
                 log.error("room_taken_over", guild_id=running.told.guild_id, problem=cause)  # noqa: TRY400 - no crash
             else:
-                over = RoomOver("crashed", error_to_wire(cause))
+                over = RoomOver(CRASHED, error_to_wire(cause))
                 log.exception("room_crashed", guild_id=running.told.guild_id, error_class=type(cause).__name__)
         self._publisher.end()
         try:

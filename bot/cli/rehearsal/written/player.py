@@ -20,6 +20,7 @@ from bot.cli.rehearsal.written.clock import ManualClock
 from bot.cli.rehearsal.written.services import BOT_NAME, open_written_services
 from bot.errors import first_cause
 from bot.room.conversation.membership import TURN_EVERY_S
+from bot.room.endings import LEFT
 from bot.room.joined_channel import CHECK_ROOM_S
 from bot.room.room import Room
 from rehearsal.judge.written_evening import build_written_report
@@ -178,7 +179,7 @@ class WrittenPlayer:
         """Make the bot leave properly. Raises `EveningEndedError` if it does not."""
         room, life = self._present(), self._life
         assert life is not None, "it is here"
-        room.close("left")
+        room.close(LEFT)
         try:
             async with asyncio.timeout(SETTLE_TIMEOUT_S):
                 await asyncio.wait({life})
