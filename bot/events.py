@@ -1,7 +1,8 @@
-"""What happens in a room, as values for its observers (the rehearsal) and for its own parts.
+"""What happens in a room, as values for its own parts and for its observers: metrics, traces, dashboard, rehearsal.
 
-Observers are called in order on the event loop and must return at once. Events contain what people said, so they stay
-in the process; logs never contain it. Times are monotonic seconds unless a name says otherwise.
+Observers are called in order on the event loop and must return at once. Events contain what people said, so they are
+never logged. A room in a process of its own sends them to the gateway process, without sound
+(`bot.remote.messages.event_messages`). Times are monotonic seconds of the room's process.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ class Strategy(StrEnum):
 
 
 class TurnKind(StrEnum):
-    """What kind of contribution a turn is. `effect`: something that was done in the room, for example a sound was
-    played.
+    """What kind of contribution a turn is. `membership`: people came or left. `effect`: a sound that is no speech, as
+    the recogniser names it: '[laughter]'. `assistant`: a reply of the bot.
     """
 
     SPEECH = "speech"

@@ -80,7 +80,9 @@ class RoomListener:
         return events + self._decide(list(heard_of.values()), now)
 
     def tick(self, now: float) -> list[ListeningEvent]:
-        """Advance time for people whose packets have stopped, so that their speech ends. Call it about every 50 ms."""
+        """Advance time for people whose packets have stopped, so that their speech ends. How often it is called adds to
+        every latency.
+        """
         return [event for events in self.tick_in_pieces(now) for event in events]
 
     def tick_in_pieces(self, now: float) -> Iterator[list[ListeningEvent]]:
