@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Tracer
 
-    from bot.clock import Clock
-
 log = structlog.get_logger()
 
 # The standard variables; the second is for traces alone.
@@ -54,10 +52,11 @@ def wants_traces(environment: Mapping[str, str] = os.environ) -> bool:
 
 @dataclass(slots=True)
 class _OpenTurn:
-    """A turn that is being traced. Times are monotonic seconds."""
+    """A turn that is being traced. Times are monotonic seconds. `shift_s`: what makes them UTC epoch seconds."""
 
     seq: int
     started_at: float
+    shift_s: float
     moments: list[tuple[str, float]] = field(default_factory=list)
     attributes: dict[str, str | bool | int | float] = field(default_factory=dict)
 
@@ -65,9 +64,8 @@ class _OpenTurn:
 class Traces:
     """The traces of one process. `tracer`: makes the spans."""
 
-    def __init__(self, tracer: Tracer, clock: Clock) -> None:
+    def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
-        self._clock = clock
 
     @contextmanager
     def room(self) -> Iterator[events.Observer]:
@@ -81,11 +79,9 @@ class Traces:
     def _send(self, turn: _OpenTurn, ended_at: float) -> None:
         from opentelemetry.trace import SpanKind
 
-        # The wall clock may have been set meanwhile: every time of a span has the same distance to it.
-        shift_s = self._clock.now() - self._clock.monotonic()
-
         def nanoseconds(at: float) -> int:
-            return round((at + shift_s) * 1e9)
+            # The wall clock may have been set meanwhile: every time of a span has the same distance to it.
+            return round((at + turn.shift_s) * 1e9)
 
         span = self._tracer.start_span(
             "turn",
@@ -104,11 +100,15 @@ class _RoomTurns:
     def __init__(self, send: Callable[[_OpenTurn, float], None]) -> None:
         self._send = send
         self._open: OrderedDict[int, _OpenTurn] = OrderedDict()
+        # From the room's monotonic clock to UTC. The room may run on another machine, whose clock this process lacks.
+        self._shift_s: float | None = None
 
     def observe(self, event: events.Event) -> None:
         match event:
-            case events.TurnDecided():
-                self._add(event)
+            case events.TurnRecorded(turn=turn, utterances=utterances) if utterances:
+                self._shift_s = turn.started_at - min(spoken.started_at for spoken in utterances)
+            case events.TurnDecided() if self._shift_s is not None:
+                self._add(event, self._shift_s)
             case events.ReplyFinished():
                 self._finish(event)
             case _:
@@ -118,9 +118,9 @@ class _RoomTurns:
         while self._open:
             self._send_oldest("unfinished")
 
-    def _add(self, event: events.TurnDecided) -> None:
+    def _add(self, event: events.TurnDecided, shift_s: float) -> None:
         spoken, utterance = event.spoken, event.spoken.utterance
-        turn = _OpenTurn(event.seq, utterance.started_at)
+        turn = _OpenTurn(event.seq, utterance.started_at, shift_s)
         turn.moments = [
             ("speech_ended", utterance.ended_at),
             ("end_certain", utterance.closed_at),
@@ -166,7 +166,7 @@ class _RoomTurns:
 
 
 @asynccontextmanager
-async def open_traces(clock: Clock, *, exporter: SpanExporter | None = None) -> AsyncIterator[Traces | None]:
+async def open_traces(*, exporter: SpanExporter | None = None) -> AsyncIterator[Traces | None]:
     """Yield the traces, or None if nobody wants them. `exporter`: instead of the one that the variables describe.
 
     Raises `SetupError` if they are wanted and the libraries are not installed. At the end the last spans are sent.
@@ -194,7 +194,7 @@ async def open_traces(clock: Clock, *, exporter: SpanExporter | None = None) -> 
     provider.add_span_processor(BatchSpanProcessor(exporter))
     log.info("traces_opened", service=SERVICE)
     try:
-        yield Traces(provider.get_tracer(SERVICE), clock)
+        yield Traces(provider.get_tracer(SERVICE))
     finally:
         await asyncio.to_thread(_shut_down, provider)
 

@@ -65,7 +65,7 @@ async def open_bot_process(
     _make_private(settings.storage)
     if remove_leftovers(settings.storage.database_path):
         log.warning("restore_was_killed", remedy=RESTORE_AGAIN)
-    metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(clock))
+    metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces())
     stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
     parts = ProcessParts(settings, stores, zone, clock, metrics)
     lock = await stack.enter_async_context(stores.database.held_by_bot(shards))

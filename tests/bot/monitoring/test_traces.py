@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +17,6 @@ from bot.events import ReplyOutcome
 from bot.monitoring.traces import OPEN_TURNS, open_traces, wants_traces
 from tests.bot.monitoring.collector import collecting
 from tests.bot.monitoring.test_metrics import ADA, HAPPENED, SPOKEN, WORDS
-from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
 ANSWERED = ["speech_ended", "end_certain", "recognition_begun", "text_ready", "turn_complete", "turn_stored", "decided"]
+TURN_RECORDED = next(event for event in HAPPENED if isinstance(event, events.TurnRecorded))
 SPOKEN_TO = [*ANSWERED, "reply_begun", "first_token", "first_sound", "reply_ended"]
+
+
+def recorded(started_at: float) -> events.TurnRecorded:
+    """Return that the turn of `SPOKEN` was recorded. `started_at`: UTC epoch seconds."""
+    turn = replace(TURN_RECORDED.turn, started_at=started_at, ended_at=started_at + 2.0)
+    return replace(TURN_RECORDED, turn=turn)
 
 
 def decided(seq: int, *, answers: bool = True) -> events.TurnDecided:
@@ -33,10 +40,10 @@ def decided(seq: int, *, answers: bool = True) -> events.TurnDecided:
     return events.TurnDecided(seq, SPOKEN, answers, "named", 12.9, 12.95, 12.96)
 
 
-async def spans_of(happened: Sequence[events.Event], clock: FakeClock | None = None) -> Sequence[ReadableSpan]:
+async def spans_of(happened: Sequence[events.Event]) -> Sequence[ReadableSpan]:
     """Return the spans of a room in which that happened."""
     exporter = InMemorySpanExporter()
-    async with open_traces(clock or FakeClock(), exporter=exporter) as traces:
+    async with open_traces(exporter=exporter) as traces:
         assert traces is not None
         with traces.room() as observe:
             for event in happened:
@@ -46,10 +53,13 @@ async def spans_of(happened: Sequence[events.Event], clock: FakeClock | None = N
 
 @pytest.mark.asyncio
 async def test_an_answered_turn_is_one_span_from_packet_to_last_sound() -> None:
-    """The span begins with the speech and ends with the last sound. Its events are in order, and it has the figures."""
-    clock = FakeClock()
-    (span,) = await spans_of(HAPPENED, clock)
-    shift_s = clock.now() - clock.monotonic()
+    """The span begins with the speech and ends with the last sound. Its events are in order, and it has the figures.
+
+    Its times are those of the room's machine, whose monotonic clock began at another time than this one's.
+    """
+    started_at = 1_795_000_000.0
+    (span,) = await spans_of([recorded(started_at), *HAPPENED[HAPPENED.index(TURN_RECORDED) + 1 :]])
+    shift_s = started_at - SPOKEN.started_at
     assert span.name == "turn"
     assert [event.name for event in span.events] == SPOKEN_TO
     times = [span.start_time, *(event.timestamp for event in span.events), span.end_time]
@@ -78,7 +88,9 @@ async def test_turns_without_an_answer_are_spans_too() -> None:
     many are open, and the others with the room. A remark that nobody asked for is no span.
     """
     unasked = events.ReplyFinished(99, ReplyOutcome.SPOKEN, None, 13.0, 13.6, 0.2, 14.0, 17.0)
-    spans = await spans_of([decided(0, answers=False), unasked, *(decided(seq) for seq in range(1, OPEN_TURNS + 2))])
+    spans = await spans_of(
+        [TURN_RECORDED, decided(0, answers=False), unasked, *(decided(seq) for seq in range(1, OPEN_TURNS + 2))]
+    )
     assert [[event.name for event in span.events] for span in spans] == [ANSWERED] * (OPEN_TURNS + 2)
     outcomes = [(span.attributes or {}).get("roomtone.outcome") for span in spans]
     assert outcomes == [None, "superseded", *["unfinished"] * OPEN_TURNS]
@@ -102,10 +114,10 @@ def test_the_standard_variables_switch_traces_on(environment: dict[str, str], wa
 def test_switched_off_they_cost_nothing() -> None:
     """Without an address the bot imports nothing of the library's exporter or SDK."""
     program = (
-        "import asyncio, sys; from bot.clock import SystemClock; from bot.monitoring.traces import open_traces\n"
+        "import asyncio, sys; from bot.monitoring.traces import open_traces\n"
         "import bot.app\n"
         "async def run():\n"
-        "    async with open_traces(SystemClock()) as traces: assert traces is None\n"
+        "    async with open_traces() as traces: assert traces is None\n"
         "asyncio.run(run())\n"
         "print([name for name in sys.modules if name.startswith(('opentelemetry.sdk', 'opentelemetry.exporter'))])"
     )
@@ -121,7 +133,7 @@ async def test_without_the_extra_it_is_a_plain_sentence(monkeypatch: pytest.Monk
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     with pytest.raises(SetupError, match=r"piper,telemetry\]'`; or remove the variable"):
-        async with open_traces(FakeClock()):
+        async with open_traces():
             pass
 
 
@@ -131,7 +143,7 @@ async def test_spans_reach_a_collector(monkeypatch: pytest.MonkeyPatch) -> None:
     async with asyncio.timeout(PATIENCE_S), collecting() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
         monkeypatch.setenv("OTEL_SERVICE_NAME", "roomtone-lounge")
-        async with open_traces(FakeClock()) as traces:
+        async with open_traces() as traces:
             assert traces is not None
             with traces.room() as observe:
                 for event in HAPPENED:

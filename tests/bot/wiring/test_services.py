@@ -90,7 +90,7 @@ async def equipped(
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     clock = FakeClock()
     async with AsyncExitStack() as stack:
-        metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(clock, exporter=spans))
+        metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(exporter=spans))
         stores = await open_stores(stack, parts, clock, on_operation=metrics.on_store)
         house = EquippedHouse(stores.sessions, stores.turns, clock)
         house.metrics = metrics
