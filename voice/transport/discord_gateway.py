@@ -14,7 +14,7 @@ import discord
 import structlog
 
 from voice.errors import LinkError
-from voice.transport.gateway import taken_over
+from voice.transport.gateway import taken_over_error
 from voice.transport.private.main_session import is_main_session_ready
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class DiscordMainGateway:
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
         if self._is_owner is not None and not await self._is_owner():
-            raise taken_over()
+            raise taken_over_error()
         return await self._client.http.ws_connect(url, compress=compress)
 
     def _channel_of_now(self) -> VoiceChannel:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 TAKEN_OVER = "Another process of this bot has my voice connection on this server now."
 
 
-def taken_over() -> LinkError:
-    """Return why the bot does not join a channel whose server another process has now."""
+def taken_over_error() -> LinkError:
+    """Return the error of a bot that does not join because another process has the server's room now."""
     return LinkError(TAKEN_OVER, retryable=False)
 
 

@@ -27,7 +27,7 @@ from bot.remote.messages.voice_messages import (
 from bot.remote.messages.wire_error import error_to_wire
 from bot.texts.text import Text
 from voice.errors import LinkError
-from voice.transport.gateway import taken_over
+from voice.transport.gateway import taken_over_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,7 +165,7 @@ class ServedGateway:
 
     async def _attach(self, link: MessageLink, gateway: MainGateway, asked: AttachVoice) -> VoiceAttached:
         if self._is_stale(asked.claim):
-            raise taken_over()
+            raise taken_over_error()
         former = self._attached
         if former is not None and (former.channel_id != gateway.channel_id or not former.attached):
             self.detach()

@@ -20,7 +20,7 @@ from bot.remote.messages.wire_error import error_from_wire
 from bot.remote.room_side.sound_watch import pause_needed_s
 from bot.texts.text import sentence_of
 from voice.errors import LinkError, VoiceError
-from voice.transport.gateway import taken_over
+from voice.transport.gateway import taken_over_error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -209,7 +209,7 @@ class RemoteMainGateway:
         """See `MainGateway.ws_connect`. Messages have no limit, and who reads closes, as in discord.py's own."""
         assert self._session is not None, "inside `serving`"
         if self._is_owner is not None and not await self._is_owner():
-            raise taken_over()
+            raise taken_over_error()
         return await self._session.ws_connect(url, compress=compress, max_msg_size=0, autoclose=False)
 
     def _attach_again(self) -> None:

@@ -10,7 +10,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from voice.transport.gateway import taken_over
+from voice.transport.gateway import taken_over_error
 
 if TYPE_CHECKING:
     from voice.transport.gateway import MainGateway
@@ -52,7 +52,7 @@ class GuildStandIn:
             return
         self.refused = True
         if channel_id is not None:
-            raise taken_over()
+            raise taken_over_error()
 
 
 class ChannelStandIn:
