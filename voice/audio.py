@@ -16,6 +16,9 @@ FRAME_MS = 20
 LISTEN_FRAME_SAMPLES = LISTEN_RATE_HZ * FRAME_MS // 1000
 DISCORD_FRAME_SAMPLES = DISCORD_RATE_HZ * FRAME_MS // 1000
 
+# Samples divided by it lie between -1 and 1, as models and measures of loudness take them.
+INT16_FULL_SCALE = 32_768.0
+
 # Mono, int16, shape (n,).
 Pcm: TypeAlias = NDArray[np.int16]
 

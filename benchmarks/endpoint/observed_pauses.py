@@ -18,7 +18,7 @@ from bot.models.directory import ModelDirectory
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
 from voice.asr.whisper import WhisperEngine
-from voice.audio import LISTEN_RATE_HZ
+from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
 from voice.listening.endpointing import (
     WINDOW_S,
     AudioWindow,
@@ -28,7 +28,7 @@ from voice.listening.endpointing import (
     SpeechResumed,
 )
 from voice.listening.turn_detection import SmartTurn
-from voice.listening.vad import INT16_FULL_SCALE, WINDOW_SAMPLES, VadState, WindowRun
+from voice.listening.vad import WINDOW_SAMPLES, VadState, WindowRun
 from voice.transport.opus import Decoder
 
 if TYPE_CHECKING:

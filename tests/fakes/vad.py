@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voice.listening.vad import INT16_FULL_SCALE, WINDOW_SAMPLES
+from voice.audio import INT16_FULL_SCALE
+from voice.listening.vad import WINDOW_SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

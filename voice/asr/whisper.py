@@ -26,7 +26,7 @@ from voice.asr.port import Recognition
 from voice.asr.repetition import compression_ratio, remove_repetition
 from voice.asr.sentence_ends import SentenceEnds
 from voice.asr.worker import RecognitionRequest
-from voice.audio import LISTEN_RATE_HZ, duration_s
+from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, duration_s
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
 
 FRAMES_PER_S = 100
-INT16_FULL_SCALE = 32_768.0
 # Of 89 English utterances, 3 were taken for another language, with 0.29, 0.58 and 0.61.
 SURE_LANGUAGE = 0.7
 # Hypotheses kept while decoding. 1 is fastest and hardly less accurate with the base model.

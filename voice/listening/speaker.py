@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
-from voice.audio import LISTEN_RATE_HZ
+from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
 from voice.listening.endpointing import (
     WINDOW_S,
     AudioWindow,
@@ -33,7 +33,7 @@ from voice.listening.utterance import (
     Utterance,
     UtteranceDropped,
 )
-from voice.listening.vad import INT16_FULL_SCALE, WINDOW_SAMPLES, VadState, WindowRun
+from voice.listening.vad import WINDOW_SAMPLES, VadState, WindowRun
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:

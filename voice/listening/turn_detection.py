@@ -16,7 +16,7 @@ import numpy as np
 import onnxruntime
 import structlog
 
-from voice.audio import LISTEN_RATE_HZ
+from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
 from voice.errors import VoiceError
 from voice.listening.daemon_thread import DaemonThread
 from voice.listening.mel import log_mel
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
 
 CONTEXT_S = 8
-INT16_FULL_SCALE = 32_768.0
 # Added to the variance before taking the root, as in the model's training.
 VARIANCE_FLOOR = 1e-7
 # An answer takes 30 ms. Four people who pause at once get theirs within the 280 ms that an answer may take; a fifth

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import onnxruntime
 
-from voice.audio import LISTEN_RATE_HZ
+from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 WINDOW_SAMPLES = 512
 CONTEXT_SAMPLES = 64
 HIDDEN_SIZE = 128
-INT16_FULL_SCALE = 32_768.0
 
 
 class VadError(VoiceError):
