@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from voice.listening.end_policy import PauseEvidence
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Coroutine
 
     from bot.clock import Clock
     from voice.listening.turn_detection import TurnEndDetector
@@ -52,7 +52,7 @@ class EagerRecognition(Generic[HeardT]):
         *,
         turn_end_detector: TurnEndDetector | None,
         on_judged: Callable[[PauseBegan, PauseEvidence | None, bool], None],
-        recognise: Callable[[Utterance], Awaitable[HeardT]] | None,
+        recognise: Callable[[Utterance], Coroutine[Any, Any, HeardT]] | None,
         sentence_end: Callable[[HeardT], float | None],
         clock: Clock,
         on_recognised: Callable[[Utterance, HeardT, bool], None] = lambda *_: None,
@@ -115,7 +115,7 @@ class EagerRecognition(Generic[HeardT]):
             return None
         # Without the turn-end detector the text alone does not decide: it was not measured for that.
         self._judge(pause, known, complete=known is None)
-        recognising = asyncio.create_task(self._text_of(pause.utterance, self._recognise), name="early-text")
+        recognising = asyncio.create_task(self._recognise(pause.utterance), name="early-text")
         try:
             if not (await asyncio.wait({recognising}, timeout=TEXT_TIMEOUT_S))[0]:
                 self._judge(pause, known, complete=True)
@@ -149,10 +149,6 @@ class EagerRecognition(Generic[HeardT]):
             return None
         finished = await self._turn_end_detector.judge(pause.utterance.pcm)
         return None if finished is None else PauseEvidence(finished)
-
-    @staticmethod
-    async def _text_of(utterance: Utterance, recognise: Callable[[Utterance], Awaitable[HeardT]]) -> HeardT:
-        return await recognise(utterance)
 
     def _judge(self, pause: PauseBegan, evidence: PauseEvidence | None, *, complete: bool) -> None:
         if pause.asks:
