@@ -110,8 +110,6 @@ class Recall:
         return tuple(await self._turns.turns(session_id, Seq(first), Seq(last + 1)))
 
     async def _by_words(self, asked: SearchQuery, scope: Scope) -> tuple[SearchTerms, Sequence[PassageId]]:
-        if not asked.terms:
-            return SearchTerms((), {}), ()
         counts = await self._index.count(asked.terms)
         choice = choose_terms(asked, counts.passages, counts.total)
         if not choice.terms:
