@@ -15,7 +15,8 @@ from compaction.budget.messages import Message
 from compaction.budget.summarize import SummarizeOptions, summarize_context
 from compaction.budget.tool_outputs import truncate_old_tool_outputs
 from compaction.budget.trim import PRESERVE_RECENT_TURNS
-from compaction.context.build import build_payload, format_turn, left_out_turns
+from compaction.context.build import build_payload, left_out_turns
+from compaction.context.turn_text import format_turn
 from compaction.model import Mode, TurnKind
 from compaction.payload import PartKind, data_part, keep_as_sent, make_part
 from compaction.tokens import estimate_text_tokens, message_tokens

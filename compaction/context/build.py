@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING
 from compaction.budget.fit import LeftOut, PartCandidates, fit_parts
 from compaction.budget.rolling import EvictedTurns, RollingPolicy
 from compaction.budget.trim import PRESERVE_RECENT_TURNS
-
-# Also exported here, so that callers that build payloads need only this module.
-from compaction.context.turn_text import FORGOTTEN as FORGOTTEN
-from compaction.context.turn_text import MAX_TURN_CHARS as MAX_TURN_CHARS
-from compaction.context.turn_text import TurnPartCache, turn_part
-from compaction.context.turn_text import format_clock_time as format_clock_time
-from compaction.context.turn_text import format_turn as format_turn
+from compaction.context.turn_text import TurnPartCache, format_clock_time, turn_part
 from compaction.language.text import plain
 from compaction.model import Mode, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, data_part, make_part

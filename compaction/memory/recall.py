@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from compaction.memory.query import SearchQuery, SearchTerms
     from compaction.model import NoteId, SessionId, TurnPart
 
-__all__ = ["RecallHit", "TurnRef", "rank_hits"]
-
 # A hit shows this many turns before and after the turn that was found.
 _NEIGHBOURS = 1
 

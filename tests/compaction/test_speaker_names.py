@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.context.build import format_turn
+from compaction.context.turn_text import format_turn
 from compaction.model import TurnKind, TurnPart
 from compaction.speaker_names import NAMELESS, SpeakerNames, plain_name
 from tests.compaction.rooms import Room

@@ -12,7 +12,7 @@ from bot.brain.tools.tool import MAX_CHARS, RoomTool
 from bot.llm.budget import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
-from compaction.context.build import format_turn
+from compaction.context.turn_text import format_turn
 from compaction.errors import StoreError
 from compaction.language.text import plain, whole_words
 from compaction.memory.passage import PassageKind

@@ -11,7 +11,7 @@ import pytest
 from bot.memory.recall import MOST_TURNS, Recall, RecallScope, RoomRecall
 from compaction.errors import EmbeddingError, StoreError
 from compaction.memory.passage import Scope
-from compaction.memory.recall import TurnRef
+from compaction.memory.ranked_passage import TurnRef
 from compaction.model import Seq, SessionId
 from tests.compaction.memory.corrected_statements import REPLACED
 from tests.compaction.memory.recall_index_contract import (

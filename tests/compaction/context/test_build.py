@@ -11,14 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.context.build import (
-    FORGOTTEN,
-    MAX_TURN_CHARS,
-    SessionContext,
-    build_payload,
-    format_clock_time,
-    format_turn,
-)
+from compaction.context.build import SessionContext, build_payload
+from compaction.context.turn_text import FORGOTTEN, MAX_TURN_CHARS, format_clock_time, format_turn
 from compaction.errors import ContextOverflowError
 from compaction.model import FactKind, Mode, Note, RenderedSentence, RenderedSummary, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart, coverage, make_part

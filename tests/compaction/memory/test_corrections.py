@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from compaction.memory.passage import Passage, PassageId
 from compaction.memory.query import SearchTerms, choose_terms, fuse_rankings, parse_query
-from compaction.memory.recall import TurnRef, rank_hits
+from compaction.memory.ranked_passage import TurnRef
+from compaction.memory.recall import rank_hits
 from compaction.model import Seq
 from tests.compaction.memory.corrected_statements import KEPT, OTHER_THING, REPLACED, REPLACED_APART, RESTATED
 from tests.compaction.memory.recall_index_contract import EVENING, turn

@@ -5,7 +5,8 @@ from __future__ import annotations
 from compaction.language.terms import terms
 from compaction.memory.passage import Passage, PassageId, PassageKind, source_text
 from compaction.memory.query import SearchTerms, choose_terms, fuse_rankings, parse_query
-from compaction.memory.recall import RecallHit, TurnRef, rank_hits
+from compaction.memory.ranked_passage import TurnRef
+from compaction.memory.recall import RecallHit, rank_hits
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, note, segment, turn
 
