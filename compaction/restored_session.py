@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.errors import SessionEndedError
-from compaction.folding.fold_results import LedgerView
+from compaction.folding.ledger_view import LedgerView
 from compaction.folding.outbox import Outbox
 from compaction.folding.state import SessionState
 from compaction.folding.withheld import WithheldPeople

@@ -15,8 +15,8 @@ from compaction.errors import StoreError
 from compaction.folding.event_reporter import EventReporter
 from compaction.folding.failures import failure_of, refusal_of
 from compaction.folding.fold_input import FoldInput
-from compaction.folding.fold_results import LedgerView
 from compaction.folding.fold_work import FoldWork, closing_segment, fold_started
+from compaction.folding.ledger_view import LedgerView
 from compaction.folding.signals import (
     AwaitRun,
     CancelRun,

@@ -19,7 +19,7 @@ from compaction.folding.fold_requests import (
     request_for_repair,
     turns_before,
 )
-from compaction.folding.fold_results import off_the_loop
+from compaction.folding.ledger_view import off_the_loop
 from compaction.model import Seq
 from compaction.summary.port import FoldRequest
 from compaction.summary.segments import make_closing_segment
@@ -27,7 +27,7 @@ from compaction.summary.segments import make_closing_segment
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from compaction.folding.fold_results import LedgerView
+    from compaction.folding.ledger_view import LedgerView
     from compaction.folding.outbox import Outbox
     from compaction.folding.state import Run, SessionState
     from compaction.folding.withheld import WithheldPeople

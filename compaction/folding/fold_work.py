@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from compaction.errors import SummaryRefusedError
 from compaction.folding.events import FoldStarted
 from compaction.folding.fold_input import WITHHELD_MEANWHILE
-from compaction.folding.fold_results import fold_result, off_the_loop
+from compaction.folding.fold_results import fold_result
+from compaction.folding.ledger_view import off_the_loop
 from compaction.folding.signals import FailureSource
 from compaction.sentence_cache import clear_sentence_caches
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from compaction.folding.fold_input import FoldInput
-    from compaction.folding.fold_results import FoldResult, LedgerView
+    from compaction.folding.fold_results import FoldResult
+    from compaction.folding.ledger_view import LedgerView
     from compaction.folding.machine import FoldingMachine
     from compaction.folding.state import Run, SessionState
     from compaction.folding.summarisers import Summarisers

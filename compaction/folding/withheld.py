@@ -13,7 +13,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
-from compaction.folding.fold_results import LedgerView, off_the_loop
+from compaction.folding.ledger_view import LedgerView, off_the_loop
 from compaction.model import Seq, TurnKind
 from compaction.summary.port import ChapterRequest, FoldRequest
 

@@ -22,7 +22,7 @@ from bot.store.search.vector_store import VectorStore
 from bot.store.segment_import import SegmentImporter
 from bot.store.speakers import StoredSpeaker
 from bot.store.tables import person_facts
-from compaction.folding import fold_results
+from compaction.folding import ledger_view
 from compaction.memory.passage import Scope
 from compaction.memory.segment_record import RecordMetadata, SegmentRecord
 from compaction.model import Fact, FactKind, Note, NoteId, SegmentId, Seq, SessionId, Strategy, TurnKind, TurnPart
@@ -331,7 +331,7 @@ async def test_forgetting_a_long_session_leaves_the_event_loop_free(
 
         monkeypatch.setattr(module, name, watched)
 
-    monkeypatch.setattr(fold_results, "_LONG", 1)
+    monkeypatch.setattr(ledger_view, "_LONG", 1)
     async with Evening(place) as evening:
         await an_evening(evening)
         watch(rows, "turn_from_row")

@@ -13,7 +13,7 @@ import pytest
 
 from compaction.errors import StoreError
 from compaction.folding.events import FoldFailed, FoldLanded, FoldStarted
-from compaction.folding.fold_results import LedgerView
+from compaction.folding.ledger_view import LedgerView
 from compaction.model import CompactionState, Seq, SessionId
 from compaction.notes import PENDING_NOTES_RUN
 from compaction.settings import CompactionSettings

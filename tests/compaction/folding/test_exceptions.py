@@ -17,10 +17,10 @@ from structlog.testing import CapturingLogger
 
 from compaction.errors import StoreError
 from compaction.folding import compactor as compactor_module
-from compaction.folding import fold_input, fold_results, fold_work
+from compaction.folding import fold_input, fold_work, ledger_view
 from compaction.folding.compactor import Compactor
 from compaction.folding.events import FoldFailed, FoldLanded, FoldStarted
-from compaction.folding.fold_results import LedgerView
+from compaction.folding.ledger_view import LedgerView
 from compaction.folding.machine import FoldingMachine
 from compaction.folding.outbox import Outbox
 from compaction.folding.state import SessionState
@@ -257,7 +257,7 @@ def test_a_cancellation_inside_a_call_is_a_failure(name: str) -> None:
         (fold_work, "fold_result"),
         (compactor_module, "failure_of"),
         (compactor_module, "clear_sentence_caches"),
-        (fold_results, "SegmentLedger"),
+        (ledger_view, "SegmentLedger"),
     ],
 )
 def test_every_function_of_a_fold_may_raise(module: ModuleType, function: str, monkeypatch: pytest.MonkeyPatch) -> None:

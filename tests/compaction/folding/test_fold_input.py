@@ -9,7 +9,7 @@ import pytest
 
 from compaction.errors import StoreError, SummaryRefusedError
 from compaction.folding.fold_input import FoldInput
-from compaction.folding.fold_results import LedgerView
+from compaction.folding.ledger_view import LedgerView
 from compaction.folding.outbox import Outbox
 from compaction.folding.state import Run, SessionState
 from compaction.folding.withheld import WithheldPeople

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compaction.folding.events import FoldLanded
-from compaction.folding.fold_results import LedgerView
+from compaction.folding.ledger_view import LedgerView
 from compaction.folding.withheld import MOST_CACHED, SOME_SCREEN, SOMEBODY, WithheldPeople
 from compaction.model import Mode, Note, NoteId, SegmentId, Seq, SessionId, Strategy, Turn, TurnKind, TurnPart
 from compaction.notes import PENDING_NOTES_RUN
