@@ -187,36 +187,37 @@ class FoldingMachine:
         run = state.current_run(event.run_id)
         if run is None:
             return ()
+        by_model = event.culprit is FailureSource.MODEL
+        next_retry_s: float | None = None
         if run.repairs is not None:
             # Turns that are gone for good can't be folded again either.
-            counts = event.culprit is FailureSource.MODEL or not event.retryable
-            self._state = transitions.fail_repair(state, run.id, counts=counts)
-            return (EmitEvent(_failure(event, run, state, now, None)),)
-        if run.chapter is not None:
-            by_model = event.culprit is FailureSource.MODEL
+            self._state = transitions.fail_repair(state, run.id, counts=by_model or not event.retryable)
+        elif run.chapter is not None:
             self._state = transitions.fail_chapter(state, run.id, by_model=by_model)
-            return (EmitEvent(_failure(event, run, state, now, None)),)
-        settings = self._settings
-        model_failures = state.model_failures
+        else:
+            next_retry_s = self._fail_batch(state, run.id, by_model=by_model, retryable=event.retryable, now=now)
+        return (EmitEvent(_failure(event, run, state, now, None if state.ending else next_retry_s)),)
+
+    def _fail_batch(self, state: SessionState, run_id: RunId, *, by_model: bool, retryable: bool, now: float) -> float:
+        """Take note that the run of a batch failed. Return after how many seconds it, or the model, is tried again."""
+        most = self._settings.failures_before_degraded
+        model_failures = state.model_failures + by_model
+        if by_model and not retryable:
+            # Such an error, a wrong API key for example, will not go away, so the fallback takes over at once.
+            model_failures = max(model_failures, most)
         hold_until: float | None = None
         rest_until = state.model_rest_until
-        if event.culprit is FailureSource.MODEL:
-            model_failures += 1
-            if not event.retryable:
-                # An error that can't be retried, such as a wrong API key, will not go away, so the fallback takes over
-                # at once.
-                model_failures = max(model_failures, settings.failures_before_degraded)
-        if event.culprit is FailureSource.MODEL and model_failures >= settings.failures_before_degraded:
-            # The fallback takes over immediately. The model is tried again after a pause.
-            next_retry_s = self._pause_s(model_failures)
-            rest_until = now + next_retry_s
+        if by_model and model_failures >= most:
+            # The fallback takes over immediately. The model is tried again after the pause.
+            pause_s = self._pause_s(model_failures)
+            rest_until = now + pause_s
         else:
-            next_retry_s = self._pause_s(state.failures + 1)
-            hold_until = now + next_retry_s
+            pause_s = self._pause_s(state.failures + 1)
+            hold_until = now + pause_s
         self._state = transitions.fail_run(
-            state, run.id, model_failures=model_failures, hold_until=hold_until, model_rest_until=rest_until
+            state, run_id, model_failures=model_failures, hold_until=hold_until, model_rest_until=rest_until
         )
-        return (EmitEvent(_failure(event, run, state, now, None if state.ending else next_retry_s)),)
+        return pause_s
 
     def _pause_s(self, failures: int) -> float:
         """Return how long to pause after this many failures. The pause doubles with each failure, up to a limit.
