@@ -211,13 +211,12 @@ class Replier:
         except TimeoutError:
             log.warning("reply_not_recorded", within_s=within_s)
 
-    def ask(self, question: Question) -> Question | None:
-        """Queue `question`; return the waiting question that it replaces, if any."""
-        superseded, self._waiting = self._waiting, question
-        self._superseded += superseded is not None
+    def ask(self, question: Question) -> None:
+        """Queue `question`, in place of the one that waits, if any."""
+        self._superseded += self._waiting is not None
+        self._waiting = question
         self._idle.clear()
         self._question_added.set()
-        return superseded
 
     async def shut_down(self, *, within_s: float) -> None:
         """Stop the reply in progress, answer nothing more, and wait up to `within_s` until the reply is recorded. Call
@@ -252,15 +251,7 @@ class Replier:
         self._on_begun(question)
         try:
             async with asyncio.timeout(self._timeout_s) as self._timeout:
-                try:
-                    if not await self._answer_in_speech(question, progress):
-                        context = await self._build_context(question)
-                        await self._answer_in_text(context, progress, may_skip=question.may_skip)
-                except ContextOverflowError as error:
-                    if question.may_skip:
-                        progress.skip(error)
-                    else:
-                        await self._speak_refusal(error, progress)
+                await self._speak_answer(question, progress)
         except TimeoutError:
             if not self._stopped:
                 progress.fail("time", TOO_SLOW)
@@ -279,13 +270,20 @@ class Replier:
             # After this, no sound of this reply is played. Pieces that were already played stay as they are.
             self._playback.stop()
         if progress.speech_to_speech and self._speech_to_speech is not None:
-            # A failed reply ends at its last played piece, even if the service keeps sending.
-            failed = progress.failure is not None
-            ended = not self._stopped and not progress.dropped and not failed
-            played = progress.played_of_model
-            complete = ended and all(piece.complete for piece in played)
-            self._speech_to_speech.report_heard(sum(piece.played_s for piece in played), complete=complete)
+            self._report_heard(self._speech_to_speech, progress)
         return self._reply(question, progress)
+
+    async def _speak_answer(self, question: Question, progress: ReplyProgress) -> None:
+        """Answer with speech-to-speech or by text, or say that the question is too long. Raises `CompactionError`."""
+        try:
+            if not await self._answer_in_speech(question, progress):
+                context = await self._build_context(question)
+                await self._answer_in_text(context, progress, may_skip=question.may_skip)
+        except ContextOverflowError as error:
+            if question.may_skip:
+                progress.skip(error)
+            else:
+                await self._speak_refusal(error, progress)
 
     async def _answer_in_speech(self, question: Question, progress: ReplyProgress) -> bool:
         """Answer with speech-to-speech. Return False if the text pipeline has to answer instead."""
@@ -335,6 +333,15 @@ class Replier:
         log.warning("speech_to_speech_reply_failed", problem=problem)
         progress.speech_to_speech = False
         direct.report_heard(0.0, complete=False)
+
+    def _report_heard(self, direct: SpeechToSpeech, progress: ReplyProgress) -> None:
+        """Tell the model how much of its reply was heard. A failed reply ends at its last played piece, even if the
+        service keeps sending.
+        """
+        played = progress.played_of_model
+        ended = not (self._stopped or progress.dropped or progress.failure is not None)
+        complete = ended and all(piece.complete for piece in played)
+        direct.report_heard(sum(piece.played_s for piece in played), complete=complete)
 
     def _on_audio_queued(self) -> None:
         """Lift the time limit: from now on the length of the sound limits the reply."""

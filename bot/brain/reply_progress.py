@@ -40,7 +40,7 @@ class ReplyProgress:
     model_pieces: int | None = None
     # Returns whether what the reply is about still goes on.
     is_current: Callable[[], bool] = lambda: True
-    # It was given up before its first sound, because that has ended.
+    # It was given up before its first sound, because what it is about has ended.
     dropped: bool = False
     # The model decided to say nothing, or the reply was dropped.
     skipped: bool = False
