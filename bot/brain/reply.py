@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
     from bot.brain.decider import Reason
     from bot.brain.responder import Responder
+    from bot.brain.speech_output import SentenceReader
     from bot.clock import Clock
     from compaction.model import Turn
     from voice.speaking.moderation import Moderator
@@ -183,7 +184,7 @@ class Replier:
         """Whether speech of the reply in progress has started."""
         return self._progress is not None and bool(self._progress.pieces)
 
-    def new_reader(self) -> Callable[[str], str | None]:
+    def new_reader(self) -> SentenceReader:
         """See `SpeechOutput.new_reader`."""
         return self._output.new_reader()
 

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from voice.speaking.port import Speech, Synthesizer
     from voice.speaking.text_normalizer import SpeakableText
 
+    # Gets the sentences of one reply in order; returns how each is read aloud, or None if it is not spoken.
+    SentenceReader = Callable[[str], str | None]
+
 log = structlog.get_logger()
 
 # Playback takes pieces in real time. A piece that waits longer than this behind two others will not be played.
@@ -101,7 +104,7 @@ class SpeechOutput:
         if sentence is not None:
             await self._say(sentence, progress)
 
-    def new_reader(self) -> Callable[[str], str | None]:
+    def new_reader(self) -> SentenceReader:
         """Return a function for one reply that gets its sentences in order and returns how `speak` reads each aloud.
 
         None: the sentence is not spoken, or a word in it is blocked. A moderator is asked by `speak` only.

@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
     from bot.brain.reply import Question
     from bot.brain.responder import Responder
+    from bot.brain.speech_output import SentenceReader
     from bot.clock import Clock
     from bot.room.conversation.speech_ahead import SpeechAhead
-
-    # Gets the sentences of one reply in order; returns how each is read aloud, or None if it is not spoken.
-    SentenceReader = Callable[[str], str | None]
 
 log = structlog.get_logger()
 

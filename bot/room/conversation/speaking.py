@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from bot.brain.context import ModelContext
     from bot.brain.reply import Question, Reply
+    from bot.brain.speech_output import SentenceReader
     from bot.channel.port import Place
     from bot.realtime.bridge import RealtimeBridge
     from bot.room.services import RoomServices
@@ -83,7 +84,7 @@ class Speaking:
             place, self.playback, busy=lambda: self.replier.busy, clock=services.clock
         )
 
-    def _new_reader(self, question: Question) -> Callable[[str], str | None]:
+    def _new_reader(self, question: Question) -> SentenceReader:
         # The first sentence is synthesised before the answer begins.
         self.voice.prefer(question.language)
         return self.replier.new_reader()
