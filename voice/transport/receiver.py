@@ -105,9 +105,9 @@ class Receiver:
                 return
             held = HeldFrame(packet.sequence, packet.timestamp, frame, self._clock())
             if user_id is None:
-                self._of_somebody(packet.ssrc, held, keys)
+                self._take_unknown(packet.ssrc, held, keys)
             else:
-                self._of_user(user_id, packet.ssrc, held, keys)
+                self._take_known(user_id, packet.ssrc, held, keys)
 
     def flush(self) -> float:
         """Release what is due, deliver a batch if it is time, and return in how many seconds to call again."""
@@ -198,7 +198,7 @@ class Receiver:
 
     # Called with the lock held.
 
-    def _of_somebody(self, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
+    def _take_unknown(self, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
         """Hold a frame of an unknown SSRC, and try the members' keys on it."""
         if held.frame == opus.SILENCE_FRAME:
             self._counters.silence += 1
@@ -212,7 +212,7 @@ class Receiver:
             return
         _log.info("sender_found_by_key", ssrc=ssrc, user_id=found.user_id)
         self._place(ssrc, found.user_id)
-        self._of_stream(self._stream(ssrc, found.user_id), held, found.frame)
+        self._pass_to_stream(self._stream_of(ssrc, found.user_id), held, found.frame)
 
     def _place(self, ssrc: int, user_id: int) -> None:
         """Assign `ssrc` to `user_id`, and process the frames held for it."""
@@ -228,7 +228,7 @@ class Receiver:
             return
         for held in waited:
             if self._keys is not None:
-                self._of_user(user_id, ssrc, held, self._keys)
+                self._take_known(user_id, ssrc, held, self._keys)
 
     def _pass_over(self, packet: AudioPacket, user_id: int | None) -> None:
         """Handle a packet that is nothing but padding: its number is no loss."""
@@ -240,18 +240,19 @@ class Receiver:
             stream.pass_over(packet.sequence, packet.timestamp, arrived_at=now)
             self._release(stream, now)
 
-    def _of_user(self, user_id: int, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
+    def _take_known(self, user_id: int, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
+        """Open a frame of a user, and pass it to their stream."""
         stream = self._streams.get(ssrc)
         if stream is not None and stream.has(held.sequence, held.timestamp):
             self._counters.duplicate += 1
             return
         frame = open_frame(held.frame, user_id, keys)
         if isinstance(frame, DecryptFailure):
-            self._not_opened(frame, user_id, held.arrived_at)
+            self._count_unopened(frame, user_id, held.arrived_at)
         else:
-            self._of_stream(stream or self._stream(ssrc, user_id), held, frame)
+            self._pass_to_stream(stream or self._stream_of(ssrc, user_id), held, frame)
 
-    def _not_opened(self, failure: DecryptFailure, user_id: int, arrived_at: float) -> None:
+    def _count_unopened(self, failure: DecryptFailure, user_id: int, arrived_at: float) -> None:
         self._counters.count(failure)
         match failure:
             case DecryptFailure.NOT_READY:
@@ -264,8 +265,8 @@ class Receiver:
             case _:
                 assert_never(failure)
 
-    def _of_stream(self, stream: SpeakerStream, held: HeldFrame, frame: bytes) -> None:
-        """Hand an Opus frame to its stream, with the length that it claims."""
+    def _pass_to_stream(self, stream: SpeakerStream, held: HeldFrame, frame: bytes) -> None:
+        """Pass an Opus frame to its stream, with the length that it claims."""
         ticks = FRAME_TICKS
         if frame == opus.SILENCE_FRAME:
             self._watchdog.silent(stream.user_id)
@@ -282,7 +283,7 @@ class Receiver:
         else:
             self._release(stream, held.arrived_at)
 
-    def _stream(self, ssrc: int, user_id: int) -> SpeakerStream:
+    def _stream_of(self, ssrc: int, user_id: int) -> SpeakerStream:
         stream = self._streams.get(ssrc)
         if stream is None:
             stream = self._streams[ssrc] = SpeakerStream(user_id, ssrc, counters=self._counters, emit=self._emit)
