@@ -71,6 +71,11 @@ class Turn:
     tombstone: bool = False
     answers: Seq | None = None
 
+    @property
+    def text(self) -> str:
+        """Return what everybody says in the turn, in order, without names."""
+        return " ".join(part.text for part in self.parts)
+
 
 class NoteReason(StrEnum):
     """Why a note was taken."""

@@ -161,7 +161,7 @@ def _aged(
     placed: list[tuple[int, Message, ChatMessage | None]] = []
     for turn in window:
         role = ChatRole.ASSISTANT if turn.kind is TurnKind.ASSISTANT else ChatRole.USER
-        placed.append((turn.seq, Message(role, " ".join(part.text for part in turn.parts)), None))
+        placed.append((turn.seq, Message(role, turn.text), None))
         placed += [(turn.seq, _budget_message(each), each) for each in exchanges.get(turn.seq, ())]
     options = None if policy is None else policy.tool_outputs
     aged = truncate_old_tool_outputs([message for _, message, _ in placed], options=options)

@@ -98,7 +98,7 @@ class QuoteFinder:
             self._prefetched = None
 
     def _asked(self, question: Turn) -> str:
-        return strip_call(" ".join(part.text for part in question.parts), self._wake_names)
+        return strip_call(question.text, self._wake_names)
 
     def _turns_sent(self, question: Turn, memory: SessionMemory) -> tuple[Turn, ...]:
         window = [turn for turn in memory.window if turn.seq != question.seq]
@@ -197,7 +197,7 @@ def select_turns_surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -
     room = WINDOW_SHARE * max_input_tokens
     kept: list[Turn] = []
     for turn in reversed(window):
-        room -= estimate_text_tokens(" ".join(part.text for part in turn.parts)) + TURN_OVERHEAD_TOKENS
+        room -= estimate_text_tokens(turn.text) + TURN_OVERHEAD_TOKENS
         if room < 0:
             break
         kept.append(turn)

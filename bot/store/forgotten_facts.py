@@ -50,7 +50,7 @@ async def delete_facts_made_of(
 
 
 def _facts_to_forget(found: Sequence[Any], remade: Remade, left: Sequence[Turn], words: ForgottenWords) -> list[str]:
-    said = {turn.seq: " ".join(part.text for part in turn.parts) for turn in left}
+    said = {turn.seq: turn.text for turn in left}
     explained: set[str] | None = None
     gone: list[str] = []
     for row in found:

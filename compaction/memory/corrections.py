@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from compaction.language.meaning import meaning, replaces
 from compaction.language.terms import terms
 from compaction.language.text import sentences
-from compaction.memory.ranked_passage import TurnRef, question_before, text_of
+from compaction.memory.ranked_passage import TurnRef, question_before
 from compaction.model import Turn, TurnKind
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _statements(passage: Passage, search_terms: SearchTerms) -> tuple[_Statement
     if not isinstance(source, Turn):
         return ()
     question = question_before(passage)
-    asked = None if question is None or wanted.isdisjoint(terms(text_of(question))) else meaning(text_of(question))
+    asked = None if question is None or wanted.isdisjoint(terms(question.text)) else meaning(question.text)
     said = [(part.speaker_id, sentence) for part in source.parts for sentence in sentences(part.text)]
     if asked is None:
         # Reading the terms of each sentence takes time, and most turns have only one.

@@ -65,7 +65,7 @@ def answers_to_forget(
             turn.answers is None and unanswered is not None and turn.seq - unanswered <= REACH_TURNS
         )
         unanswered = None
-        text = " ".join(part.text for part in turn.parts)
+        text = turn.text
         later = (first is not None and turn.seq > first) or turn.started_at >= shown_at
         if (
             (replies and turn.kind is TurnKind.ASSISTANT)

@@ -71,7 +71,7 @@ class RankedPassage:
         alike = likeness.get(passage.id)
         own = search_terms.weight_in(passage.own_terms)
         question = question_before(passage)
-        asked = frozenset(terms(text_of(question))) if question is not None else frozenset()
+        asked = frozenset(terms(question.text)) if question is not None else frozenset()
         source = passage.source
         return cls(
             passage,
@@ -90,12 +90,7 @@ def question_before(passage: Passage) -> Turn | None:
     before = passage.around[0] if passage.around else None
     if not isinstance(source, Turn) or before is None or before.seq != source.seq - 1:
         return None
-    return before if text_of(before).rstrip().endswith(QUESTION_MARKS) else None
-
-
-def text_of(turn: Turn) -> str:
-    """Return what everybody says in a turn."""
-    return " ".join(part.text for part in turn.parts)
+    return before if before.text.rstrip().endswith(QUESTION_MARKS) else None
 
 
 def _relevance(passage: Passage, search_terms: SearchTerms, own: float, likeness: float | None) -> float:
