@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.store.prompts import RENEWED_S
+from bot.memory.sent_texts import SentTexts
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.folding.window import BATCH_SIZE
 from compaction.memory.tiers import (
@@ -26,7 +26,6 @@ from compaction.memory.tiers import (
     last_mentions,
 )
 from compaction.model import Seq
-from compaction.payload import PartKind, is_kept_as_sent, text_digest
 from compaction.summary.extractive import extract_facts
 from compaction.summary.port import KnownFact, known_facts_of
 
@@ -78,7 +77,7 @@ class MemoryUpkeep:
         self._turns = turns
         self._tiers = tiers
         self._people = people
-        self._prompts = prompts
+        self._sent_texts = SentTexts(session_id, prompts, clock)
         self._accesses = accesses
         self._settings = settings
         self._clock = clock
@@ -87,14 +86,7 @@ class MemoryUpkeep:
         self._topics = SegmentTopics()
         self._read_segments = 0
         self._context_tokens = 0
-        self._new_prompts: dict[str, str] = {}
-        # When each prompt was stored as sent, UTC epoch seconds.
-        self._kept_prompts: dict[str, float] = {}
         self._seen_refreshes = memory.external_changes
-        self._new_texts: dict[str, str] = {}
-        # The digests of the texts in the last payload. A text is either repeated in the next payload or never comes
-        # again, so older digests are not kept.
-        self._kept_texts: set[str] = set()
         self._extracted_through: int | None = None
         # Segments that were folded without the model when facts were extracted from their turns.
         self._degraded: set[SegmentId] = set()
@@ -123,22 +115,14 @@ class MemoryUpkeep:
         """A payload was sent to a model. Does not wait."""
         self._context_tokens = sum(part.tokens for part in payload)
         self._accesses.note_quotes(payload)
-        fresh_since = self._clock.now() - RENEWED_S
-        for part in payload:
-            if part.kind is PartKind.SYSTEM:
-                digest = text_digest(part.content)
-                if self._kept_prompts.get(digest, float("-inf")) <= fresh_since:
-                    self._new_prompts[digest] = part.content
-                    self._wake.set()
-            elif is_kept_as_sent(part) and (digest := text_digest(part.content)) not in self._kept_texts:
-                self._new_texts[digest] = part.content
-                self._wake.set()
+        self._sent_texts.note_payload(payload)
+        if self._sent_texts.waiting:
+            self._wake.set()
 
     def on_messages_sent(self, texts: Mapping[str, str]) -> None:
         """Messages, by digest, were sent to a model and are in no part of its prompt. Does not wait."""
-        new = {digest: text for digest, text in texts.items() if digest not in self._kept_texts}
-        if new:
-            self._new_texts.update(new)
+        self._sent_texts.note_messages(texts)
+        if self._sent_texts.waiting:
             self._wake.set()
 
     def participants(self, audience: Audience, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
@@ -211,23 +195,12 @@ class MemoryUpkeep:
             self._store_failed = False
 
     async def _store_sent_texts(self) -> None:
-        if self._new_prompts:
-            new, sent_at = dict(self._new_prompts), self._clock.now()
-            await self._prompts.store_prompts(self._session_id, new.values(), sent_at=sent_at)
-            self._kept_prompts |= dict.fromkeys(new, sent_at)
-            for digest in new:
-                del self._new_prompts[digest]
         for _ in range(_MOST_REFUSED):
-            if not self._new_texts:
+            if not self._sent_texts.waiting:
                 return
-            texts, is_current = dict(self._new_texts), self._since_now()
-            if not await self._prompts.store_sent_texts(self._session_id, texts.values(), is_current=is_current):
+            if not await self._sent_texts.store(self._since_now()):
                 # A fold has just landed, or something was forgotten: then these texts are dropped.
                 await self._refresh_if_changed()
-                continue
-            self._kept_texts = set(texts)
-            for digest in texts:
-                self._new_texts.pop(digest, None)
 
     async def _refresh_if_changed(self) -> None:
         """Reload the memory if another process changed the store, for example `roomtone memory forget`."""
@@ -239,11 +212,7 @@ class MemoryUpkeep:
         self._seen_refreshes = self._memory.external_changes
         log.info("memory_refreshed", session_id=self._session_id, revision=self._memory.state.revision)
         self._topics, self._read_segments = SegmentTopics(), 0
-        # They may hold what was forgotten.
-        self._new_texts.clear()
-        self._kept_texts.clear()
-        # Those that named somebody were deleted; what is still in use is stored again.
-        self._kept_prompts.clear()
+        self._sent_texts.on_forgotten()
         self._newcomers |= self._known
 
     def _since_now(self) -> Callable[[int], bool]:
