@@ -1,6 +1,6 @@
 """The values of a session's memory: turns, notes, facts, segments, the rendered summary and the compaction state.
 
-All values are immutable and use only the standard library. Terms and invariants: docs/memory.md (glossary).
+All values are immutable and use only the standard library. Terms: docs/glossary.md; invariants: docs/memory.md.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Replay:
         self.covered = coverage(payload, memory.total_turns)
 
     def report(self) -> dict[str, object]:
-        """Return the result as JSON values. The keys are public (docs/operations.md)."""
+        """Return the result as JSON values. The keys are public: programs may read them."""
         assert self.covered is not None, "the replay is over"
         return {
             "turns": self.turns,

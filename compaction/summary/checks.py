@@ -3,8 +3,7 @@
 A check finds only what is certain; what it can't tell is left to the model. Each name and number must stand in a
 source: the batch, the turns before, the summary so far, the known facts, the notes or the roster. A fact that denies
 what its turns affirm, or the other way round, is replaced by the speaker's own words. Speaker and time come from the
-first cited turn; in a turn of several people, the speaker is who has the fact's words. Source: `SUMMARY.md`,
-principle 1 (docs/memory.md).
+first cited turn; in a turn of several people, the speaker is who has the fact's words (docs/memory.md, 'Checks').
 """
 
 from __future__ import annotations

@@ -10,12 +10,12 @@ from compaction.model import Strategy
 if TYPE_CHECKING:
     from compaction.model import Chapter, Fact, Note, Segment, Seq, Turn
 
-# The limit of a gist, which represents ten turns in lists and archives. Source: MEMORY.md.
+# The limit of a gist, which represents ten turns in lists and archives.
 MAX_GIST_CHARS = 300
 MAX_CHAPTER_GIST_CHARS = 400
 # Spec 1: CONTEXT_COMPACTION_MAX_SUMMARY_CHARS.
 MAX_SUMMARY_CHARS = 1_200
-# Parts of a chapter (SUMMARY.md: eight to one).
+# Parts of a chapter (docs/memory.md, 'Chapters').
 CHAPTER_PARTS = 8
 # The weightiest facts of a chapter: one for each of its parts.
 CHAPTER_FACTS = 8

@@ -1,4 +1,4 @@
-"""`roomtone memory export` and `import`: segments and queues as files, in the formats of docs/memory.md."""
+"""`roomtone memory export` and `import`: segments and queues as files (`compaction.memory.export_format`)."""
 
 from __future__ import annotations
 
