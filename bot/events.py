@@ -123,7 +123,7 @@ class SpeechDropped:
 
 
 class HeardAgain(StrEnum):
-    """What came of hearing a doubtful sound again."""
+    """What came of the second pass of a doubtful text."""
 
     MENDED = "mended"  # the new text is used
     KEPT = "kept"  # a new text was no better
@@ -132,7 +132,7 @@ class HeardAgain(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SpeechHeardAgain:
-    """A doubtful text was given to the recogniser again. `doubt`: why."""
+    """A doubtful text had a second pass. `doubt`: why."""
 
     speaker_id: int
     doubt: Doubt

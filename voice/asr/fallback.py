@@ -2,7 +2,7 @@
 
 After some failures in a row a circuit breaker stops calls to the first recogniser. Later one utterance tries it again.
 
-A busy recogniser serves finished speech first. So it may leave an interim or a careful hearing without an answer
+A busy recogniser serves finished speech first. So it may leave an interim or a careful pass without an answer
 although it works, and their failures never open the breaker. After such a failure, interims are sent as finished speech
 until the first recogniser has answered something; what is sent so counts. Otherwise nobody would find out that a
 recogniser is away, because nearly all speech is recognised in pauses, while it is unfinished.
@@ -43,7 +43,7 @@ class FallbackRecognizer:
         self._second = second
         self._monotonic = monotonic
         self._breaker = CircuitBreaker()
-        # Whether an interim or a careful hearing has failed since the first recogniser last answered.
+        # Whether an interim or a careful pass has failed since the first recogniser last answered.
         self._in_doubt = False
 
     @property
@@ -95,7 +95,7 @@ class FallbackRecognizer:
         self._second.confirm(speaker_id)
 
     def _may_ask_first(self, *, careful: bool) -> bool:
-        """Return whether to ask the first recogniser. A careful hearing is no trial: its failure says little."""
+        """Return whether to ask the first recogniser. A careful pass is no trial: its failure says little."""
         if careful and self._breaker.state is not CircuitState.CLOSED:
             return False
         if not self._breaker.admits(self._monotonic()):

@@ -40,12 +40,12 @@ QUEUE_SIZE = 32
 # and takes the interim back. The confirmation does not reach a cluster's recognisers, nor speech that was with an
 # endpoint then.
 CERTAIN_AFTER_S = 1.5
-# Seconds that a careful hearing waits where finished speech comes first. All that is said in its room waits for it, so
+# Seconds that a careful pass waits where finished speech comes first. All that is said in its room waits for it, so
 # its caller goes on with the text that it has.
 CAREFUL_WAIT_S = 2.0
 
 CLOSED = "The speech recogniser was closed."
-BUSY = "Finished speech waits, so nothing is heard a second time."
+BUSY = "Finished speech waits, so nothing is recognised a second time."
 REPLACED = "A newer request replaced this interim one."
 
 _log: Any = structlog.get_logger()
@@ -257,7 +257,7 @@ class QueuedRecognizer:
                 _fail(left.job, RecogniserError(CLOSED))
 
     def _settle_interims(self) -> None:
-        """Take old interims for finished speech, and give up careful hearings that have waited for too long."""
+        """Take old interims for finished speech, and give up careful passes that have waited for too long."""
         now = self._monotonic()
         for entry in self._queue.interims:
             waited_s = now - entry.job.asked_at

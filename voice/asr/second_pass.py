@@ -1,11 +1,11 @@
-"""Decides which recognitions are worth a second one, how the sound is heard again, and which text is kept.
+"""Decides which utterances are recognised a second time, how that is done, and which text is kept.
 
 Most texts are good at once, so only doubtful ones cost more. A text that cannot be complete, or that a guard would
-drop, is heard again without the glossary and with half a second of silence before the sound, because the same input
-would give the same text: 'Roomtone, who can bring the long ladder?' gave 'Room' with and without a glossary, and the
-whole sentence with the silence. A text that was dropped because the model is not sure of it is heard again carefully:
-the whole window, a wide beam. A text that no guard drops is kept as it is, however unsure the model is: a careful
-pass made such texts no better, and their answers more than a second later (docs/decisions/0006).
+drop, is recognised again without the glossary and with half a second of silence before the sound, because the same
+input would give the same text: 'Roomtone, who can bring the long ladder?' gave 'Room' with and without a glossary, and
+the whole sentence with the silence. A text that was dropped because the model is not sure of it is recognised again
+carefully: the whole window, a wide beam. A text that no guard drops is kept as it is, however unsure the model is: a
+careful pass made such texts no better, and their answers more than a second later (docs/decisions/0006).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LEADING_SILENCE = np.zeros(LISTEN_RATE_HZ // 2, np.int16)
 
 
 class Doubt(StrEnum):
-    """Why a sound is heard again."""
+    """Why a sound is recognised again."""
 
     BROKEN_OFF = "broken_off"  # fewer letters than its speech must have, repeated words left out
     DROPPED = "dropped"  # a guard would drop the text, though somebody spoke
@@ -40,7 +40,9 @@ class Doubt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SecondPass:
-    """How a sound is heard again. `careful`: with more work, and only while nobody waits (`Recognizer.recognize`)."""
+    """How a sound is recognised again. `careful`: with more work, and only while nobody waits
+    (`Recognizer.recognize`).
+    """
 
     careful: bool
     leading_silence: bool

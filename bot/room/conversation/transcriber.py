@@ -1,4 +1,4 @@
-"""Turns one utterance into text: what the recogniser is told, a second recognition of doubtful text, and the guards.
+"""Turns one utterance into text: what the recogniser is told, a second pass of doubtful text, and the guards.
 
 It remembers each speaker's language and last words. `hearing` decides which utterance is transcribed when.
 """
@@ -40,8 +40,8 @@ log = structlog.get_logger()
 @dataclass(frozen=True, slots=True)
 class TranscribedUtterance:
     """What came of one utterance. `recognition`: None if there is no text; `failure` says why. `expected`: the language
-    that the recogniser was told. `asked_at`: when it was asked, monotonic seconds. `gave_way`: a hearing failed or was
-    refused (the second one, if there is a text) because the utterance was not finished; finished, it is heard again.
+    that the recogniser was told. `asked_at`: when it was asked, monotonic seconds. `gave_way`: a pass failed or was
+    refused (the second one, if there is a text) because the utterance was not finished; finished, it is made again.
     """
 
     recognition: Recognition | None
@@ -199,7 +199,7 @@ class Transcriber:
         if self._is_withheld(utterance):
             return TranscribedUtterance(None, None, asked_at, OPTED_OUT)
         interim, careful = not is_finished(), again is not None and again.careful
-        # A careful hearing is for quiet moments, also when the utterance is finished.
+        # A careful pass is for quiet moments, also when the utterance is finished.
         gave_way = interim and not careful
         try:
             recognition = await self._recognizer.recognize(

@@ -109,7 +109,7 @@ async def test_a_right_guess_is_told_to_both() -> None:
 
 @pytest.mark.asyncio
 async def test_interims_that_fail_do_not_open_the_breaker_while_finished_speech_is_served() -> None:
-    """A busy recogniser leaves interims and careful hearings unanswered and serves finished speech. It is not broken,
+    """A busy recogniser leaves interims and careful passes unanswered and serves finished speech. It is not broken,
     and what it does not hear the second one does.
     """
     first, second = BusyRecognizer(otherwise="from afar"), FakeRecognizer(otherwise="from here")

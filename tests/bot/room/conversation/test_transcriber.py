@@ -191,7 +191,7 @@ async def test_what_a_glossary_spoils_is_heard_without_it() -> None:
 async def test_a_dropped_unsure_text_is_heard_again_carefully(
     second_logprob: float, texts: list[str], mended: bool
 ) -> None:
-    """A text that a guard drops for its low probability comes back if a careful hearing is sure, which is counted."""
+    """A text that a guard drops for its low probability comes back if a careful pass is sure, which is counted."""
     bench = Bench("Lobsters all new.", "Lobster from Newberg.")
     bench.recognizer.mean_logprobs = [-1.1, second_logprob]
     async with bench.running():
@@ -274,8 +274,8 @@ async def test_one_refused_way_of_two_is_a_second_hearing_still(refused: int) ->
 async def test_what_gave_way_in_the_pause_is_heard_again_at_the_end(
     failure: RecogniserError, ahead: list[str], finished: list[str | RecogniserError], text: str | None
 ) -> None:
-    """In a pause the recogniser may refuse a second hearing that finished speech gets. So the sound is heard anew when
-    its end is certain; without success the first text stays. A careful hearing is refused to finished speech too.
+    """In a pause the recogniser may refuse a second pass that finished speech gets. So the sound is heard anew when
+    its end is certain; without success the first text stays. A careful pass is refused to finished speech too.
     """
     bench = Bench(*ahead, failure, *finished)
     async with bench.running():
