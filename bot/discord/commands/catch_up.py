@@ -12,13 +12,14 @@ from bot.channel.markdown import escape_markdown
 from bot.discord.access import RULES
 from bot.discord.answers import answer, defer, language_of
 from bot.discord.audience import nearest_channels, readable_channels
+from bot.discord.commands.store_failures import not_read
 from bot.discord.cooldowns import Cooldowns
 from bot.discord.digest_embed import digest_embed
 from bot.discord.failures import AnsweringView
 from bot.discord.session_choice import NO_SESSION
 from bot.memory.absence import Absence, last_absence
 from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text, in_language, sentence_of, verbatim
+from bot.texts.text import Text, in_language, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class CatchUp:
             until = float("inf") if away.until is None else away.until
             digest = await self._digests.of(session, since=away.since, until=until)
         except StoreError as error:
-            return Text("I could not read it now. {error} Try again in a moment.", error=sentence_of(error)), None
+            return not_read(error), None
         if digest.is_empty:
             return NOTHING_MISSED, None
         title = (TITLE if minutes is None else LATELY).fill(channel=escape_markdown(channels[session.channel_id or 0]))

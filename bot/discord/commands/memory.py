@@ -12,6 +12,7 @@ from discord import app_commands
 
 from bot.channel.markdown import escape_markdown
 from bot.discord.answers import answer_when_known
+from bot.discord.commands.store_failures import not_looked_up
 from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 
@@ -60,7 +61,7 @@ async def format_facts(people: PersonFacts, guild_id: int | None, person_id: str
     try:
         facts = await people.facts_about(guild_id, person_id)
     except StoreError as error:
-        return Text("I cannot look that up now. {error}", error=sentence_of(error))
+        return not_looked_up(error)
     holding = [_line(fact) for fact in facts if fact.is_current]
     former = [_line(fact) for fact in facts if not fact.is_current]
     if not holding and not former:

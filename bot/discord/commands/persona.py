@@ -13,7 +13,8 @@ import structlog
 from discord import app_commands
 
 from bot.discord.answers import answer_when_known
-from bot.texts.text import Text, joined, sentence_of, verbatim
+from bot.discord.commands.store_failures import not_stored
+from bot.texts.text import Text, joined, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ async def _persona(guild_id: int, text: str | None, choices: GuildChoices, *, by
         chosen = None if wanted.casefold() in {"", DEFAULT} else wanted
         after = await choices.choose(guild_id, lambda now: replace(now, persona=chosen), by=by)
     except StoreError as error:
-        return Text("That could not be stored. {error}", error=sentence_of(error))
+        return not_stored(error)
     log.info("guild_persona_chosen", guild_id=guild_id, char_count=len(after.persona or ""), user_id=by)
     return joined((format_persona(after.persona), Text("This takes effect at my next reply.")), "\n")
 

@@ -14,6 +14,7 @@ import discord
 from discord import app_commands
 
 from bot.discord.answers import answer, defer
+from bot.discord.commands.store_failures import not_read
 from bot.texts.text import Text, counted, joined, sentence_of
 from compaction.errors import StoreError
 
@@ -138,7 +139,7 @@ async def send_data(records: PersonalRecords, person_id: str) -> tuple[Text, Dat
     try:
         file = await records.file_of(person_id)
     except StoreError as error:
-        return Text("I could not read it now. {error} Try again in a moment.", error=sentence_of(error)), None
+        return not_read(error), None
     if file.is_empty:
         return NOTHING_KEPT, None
     sentence = counted(

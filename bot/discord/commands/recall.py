@@ -15,8 +15,9 @@ from discord import app_commands
 from bot.channel.markdown import escape_markdown
 from bot.discord.answers import answer, defer, embed_in, language_of
 from bot.discord.audience import nearest_channels, readable_channels
+from bot.discord.commands.store_failures import not_looked_up
 from bot.discord.failures import AnsweringView
-from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
+from bot.texts.text import Text, counted, in_language, joined, verbatim
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
 from compaction.errors import StoreError
 from compaction.language.text import cut_at_word
@@ -122,7 +123,7 @@ class RecallSearch:
                 return await self._neighbourhood(interaction, wanted, wanted.around)
             return await self._results(interaction, wanted)
         except StoreError as error:
-            return Text("I cannot look that up now. {error}", error=sentence_of(error)), None, None
+            return not_looked_up(error), None, None
 
     async def _results(
         self, interaction: discord.Interaction, wanted: _Shown

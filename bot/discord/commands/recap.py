@@ -10,9 +10,10 @@ from discord import app_commands
 from bot.channel.markdown import escape_markdown
 from bot.discord.answers import answer, defer, language_of
 from bot.discord.audience import readable_channels
+from bot.discord.commands.store_failures import not_read
 from bot.discord.digest_embed import RECAP, digest_embed
 from bot.discord.session_choice import NO_SESSION, chosen_session, session_choices
-from bot.texts.text import Text, sentence_of, verbatim
+from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ async def recap_for(
             return NO_SESSION, None
         digest = await digests.of(found)
     except StoreError as error:
-        return Text("I could not read it now. {error} Try again in a moment.", error=sentence_of(error)), None
+        return not_read(error), None
     if digest.is_empty:
         return NOTHING_TO_TELL, None
     channel = readable_channels(interaction).get(found.channel_id or 0, "")

@@ -14,7 +14,8 @@ import structlog
 from discord import app_commands
 
 from bot.discord.answers import answer_when_known
-from bot.texts.text import Text, joined, sentence_of
+from bot.discord.commands.store_failures import not_stored
+from bot.texts.text import Text, joined
 from compaction.errors import StoreError
 from compaction.model import Mode
 
@@ -80,7 +81,7 @@ async def _rolling_context(
             return format_choice(await choices.choice(guild_id), defaults)
         after = await choices.choose(guild_id, change, by=by)
     except StoreError as error:
-        return Text("That could not be stored. {error}", error=sentence_of(error))
+        return not_stored(error)
     log.info(
         "guild_memory_chosen",
         guild_id=guild_id,

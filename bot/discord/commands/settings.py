@@ -28,6 +28,7 @@ from bot.discord.commands.setting_sentences import (
     roles_sentence,
     setting_fields,
 )
+from bot.discord.commands.store_failures import not_looked_up, not_stored
 from bot.discord.commands.voice import choose_voice, voice_choices, voice_sentence
 from bot.errors import BotError
 from bot.server_settings import (
@@ -109,7 +110,7 @@ class SettingsCommands(
         try:
             here = await self._participation.of_guild(guild_id)
         except StoreError as error:
-            return Text("I cannot look that up now. {error}", error=sentence_of(error))
+            return not_looked_up(error)
         fields = setting_fields(
             self._servers.of(guild_id),
             self._operator,
@@ -301,7 +302,7 @@ class SettingsCommands(
             except TooManyChosenError as error:
                 return sentence_of(error)
             except StoreError as error:
-                return Text("That could not be stored. {error}", error=sentence_of(error))
+                return not_stored(error)
             return joined((told(new), effect))
 
         await answer_when_known(interaction, changed())

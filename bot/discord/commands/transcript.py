@@ -12,9 +12,10 @@ from discord import app_commands
 from bot.channel.markdown import escape_markdown
 from bot.discord.answers import answer, defer
 from bot.discord.audience import readable_channels
+from bot.discord.commands.store_failures import not_read
 from bot.discord.session_choice import NO_SESSION, chosen_session, session_choices
 from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
-from bot.texts.text import Text, counted, joined, sentence_of, verbatim
+from bot.texts.text import Text, counted, joined, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ async def transcript_for(
             return NO_SESSION, None
         read = await reader.read(found)
     except StoreError as error:
-        return Text("I could not read it now. {error} Try again in a moment.", error=sentence_of(error)), None
+        return not_read(error), None
     if not read.turns:
         return NOTHING_SAID, None
     channel = readable_channels(interaction).get(found.channel_id or 0, "")

@@ -14,6 +14,7 @@ import structlog
 from discord import app_commands
 
 from bot.discord.answers import MESSAGE_CHARS, Field, answer, defer, embed_in, language_of
+from bot.discord.commands.store_failures import not_stored
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.errors import ModelError
 from bot.models.voices import NO_SUCH_VOICE, VOICES, find_voice, replaced_sentence
@@ -193,7 +194,7 @@ async def choose_voice(interaction: discord.Interaction, name: str, commands: Vo
     try:
         await commands.servers.change(guild_id, lambda now: replace(now, voice=chosen), by=interaction.user.id)
     except StoreError as error:
-        await _tell(interaction, Text("That could not be stored. {error}", error=sentence_of(error)))
+        await _tell(interaction, not_stored(error))
         return
     told = Text("I speak with my usual voice here.")
     if voice is not None:
