@@ -42,6 +42,7 @@ from bot.remote.messages.room_messages import (
 from bot.remote.messages.told_participation import told_participation
 from bot.remote.messages.wire_error import error_from_wire
 from bot.remote.processes.placement import THIS_MACHINE
+from bot.remote.processes.room_child import ENDED
 from bot.room.endings import HANDED_OVER, HandedOverError, ProcessLostError
 from bot.room.unfinished_speech import UnfinishedSpeech
 from bot.server_settings import to_json
@@ -68,8 +69,7 @@ OPEN_WITHIN_S = 20.0
 # As long as the room itself waits to speak, and a second voice to be loaded.
 SAMPLE_WITHIN_S = 120.0
 
-GONE = Text("The process that ran this room has ended.")
-ENDED = Text("The process that ran this room had to end.")
+HAD_TO_END = Text("The process that ran this room had to end.")
 ELSEWHERE = Text("This room runs on the machine {machine}.")
 NOT_TAKEN_BACK = Text("The process that ran this room did not take over what was changed. {why}")
 COMING = Text("I am coming to {channel}.")
@@ -162,7 +162,7 @@ class RemoteRoom:
                     await self._give_up(seat, fences=isinstance(error, Exception))
                 raise
             finally:
-                self._forget(guild)
+                self._release(guild)
 
     async def _taken(self, stack: AsyncExitStack) -> RoomSeat | None:
         """Return a seat, which is held until `stack` ends; None if somebody closes the room first."""
@@ -192,7 +192,7 @@ class RemoteRoom:
         except BotError:
             if seat.is_open:
                 raise
-            raise ProcessLostError(GONE) from None
+            raise ProcessLostError(ENDED) from None
         await self._tell_all(seat, choices)
 
     async def _request(self) -> OpenRoom:
@@ -275,11 +275,11 @@ class RemoteRoom:
             error = error_from_wire(over.error)
             if isinstance(error, StaleOwnerError) and self._session_id is None:
                 # It never had the room: a process that was given up has claimed it late. That one ends, so again.
-                raise ProcessLostError(ENDED) from error
+                raise ProcessLostError(HAD_TO_END) from error
             raise error
         if over.reason == HANDED_OVER:
             # The session goes on, so another process has to run the room.
-            raise HandedOverError(ENDED)
+            raise HandedOverError(HAD_TO_END)
         return over.reason
 
     def _known_to_commands(self, guild: GuildParticipation, session_id: str) -> None:
@@ -288,7 +288,7 @@ class RemoteRoom:
         participation.session_id = session_id
         self._parts.upkeeps.add(participation)
 
-    def _forget(self, guild: GuildParticipation) -> None:
+    def _release(self, guild: GuildParticipation) -> None:
         self._runs = False
         self._moves.end()
         self._ended.set()

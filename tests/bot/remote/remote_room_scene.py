@@ -16,10 +16,11 @@ from bot.monitoring.metrics import Metrics
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.remote.gateway_side.gateway_parts import GatewayParts
-from bot.remote.gateway_side.remote_room import GONE, RemoteRoom
+from bot.remote.gateway_side.remote_room import RemoteRoom
 from bot.remote.link.hello import RoomIdentity
 from bot.remote.processes.adoption import AdoptedRoom
 from bot.remote.processes.placement import THIS_MACHINE
+from bot.remote.processes.room_child import ENDED
 from bot.remote.room_side.room_figures import ProcessFigures
 from bot.remote.room_side.room_host import (
     RoomHost,
@@ -195,7 +196,7 @@ class FakeSeat:
     async def lost(self) -> Text:
         """Wait until it is gone."""
         await self.died.wait()
-        return GONE
+        return ENDED
 
     async def give_up(self) -> None:
         """End it."""
