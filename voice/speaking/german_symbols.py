@@ -1,6 +1,7 @@
 """Replaces numbers and signs by German words: '5 %' becomes '5 Prozent', and '21:04' '21 Uhr 4'. Pure.
 
-German writes a comma in decimals and dots between thousands; German voices read '3,5' and '3.' as German people do.
+German writes a comma in decimals, dots between thousands, and a full stop after ordinals. German voices read '3,5' as
+people do, but '3.' before a capital letter as the end of a sentence.
 """
 
 from __future__ import annotations
@@ -15,6 +16,34 @@ _MONTHS = (
     "Januar", "Februar", "März", "April", "Mai", "Juni",
     "Juli", "August", "September", "Oktober", "November", "Dezember",
 )  # fmt: skip
+# How an ordinal ends after these words, which also tell that '3.' is one.
+_ORDINAL_ENDINGS = (
+    dict.fromkeys(("die", "das", "der", "jede", "jedes", "jeder", "eine", "seine", "ihre", "meine", "deine"), "e")
+    | dict.fromkeys(
+        (
+            "am", "im", "den", "dem", "des", "zum", "zur", "vom", "beim", "ab", "bis", "seit", "jeden", "jedem",
+            "einen", "einem", "einer", "seinen", "seinem", "ihren", "ihrem", "meinen", "meinem", "deinen", "deinem",
+            "und", "oder",
+        ),
+        "en",
+    )
+    | dict.fromkeys(
+        (
+            "ein", "sein", "ihr", "mein", "dein", "montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag",
+            "sonntag",
+        ),
+        "er",
+    )
+)  # fmt: skip
+BEFORE_ORDINAL = frozenset(_ORDINAL_ENDINGS)
+# After these 'der' is no nominative: 'in der dritten Liga'.
+_BEFORE_DER = "in|an|auf|mit|bei|von|zu|nach|aus|seit|vor|hinter|unter|über|während|trotz|wegen|ab"
+_ORDINALS = (
+    "", "erst", "zweit", "dritt", "viert", "fünft", "sechst", "siebt", "acht", "neunt", "zehnt", "elft", "zwölft",
+    "dreizehnt", "vierzehnt", "fünfzehnt", "sechzehnt", "siebzehnt", "achtzehnt", "neunzehnt",
+)  # fmt: skip
+_ONES = ("", "ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun")
+_TENS = ("", "", "zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig")
 _MONEY = {"$": "Dollar", "€": "Euro", "£": "Pfund", "¥": "Yen"}
 _UNITS = {
     "km/h": "Kilometer pro Stunde", "km": "Kilometer", "cm": "Zentimeter", "mm": "Millimeter", "kg": "Kilogramm",
@@ -51,6 +80,19 @@ def _date(day: str, month: str, year: str, written: str) -> str:
     return f"{int(day)}. {_MONTHS[int(month) - 1]} {year}"
 
 
+def _ordinal(number: str, ending: str) -> str:
+    tens, ones = divmod(int(number), 10)
+    if tens < 2:
+        return f"{_ORDINALS[int(number)]}{ending}" if int(number) else f"nullt{ending}"
+    return f"{_ONES[ones]}{'und' if ones else ''}{_TENS[tens]}st{ending}"
+
+
+def _ordinal_after(found: re.Match[str]) -> str:
+    before = found[1].lower()
+    ending = "en" if before.endswith(" der") else _ORDINAL_ENDINGS[before]
+    return found[0].removesuffix(f"{found[2]}.") + _ordinal(found[2], ending)
+
+
 def _clock(found: re.Match[str]) -> str:
     hour, minute = int(found[1]), int(found[2])
     if hour > 24 or minute > 59:
@@ -85,6 +127,9 @@ RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)\b"), lambda m: f"{m[1]} ät {m[2].replace('.', ' Punkt ')}"),
     (re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])"), lambda m: _date(m[3], m[2], m[1], m[0])),
     (re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\d)"), lambda m: _date(m[1], m[2], m[3], m[0])),
+    (re.compile(rf"\b((?:{_BEFORE_DER}) der|{'|'.join(_ORDINAL_ENDINGS)}),? (\d{{1,2}})\.(?= [^\W\d_])", re.IGNORECASE),
+     _ordinal_after),
+    (re.compile(rf"(?<![\w.,])(\d{{1,2}})\.(?= (?:{'|'.join(_MONTHS)})\b)"), lambda m: _ordinal(m[1], "er")),
     (re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?::\d{2})?(?:\s?Uhr\b)?(?![\d:])"), _clock),
     (re.compile(r"(?<![\d.])(\d{1,2})\.(\d{2})\s?Uhr\b"), _clock),
     (re.compile(r"(?<=\d):(?=\d)"), lambda _: " zu "),

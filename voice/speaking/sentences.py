@@ -13,6 +13,7 @@ import unicodedata
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from voice.speaking.german_symbols import BEFORE_ORDINAL
 from voice.speaking.hidden_passages import HiddenPassages
 
 if TYPE_CHECKING:
@@ -50,15 +51,7 @@ _TITLES = frozenset(
     }
 )  # fmt: skip
 _NUMBERED = frozenset({"no", "nr", "fig", "vol", "ch", "sec", "art", "p", "pp", "eq", "ver", "v", "ep", "lvl"})
-# German words before '3.' in 'am 3. Mai': the stop makes the number an ordinal and does not end the sentence.
-_BEFORE_ORDINAL = frozenset(
-    {
-        "der", "die", "das", "den", "dem", "des", "am", "im", "zum", "zur", "vom", "beim", "ab", "bis", "seit", "jeder",
-        "jede", "jedes", "jeden", "jedem", "ein", "eine", "einen", "einem", "einer", "sein", "seine", "seinen",
-        "seinem", "ihr", "ihre", "ihren", "ihrem", "mein", "meine", "meinen", "meinem", "dein", "deine", "deinen",
-        "deinem", "und", "oder", "montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag",
-    }
-)  # fmt: skip
+# After a German word such as 'am', the stop makes a number an ordinal and does not end the sentence: 'am 3. Mai'.
 _ORDINAL = re.compile(r"\d{1,2}|[ivx]{1,5}")
 _ENDING = frozenset({"etc", "p.m", "a.m", "inc", "ltd", "co", "corp", "jr", "ave", "blvd", "rd", "usw", "min", "max"})
 
@@ -184,7 +177,7 @@ def _ends(text: str, found: re.Match[str]) -> _End:
     if word not in _ENDING and _DOTTED.fullmatch(word):
         # For example in 'The U.S. Army'. Two sentences in one piece sound better than one sentence in two pieces.
         return _End.NO
-    if _ORDINAL.fullmatch(word) and words[:-1] and words[0].rsplit(None, 1)[-1].lower().rstrip(",") in _BEFORE_ORDINAL:
+    if _ORDINAL.fullmatch(word) and words[:-1] and words[0].rsplit(None, 1)[-1].lower().rstrip(",") in BEFORE_ORDINAL:
         return _End.NO
     following = text[found.end() :].lstrip()
     if word in _NUMBERED:

@@ -54,7 +54,16 @@ def test_signs_become_words(written: str, said: str) -> None:
         ("20 °C, 68°F, eine Drehung um 90°", "20 Grad Celsius, 68 Grad Fahrenheit, eine Drehung um 90 Grad"),
         ("12.000 € oder €5, 3,50 €, 2,5 Mio. €", "12000 Euro oder 5 Euro, 3 Euro 50, 2,5 Millionen Euro"),
         ("9,00 € und $20", "9 Euro und 20 Dollar"),
-        ("Am 3. Mai, am 03.10.2026 und 2026-05-01.", "Am 3. Mai, am 3. Oktober 2026 und 1. Mai 2026."),
+        ("Am 3. Mai, am 03.10.2026 und 2026-05-01.", "Am dritten Mai, am dritten Oktober 2026 und ersten Mai 2026."),
+        (
+            "Im 20. Jahrhundert, in der 3. Liga, der 21. Mai",
+            "Im zwanzigsten Jahrhundert, in der dritten Liga, der einundzwanzigste Mai",
+        ),
+        ("Freitag, 10. Oktober. 1. Mai. Es waren 3. Gut.", "Freitag, zehnter Oktober. erster Mai. Es waren 3. Gut."),
+        (
+            "Nummer 3. Ab der 7. Runde, bis 99. Ende, am 0. Tag",
+            "Nummer 3. Ab der siebten Runde, bis neunundneunzigsten Ende, am nullten Tag",
+        ),
         ("Version 3.12 von 192.168.0.1", "Version 3.12 von 192.168.0.1"),
         ("5-10 Leute, 7–3, ein 3:1 und 555-123", "5 bis 10 Leute, 7 bis 3, ein 3 zu 1 und 555 123"),
         ("8/10, halb ist 1/2, offen 24/7", "8 von 10, halb ist ein halb, offen 24 7"),
