@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# After the loss of the first machine's Ray, that of the others ends within a minute, and systemd starts it again.
+# Workers that are asked for earlier would all come to the first machine, and the rooms of the others would follow.
+OTHERS_BACK_S = 120.0
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 app = typer.Typer(
@@ -97,19 +100,18 @@ def up(
     if bool(workers) != bool(gateway):
         raise SetupError("--workers and --gateway belong together: how many room workers, and where the bot is.")
     offer = RoomOffer(gateway, most, rooms_each, cluster, waiting=waiting, cpus=worker_cpus, gpus=worker_gpus)
-    wanted: list[list[str]] = []
+    asked: list[str] = []
     if workers:
         if not join:
             make_token(node.folder)
         check_rooms(settings, gateway, socket.gethostname())
         offer = replace(offer, cluster=rooms_pool(settings, cluster, placed=True))
-        wanted.append(offer.asking(workers_count(workers)))
+        asked = offer.asking(workers_count(workers))
     elif offer != RoomOffer(""):
         raise SetupError("--rooms, --waiting, --rooms-each, --cluster and --worker-… are for --workers: give how many.")
-    if not join:
-        reserved = ("--cpus", str(cpus), "--gpus", str(gpus))
-        wanted.append(["scale", recognisers, *reserved, "--batch", str(batch)])
-    raise typer.Exit(asyncio.run(_up(node, wanted)))
+    reserved = ("--cpus", str(cpus), "--gpus", str(gpus))
+    pool = [] if join else ["scale", recognisers, *reserved, "--batch", str(batch)]
+    raise typer.Exit(asyncio.run(_up(node, pool, asked)))
 
 
 @app.command()
@@ -135,7 +137,7 @@ def scale(
             return pool
 
     pool = asyncio.run(until_stopped(change()))
-    say(f"Recognisers that hear: {pool.least} of at most {pool.most}. Each reserves {pool.reserved}.")
+    say(f"The cluster keeps {pool.least} to {pool.most} recognisers. Each reserves {pool.reserved}.")
     say("On this machine: `roomtone run --cluster auto`.")
 
 
@@ -260,9 +262,9 @@ async def _end_left_ray(folder: Path, clock: Clock) -> None:
         await end_ray(folder, clock)
 
 
-async def _up(node: NodeSettings, wanted: Sequence[Sequence[str]]) -> int:
-    """Run the node until a signal or its end; return the exit status. `wanted`: commands of `roomtone cluster` that put
-    into the cluster what belongs there.
+async def _up(node: NodeSettings, pool: Sequence[str], workers: Sequence[str]) -> int:
+    """Run the node until a signal or its end; return the exit status. `pool`, `workers`: the commands of `roomtone
+    cluster` that put recognisers and room workers into the cluster; empty: none.
     """
     from bot.background_task import background_task
     from bot.clock import SystemClock
@@ -288,7 +290,7 @@ async def _up(node: NodeSettings, wanted: Sequence[Sequence[str]]) -> int:
             if ended is not None:
                 left_behind = background_task(end_left_behind(node.folder, clock), name="left-behind")
                 await running.enter_async_context(left_behind)
-                if failed := await _serve(node, wanted, stop, ended):
+                if failed := await _serve(node, pool, workers, stop, ended):
                     return failed
         if workers_in_use(node.folder):
             say("Handing rooms over …")
@@ -298,21 +300,22 @@ async def _up(node: NodeSettings, wanted: Sequence[Sequence[str]]) -> int:
 
 
 async def _serve(
-    node: NodeSettings, wanted: Sequence[Sequence[str]], stop: asyncio.Event, ended: asyncio.Task[int]
+    node: NodeSettings, pool: Sequence[str], workers: Sequence[str], stop: asyncio.Event, ended: asyncio.Task[int]
 ) -> int:
     """Put into the cluster what belongs there, and wait. Returns 0 after `stop`, and another status if a command has
     failed or Ray has `ended`.
     """
     from bot.cluster.left_behind import workers_in_use
 
-    for words in wanted:
-        if failed := await _unless_stopped(stop, _run_command(words)):
-            return failed
-        if stop.is_set():
-            return 0
-    if not node.join:
+    if pool and (failed := await _unless_stopped(stop, _run_command(pool))):
+        return failed
+    if not node.join and not stop.is_set():
         say(f"Another machine joins with `roomtone cluster up --join {node.address} --ip ITS-ADDRESS`, after")
         say(f"{node.folder / 'token'} was copied there.")
+    if workers and not stop.is_set() and (failed := await _unless_stopped(stop, _ask(node, workers, ended))):
+        return failed
+    if stop.is_set():
+        return 0
     say("Ctrl-C ends it.")
     if await _unless_stopped(stop, _status_of(ended)) is None:
         return 0
@@ -320,6 +323,16 @@ async def _serve(
     if workers_in_use(node.folder):
         say("The rooms on this machine go on. `roomtone cluster up` takes them back; `down` ends them.")
     return 1
+
+
+async def _ask(node: NodeSettings, workers: Sequence[str], ended: asyncio.Task[int]) -> int:
+    """Ask for room workers once the other machines had time to come back; return the command's exit status, and 0 if
+    Ray has `ended` before.
+    """
+    if not ip_address(node.ip).is_loopback:
+        say(f"Room workers are asked for in {OTHERS_BACK_S:g} s, when other machines had time to come back.")
+        await asyncio.wait({ended}, timeout=OTHERS_BACK_S)
+    return 0 if ended.done() else await _run_command(workers)
 
 
 def _end_at_once(folder: Path, status: int) -> None:

@@ -8,6 +8,7 @@ report to its makers is off.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import secrets
 import signal
@@ -18,6 +19,7 @@ from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Final
 
 from bot.cluster.address import NOT_INSTALLED, TOKEN_FILE, ClusterError, quiet, read_token, token_environment
+from bot.cluster.left_behind import workers_in_use
 from bot.cluster.ray_process import STOP_TIMEOUT_S, ray_folder
 from bot.cluster.running_process import PROCESS_FILE, for_a_child
 from bot.private_files import make_private_folder, open_private, write_private_text
@@ -88,13 +90,19 @@ def make_token(folder: Path) -> None:
 
 
 def start_command(settings: NodeSettings) -> list[str]:
-    """Return the command line that runs this node in the foreground."""
+    """Return the command line that runs this node in the foreground.
+
+    It tells the cluster which room workers live here without Ray, as resources of their names, so that each gets its
+    actor here (`worker_placement`).
+    """
     head = ["--head", "--port", str(settings.port), "--include-dashboard", "false"]
     where = ["--address", settings.join] if settings.join else head
     cpus = [] if settings.cpus is None else ["--num-cpus", str(settings.cpus)]
+    left_behind = json.dumps({worker.name: 1 for worker in workers_in_use(settings.folder)})
     return [
         *(sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *where),
         *("--node-ip-address", settings.ip, *cpus, "--object-store-memory", str(OBJECT_STORE_BYTES)),
+        *("--resources", left_behind),
         *("--disable-usage-stats", "--log-style", "record", "--log-color", "false"),
     ]
 

@@ -209,7 +209,7 @@ def _actor(name: str) -> Any:
 async def _add(names: Sequence[str], offer: RoomOffer) -> None:
     """Start workers of these names, each on the machine that suits it, or wherever Ray has room for it later."""
     machines = await told(_free_machines, _SILENT)
-    for name, node_id in zip(names, machines_for(len(names), machines, offer), strict=True):
+    for name, node_id in zip(names, machines_for(names, machines, offer), strict=True):
         await _create(name, offer, node_id)
 
 
@@ -220,7 +220,14 @@ def _free_machines() -> list[FreeMachine]:
     leaving = state.get_draining_nodes()
     workers = Counter(node_id for _, node_id, _ in _actors())
     return [
-        FreeMachine(node_id, has.get("CPU", 0.0), has.get("GPU", 0.0), has.get("memory", 0.0), workers[node_id])
+        FreeMachine(
+            node_id,
+            has.get("CPU", 0.0),
+            has.get("GPU", 0.0),
+            has.get("memory", 0.0),
+            workers[node_id],
+            left_behind=frozenset(name for name in has if any(numbered(name))),
+        )
         for node_id, has in state.available_resources_per_node().items()  # type: ignore[no-untyped-call]
         if node_id not in leaving
     ]

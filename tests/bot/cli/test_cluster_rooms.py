@@ -29,6 +29,7 @@ from config.load import load
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from bot.cluster.node import NodeSettings
@@ -165,13 +166,15 @@ def test_the_service_of_the_first_machine_asks_for_the_same_workers(
 ) -> None:
     """`cluster up` says what `cluster rooms --workers` says. Otherwise its restart would change every worker."""
     asked: list[tuple[RoomOffer, int]] = []
-    wanted: list[list[str]] = []
+    pools: list[Sequence[str]] = []
+    wanted: list[Sequence[str]] = []
 
     async def set_workers(_: Settings, offer: RoomOffer, count: int) -> None:
         asked.append((offer, count))
 
-    async def up(_: NodeSettings, commands: list[list[str]]) -> int:
-        wanted.extend(commands)
+    async def up(_: NodeSettings, pool: Sequence[str], workers: Sequence[str]) -> int:
+        pools.append(pool)
+        wanted.append(workers)
         return 0
 
     monkeypatch.setattr("bot.cli.cluster_rooms._set_workers", set_workers)
@@ -181,7 +184,7 @@ def test_the_service_of_the_first_machine_asks_for_the_same_workers(
     assert run_command_line(["cluster", command, *words]) == 0
     renamed = {"--cpus": "--worker-cpus", "--gpus": "--worker-gpus"}
     assert run_command_line(["cluster", "up", *(renamed.get(word, word) for word in words), "--cpus", "2"]) == 0
-    assert wanted[1][0] == "scale"
+    assert pools[0][0] == "scale"
     assert run_command_line(["cluster", *wanted[0]]) == 0
     assert asked == [(offer, 3), (offer, 3)]
 

@@ -18,12 +18,13 @@ from bot.cluster.node import NodeSettings
 from bot.cluster.ray_process import ray_process
 from tests.bot.cluster.test_ray_process import left_ray
 from tests.bot.cluster.test_room_worker import is_alive, until
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-WANTED = (("scale", "1"), ("rooms", "--workers", "2"))
+POOL, WORKERS = ("scale", "1"), ("rooms", "--workers", "2")
 
 
 class Machine:
@@ -39,9 +40,9 @@ class Machine:
         monkeypatch.setattr("bot.cluster.node.running_node", self._running_node)
         monkeypatch.setattr(cluster, "_run_command", self._run_command)
 
-    async def up(self) -> int:
+    async def up(self, ip: str = "127.0.0.1") -> int:
         """Run `cluster up` and return its exit status."""
-        return await cluster._up(NodeSettings(self.folder), WANTED)
+        return await cluster._up(NodeSettings(self.folder, ip=ip), POOL, WORKERS)
 
     @asynccontextmanager
     async def _running_node(self, node: NodeSettings) -> AsyncIterator[asyncio.Task[int]]:
@@ -126,6 +127,27 @@ async def test_a_machine_that_lost_ray_ends_with_a_failure(
     machine.ray_status.set_result(ray_status)
     assert await machine.up() == 1
     assert "Ray has ended by itself." in capsys.readouterr().out
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("ray_ends", [False, True])
+async def test_workers_are_asked_for_when_other_machines_had_time_to_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ray_ends: bool
+) -> None:
+    """Else all of them would come to the first machine. A Ray that ends meanwhile is noticed, and asked for nothing."""
+    machine = Machine(tmp_path, monkeypatch)
+    monkeypatch.setattr(cluster, "OTHERS_BACK_S", PATIENCE_S if ray_ends else 0.0)
+    running = asyncio.create_task(machine.up("10.0.0.1"))
+    told = ""
+    while "Room workers are asked for in" not in told:
+        await asyncio.sleep(0)
+        told += capsys.readouterr().out
+    assert machine.happens == ["Ray runs", "scale"]
+    if not ray_ends:
+        await until(lambda: "rooms" in machine.happens)
+    machine.ray_status.set_result(1)
+    assert await running == 1
+    assert machine.happens == ["Ray runs", "scale", *([] if ray_ends else ["rooms"]), "Ray ends"]
 
 
 @pytest.mark.asyncio

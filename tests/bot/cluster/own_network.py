@@ -158,13 +158,11 @@ def test_scale_keeps_what_recognisers_reserve(cluster: Path) -> None:
     the recognisers that hear.
     """
     before = set(replicas())
-    assert "Recognisers that hear: 1 of at most 2. Each reserves 0.5 CPUs and" in roomtone(
-        cluster, "cluster", "scale", "1-2"
-    )
-    assert "Recognisers that hear: 2 of at most 2." in roomtone(cluster, "cluster", "scale", "2")
+    assert "keeps 1 to 2 recognisers. Each reserves 0.5 CPUs and" in roomtone(cluster, "cluster", "scale", "1-2")
+    assert "keeps 2 to 2 recognisers." in roomtone(cluster, "cluster", "scale", "2")
     assert before < set(replicas())
     assert "Each reserves 0.25 CPUs and" in roomtone(cluster, "cluster", "scale", "1", "--cpus", "0.25", "--batch", "2")
-    assert "1 of at most 1. Each reserves 0.25 CPUs and" in roomtone(cluster, "cluster", "scale", "1")
+    assert "1 to 1 recognisers. Each reserves 0.25 CPUs and" in roomtone(cluster, "cluster", "scale", "1")
 
 
 async def until(holds: Callable[[], bool]) -> None:

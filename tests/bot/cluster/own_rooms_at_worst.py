@@ -8,12 +8,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import ExitStack
 
 import pytest
 
+from tests.bot.cluster.machines import FIRST_IP
 from tests.bot.cluster.rooms_on_machines import (
     ACTOR,
     HEAD,
+    OFFER,
     WORKER,
     Cluster,
     cluster,
@@ -69,3 +72,22 @@ async def test_rooms_go_on_when_the_head_is_lost(cluster: Cluster) -> None:
         await until(lambda: "The rooms on this machine go on." in second.told, "the end of Ray on the second machine")
     await everyone_is_heard(cluster.rooms)
     assert cluster.placed() == before
+
+
+async def test_workers_come_back_to_their_processes_after_the_head(cluster: Cluster) -> None:
+    """Ray begins anew on both machines, and the operator asks for the workers again. Each comes to the machine where
+    its process has lived on, so no room has to move.
+    """
+    before, processes = cluster.placed(), cluster.processes(WORKER)
+    first, second, _ = cluster.machines
+    with ExitStack() as stack:
+        await asyncio.to_thread(stack.enter_context, first.up("--cpus", "0.5"))
+        await asyncio.to_thread(stack.enter_context, second.up("--join", f"{FIRST_IP}:6379"))
+        await asyncio.to_thread(first.run, *OFFER, "--workers", "3")
+        await cluster.until_workers(3)
+        assert {*cluster.processes(WORKER)} == {*processes}
+        await everyone_is_heard(cluster.rooms)
+        assert cluster.placed() == before
+        # Nobody waits for machines that hand rooms over.
+        for machine in (first, second):
+            machine.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,9 @@ import pytest
 from bot.cluster import node
 from bot.cluster.address import ClusterError, pool_endpoint, quiet, read_token, token_environment
 from bot.cluster.node import NodeSettings, make_token, running_node, start_command
+from bot.cluster.running_process import occupied
+from bot.cluster.worker_folder import worker_folder
+from bot.cluster.worker_names import worker_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,6 +81,16 @@ def test_only_the_head_is_told_what_ray_takes_from_a_head_alone(tmp_path: Path) 
     for_the_head = {"--head", "--port", "--include-dashboard"}
     assert for_the_head <= set(start_command(NodeSettings(tmp_path)))
     assert not for_the_head & set(start_command(NodeSettings(tmp_path, join="10.0.0.1:6379")))
+
+
+def test_a_machine_tells_which_workers_live_there_without_ray(tmp_path: Path) -> None:
+    """By their names, so that their actors come to them. A folder that an ended worker has left says nothing."""
+    alive, ended = (worker_folder(tmp_path, worker_name("10.0.0.1:8572", number)) for number in (1, 2))
+    with occupied(ended.path):
+        pass
+    with occupied(alive.path):
+        words = start_command(NodeSettings(tmp_path, join="10.0.0.1:6379"))
+    assert json.loads(words[words.index("--resources") + 1]) == {alive.name: 1}
 
 
 def test_ray_reports_to_nobody(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,11 @@ from bot.cluster.worker_placement import FreeMachine, machines_for
 
 GB = 1_000_000_000
 OFFER = RoomOffer("10.0.0.1:8572", 1)
+
+
+def names(count: int) -> list[str]:
+    """Return the names of so many workers, which were left behind nowhere."""
+    return [str(number) for number in range(1, count + 1)]
 
 
 def machine(name: str, *, cpus: float = 8, gb: float = 16, workers: int = 0, gpus: float = 0) -> FreeMachine:
@@ -36,13 +42,20 @@ def test_the_machine_with_the_fewest_workers_is_chosen(
     count: int, machines: list[FreeMachine], chosen: list[str | None]
 ) -> None:
     """Among equals the one with more memory; what is full, or has too little, gets none."""
-    assert machines_for(count, machines, OFFER) == chosen
+    assert machines_for(names(count), machines, OFFER) == chosen
+
+
+def test_a_worker_that_was_left_behind_comes_back_to_its_machine() -> None:
+    """It has rooms there. Only the others are spread, and one whose machine has no room for it any more."""
+    machines = [machine("a"), replace(machine("b", workers=2, cpus=1), left_behind=frozenset({"2", "3"}))]
+    assert machines_for(["1", "2", "4"], machines, OFFER) == ["a", "b", "a"]
+    assert machines_for(["2", "3"], machines, OFFER) == ["b", "a"]
 
 
 def test_a_worker_that_reserves_a_gpu_comes_where_one_is_free() -> None:
     """The other machine has fewer workers, and no GPU."""
     offer = RoomOffer("10.0.0.1:8572", 1, gpus=0.5)
-    assert machines_for(3, [machine("a"), machine("b", gpus=1, workers=3)], offer) == ["b", "b", None]
+    assert machines_for(names(3), [machine("a"), machine("b", gpus=1, workers=3)], offer) == ["b", "b", None]
 
 
 MACHINES = st.lists(
@@ -64,7 +77,7 @@ def test_no_machine_gets_more_than_it_has_free(machines: list[FreeMachine], coun
     """And nobody waits while a machine has room. A machine that still has room has at most one worker more than any
     machine that got one.
     """
-    chosen = machines_for(count, machines, OFFER)
+    chosen = machines_for(names(count), machines, OFFER)
     got = Counter(chosen)
     for each in machines:
         assert got[each.node_id] * OFFER.cpus <= each.cpus
