@@ -8,10 +8,9 @@ no part of the cluster. If it were, Ray would end its process a minute after the
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import os
-from dataclasses import asdict, replace
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,8 @@ from voice.asr.scheduler import QUEUE_SIZE
 from voice.asr.settings import AsrSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ray.serve import Application
 
 # Seconds in which all first recognisers must have loaded their models.
@@ -36,6 +37,10 @@ METRICS_INTERVAL_S = 1.0
 LOOK_BACK_S = 5.0
 # Seconds that a recogniser that is removed has for the utterances it already has.
 DRAIN_S = 10.0
+# Of the application, as Ray Serve calls them: a pool that hears, and one that is being changed.
+_AS_ASKED_FOR = frozenset({"RUNNING", "DEPLOYING"})
+# Fields of `PoolSettings` that say nothing of a single recogniser.
+_HOW_MANY = frozenset({"least", "most"})
 _UNREADABLE = (
     "The cluster does not tell what its recognisers reserve. Give all three: --cpus and --gpus that each reserves, and "
     "--batch."
@@ -54,7 +59,7 @@ async def deploy(pool: PoolSettings, asr: AsrSettings) -> None:
             await asyncio.to_thread(
                 serve.start, proxy_location="EveryNode", http_options={"host": POOL_IP, "port": POOL_PORT}
             )
-            await asyncio.to_thread(_run, pool, asr)
+            await asyncio.to_thread(_run, pool, asr, await _version_to_keep(pool, asr))
     except TimeoutError as error:
         raise ClusterError(
             f"The recognisers were not ready within {DEPLOY_TIMEOUT_S:g} s. `roomtone cluster status` says what they "
@@ -67,10 +72,26 @@ async def deploy(pool: PoolSettings, asr: AsrSettings) -> None:
         ) from error
 
 
-def _run(pool: PoolSettings, asr: AsrSettings) -> None:
+def _run(pool: PoolSettings, asr: AsrSettings, version: str | None) -> None:
     from ray import serve
 
-    serve.run(_application(pool, asr), name=APP, route_prefix="/")
+    serve.run(_application(pool, asr, version), name=APP, route_prefix="/")
+
+
+async def _version_to_keep(pool: PoolSettings, asr: AsrSettings) -> str | None:
+    """Return the version of the pool that is there if its recognisers are made as these would be, and nothing is wrong
+    with them; else None, also if nobody can read what they are made with. Raises `ClusterError`.
+
+    Ray Serve then leaves those alone that hear, and only starts or ends some. To a new version it changes one after the
+    other, in the midst of speech; and one that has failed it tries again only as a new version.
+    """
+    state = await pool_state()
+    if state is None or state.status not in _AS_ASKED_FOR:
+        return None
+    with suppress(ClusterError):
+        version, arguments = await told(_deployed, _UNREADABLE)
+        return version if _made_of(arguments) == _made_of(_replica_arguments(pool, asr)) else None
+    return None
 
 
 async def deployed_pool() -> PoolSettings | None:
@@ -80,7 +101,7 @@ async def deployed_pool() -> PoolSettings | None:
     """
     if await pool_state() is None:
         return None
-    arguments = await told(_replica_arguments, _UNREADABLE)
+    _, arguments = await told(_deployed, _UNREADABLE)
     try:
         _, fields = arguments
         return PoolSettings(**fields)
@@ -88,14 +109,29 @@ async def deployed_pool() -> PoolSettings | None:
         raise ClusterError(_UNREADABLE) from error
 
 
-def _replica_arguments() -> tuple[Any, ...]:
-    """Return what each recogniser is made with (`_application`)."""
+def _deployed() -> tuple[str, Sequence[Any]]:
+    """Return the version of the pool that is there, and what each recogniser is made with."""
     from ray.serve.context import _get_global_client
 
     client: Any = _get_global_client()
     deployment, _ = client.get_deployment_info(DEPLOYMENT, APP)
-    arguments: tuple[Any, ...] = deployment.replica_config.init_args
-    return arguments
+    return deployment.version, deployment.replica_config.init_args
+
+
+def _replica_arguments(pool: PoolSettings, asr: AsrSettings) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what each recogniser is made with (`RecogniserReplica`)."""
+    here = asr.model_copy(update={"model_dir": asr.model_dir.absolute(), "device": pool.device})
+    return here.model_dump(mode="json", exclude={"api_key"}), asdict(pool)
+
+
+def _made_of(arguments: Sequence[Any]) -> list[Any]:
+    """Return the arguments of a recogniser without what says how many there are. Those of another release may have any
+    form.
+    """
+    return [
+        {name: value for name, value in each.items() if name not in _HOW_MANY} if isinstance(each, dict) else each
+        for each in arguments
+    ]
 
 
 def pool_app(arguments: dict[str, Any]) -> Application:
@@ -108,10 +144,10 @@ def pool_app(arguments: dict[str, Any]) -> Application:
         raise ClusterError("RAY_AUTH_TOKEN is empty: recognisers without the cluster's token would hear everybody.")
     model_dir = Path(arguments["model_dir"])
     pool = PoolSettings(**{name: value for name, value in arguments.items() if name != "model_dir"})
-    return _application(pool, AsrSettings(model_dir=model_dir))
+    return _application(pool, AsrSettings(model_dir=model_dir), None)
 
 
-def _application(pool: PoolSettings, asr: AsrSettings) -> Application:
+def _application(pool: PoolSettings, asr: AsrSettings, version: str | None) -> Application:
     from ray import serve
     from ray.serve.config import AutoscalingConfig, AutoscalingPolicy
 
@@ -141,15 +177,10 @@ def _application(pool: PoolSettings, asr: AsrSettings) -> Application:
             "runtime_env": {"env_vars": {"OMP_NUM_THREADS": "1", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16"}},
         },
     )
-    settings = asr.model_copy(update={"model_dir": asr.model_dir.absolute(), "device": pool.device}).model_dump(
-        mode="json", exclude={"api_key"}
-    )
-    # What a recogniser is made of. Where that is as before, Ray Serve leaves those alone that run, and only starts or
-    # ends some. Without it everything would be a new version, and each of them be started anew, in the midst of speech.
-    made_of = [settings, asdict(replace(pool, least=1, most=1))]
-    version = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
-    recogniser = as_deployment(RecogniserReplica).options(version=version, _internal=True)
-    return recogniser.bind(settings, asdict(pool))
+    recogniser = as_deployment(RecogniserReplica)
+    if version is not None:
+        recogniser = recogniser.options(version=version, _internal=True)
+    return recogniser.bind(*_replica_arguments(pool, asr))
 
 
 def scale(context: Any) -> tuple[int, dict[str, Any]]:

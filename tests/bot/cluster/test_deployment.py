@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bot.cluster.address import ClusterError
-from bot.cluster.deployment import deployed_pool, pool_app, scale
+from bot.cluster.deployment import deploy, deployed_pool, pool_app, scale
 from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.state import APP, DEPLOYMENT, PoolState
+from voice.asr.settings import AsrSettings
 
 # Ray's own modules use what their libraries deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -37,35 +39,6 @@ def test_the_autoscaler_follows_the_policy(reported: dict[str, dict[str, float]]
     assert scale(context) == (wanted, {})
 
 
-def version_of(**fields: Any) -> str | None:
-    """Return the version of `POOL` with these fields, as Ray Serve is told: another one starts each recogniser anew."""
-    made: Any = pool_app({**asdict(POOL), "model_dir": "/models/whisper-base", **fields})
-    version: str | None = made._bound_deployment.version
-    return version
-
-
-@pytest.mark.parametrize(
-    ("fields", "same"),
-    [
-        ({"least": 4, "most": 16}, True),
-        ({"batch": 2}, False),
-        ({"gpus": 0.0}, False),
-        ({"model_dir": "/models/whisper-small"}, False),
-    ],
-)
-def test_more_recognisers_leave_those_alone_that_hear(
-    monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], same: bool
-) -> None:
-    """Only what a recogniser itself is made of starts it anew. Nor is the number of a pool that has grown with the
-    speech set back to the least.
-    """
-    monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
-    assert version_of() is not None
-    assert (version_of(**fields) == version_of()) is same
-    made: Any = pool_app({**asdict(POOL), "model_dir": "/models/whisper-base"})
-    assert made._bound_deployment._deployment_config.autoscaling_config.initial_replicas is None
-
-
 class FakeServe:
     """Ray Serve with one deployment, which it keeps as Ray does: in bytes. `init_args`: what its replicas get."""
 
@@ -82,16 +55,18 @@ class FakeServe:
 
         assert (name, app) == (DEPLOYMENT, APP)
         kept: Any = ReplicaConfig.from_proto_bytes(self._kept.SerializeToString())
-        return SimpleNamespace(replica_config=kept), "/"
+        return SimpleNamespace(replica_config=kept, version=VERSION), "/"
 
 
-def in_cluster(monkeypatch: pytest.MonkeyPatch, init_args: tuple[object, ...] | None = None) -> None:
+def in_cluster(
+    monkeypatch: pytest.MonkeyPatch, init_args: tuple[object, ...] | None = None, status: str = "RUNNING"
+) -> None:
     """Let the cluster have `POOL`, or one whose recognisers are made with `init_args`."""
     monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
-    made: Any = pool_app({**asdict(POOL), "model_dir": "/models/whisper-base"})
+    made: Any = pool_app({**asdict(POOL), "model_dir": str(MODEL)})
 
     async def pool_state() -> PoolState:
-        return PoolState("RUNNING", running=2, starting=0, problem="")
+        return PoolState(status, running=2, starting=0, problem="")
 
     monkeypatch.setattr("bot.cluster.deployment.pool_state", pool_state)
     serve = FakeServe(made._bound_deployment, init_args)
@@ -99,6 +74,55 @@ def in_cluster(monkeypatch: pytest.MonkeyPatch, init_args: tuple[object, ...] | 
 
 
 POOL = PoolSettings(least=2, most=8, cpus=0.5, gpus=0.25)
+MODEL = Path("/models/whisper-base")
+# Of the deployment that is there, as Ray Serve has named it.
+VERSION = "v1"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("pool", "model", "status", "version"),
+    [
+        (POOL, MODEL, "RUNNING", VERSION),
+        (replace(POOL, least=4, most=16), MODEL, "RUNNING", VERSION),
+        (replace(POOL, least=4, most=16), MODEL, "DEPLOYING", VERSION),
+        (POOL, MODEL, "DEPLOY_FAILED", None),
+        (POOL, MODEL, "UNHEALTHY", None),
+        (replace(POOL, batch=2), MODEL, "RUNNING", None),
+        (replace(POOL, gpus=0.0), MODEL, "RUNNING", None),
+        (POOL, Path("/models/whisper-small"), "RUNNING", None),
+    ],
+)
+async def test_more_recognisers_leave_those_alone_that_hear(
+    monkeypatch: pytest.MonkeyPatch, pool: PoolSettings, model: Path, status: str, version: str | None
+) -> None:
+    """To another version Ray Serve changes all of them, one after the other, so only what a recogniser itself is made
+    of is one; and what has failed, which it would not try again. Nor is the number of a pool that has grown with the
+    speech set back to the least.
+    """
+    in_cluster(monkeypatch, status=status)
+    ran: list[Any] = []
+    monkeypatch.setattr("ray.serve.start", lambda **_: None)
+    monkeypatch.setattr("ray.serve.run", lambda app, **_: ran.append(app._bound_deployment))
+    await deploy(pool, AsrSettings(model_dir=model))
+    [made] = ran
+    assert made.version == version
+    assert made._deployment_config.autoscaling_config.initial_replicas is None
+
+
+@pytest.mark.asyncio
+async def test_a_pool_of_another_release_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its recognisers are made with, and if nobody can read that."""
+    ran: list[Any] = []
+    monkeypatch.setattr("ray.serve.start", lambda **_: None)
+    monkeypatch.setattr("ray.serve.run", lambda app, **_: ran.append(app._bound_deployment.version))
+    others: list[tuple[object, ...]] = [(), ({}, 8), ("secret",)]
+    for init_args in others:
+        in_cluster(monkeypatch, init_args)
+        await deploy(POOL, AsrSettings(model_dir=MODEL))
+    monkeypatch.setattr("ray.serve.context._get_global_client", dict)
+    await deploy(POOL, AsrSettings(model_dir=MODEL))
+    assert ran == [None] * 4
 
 
 @pytest.mark.asyncio
