@@ -76,7 +76,9 @@ class Machine:
 
     @contextmanager
     def up(self, *words: str) -> Iterator[None]:
-        """Run `roomtone cluster up` here; yield when it runs."""
+        """Run `roomtone cluster up` here; yield when it runs. An earlier one has ended."""
+        if self._up is not None:
+            self._up.wait(_LEAVES_WITHIN_S)
         with (self.folder / "up.txt").open("wb") as file:
             self._up = subprocess.Popen(
                 [*self._prefix, *ROOMTONE, "cluster", "up", "--ip", self.ip, *words],
