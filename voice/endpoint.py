@@ -7,13 +7,15 @@ deadline and checks the response.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import httpx
 import openai
 
 from voice.cancellable_http import CancellableHttpClient
-from voice.errors import EndpointFailureError
+from voice.errors import EndpointFailureError, EnvironmentProxyError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -63,19 +65,40 @@ def address(base_url: str) -> str:
     return base_url or OPENAI_URL
 
 
+def is_this_machine(host: str) -> bool:
+    """Return whether what is sent to this host stays on this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.AsyncOpenAI:
-    """Return a client, which the caller must close. It never retries, because the caller decides about retries."""
-    return openai.AsyncOpenAI(
-        # The library requires a key. Servers without keys ignore it.
-        api_key=api_key or "none",
-        base_url=address(base_url),
+    """Return a client, which the caller must close. It never retries, because the caller decides about retries.
+
+    Raises `EnvironmentProxyError`.
+    """
+    where = address(base_url)
+    # A proxy of the environment is on another machine, and what is said to this one stays here.
+    stays = is_this_machine(urlsplit(where).hostname or "")
+    try:
         # As the library's own client, but for what is cancelled.
-        http_client=CancellableHttpClient(
+        http_client = CancellableHttpClient(
+            transport=httpx.AsyncHTTPTransport(limits=openai.DEFAULT_CONNECTION_LIMITS) if stays else None,
             timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
             limits=openai.DEFAULT_CONNECTION_LIMITS,
             follow_redirects=True,
             event_hooks={"request": [_in_one_piece], "response": [_shorten_refusal]},
-        ),
+        )
+    except (ImportError, ValueError, httpx.InvalidURL) as error:
+        raise EnvironmentProxyError from error
+    return openai.AsyncOpenAI(
+        # The library requires a key. Servers without keys ignore it.
+        api_key=api_key or "none",
+        base_url=where,
+        http_client=http_client,
         max_retries=0,
     )
 

@@ -84,5 +84,15 @@ class RealtimeError(VoiceError):
         self.retryable = retryable
 
 
+class EnvironmentProxyError(VoiceError):
+    """The proxy that the environment names cannot be used."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used: its address must begin with "
+            "http:// or https://. Name another one, or start Roomtone without these variables."
+        )
+
+
 class EndpointFailureError(VoiceError):
     """Why an endpoint failed, and the remedy: the end of a sentence that begins with its name, without a full stop."""

@@ -12,6 +12,7 @@ import os
 import re
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import httpx2
 import structlog
@@ -24,6 +25,7 @@ from bot.errors import first_cause
 from bot.mcp.message_limit import MessageLimit
 from bot.mcp.tools import McpTool, adapt_tools
 from compaction.untrusted_text import visible
+from voice.endpoint import is_this_machine
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
@@ -178,7 +180,11 @@ class McpConnection:
             # Calls have their own time limit; an event stream may be silent for long.
             timeout = httpx2.Timeout(settings.timeout_s, read=STREAM_TIMEOUT_S)
             hooks = {"response": [limit.check_answer]}
-            async with httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as http:
+            # No proxy of the environment is asked for what stays on this machine.
+            transport = httpx2.AsyncHTTPTransport() if is_this_machine(urlsplit(settings.url).hostname or "") else None
+            async with httpx2.AsyncClient(
+                headers=headers, timeout=timeout, event_hooks=hooks, transport=transport
+            ) as http:
                 yield streamable_http_client(settings.url, http_client=http)
             return
         parameters = StdioServerParameters(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bot.room.notice import Recipient
 from bot.texts.text import Text
 from bot.wiring.speech_models import speaks_by_endpoint
-from voice.endpoint import address
+from voice.endpoint import address, is_this_machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +37,7 @@ def recipients(settings: BotSettings, *, in_cluster: bool = False, elsewhere: bo
         cluster += (Recipient(what, CLUSTER, ROOMS) for what in (SOUND, WORDS))
         if settings.screen.enabled:
             cluster.append(Recipient(PICTURES, CLUSTER, ROOMS))
-    return tuple(cluster) + tuple(found for found in _all_recipients(settings) if not _is_this_machine(found.host))
+    return tuple(cluster) + tuple(found for found in _all_recipients(settings) if not is_this_machine(found.host))
 
 
 def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:
@@ -72,12 +71,3 @@ def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:
 
 def _host(base_url: str) -> str:
     return urlsplit(address(base_url)).hostname or base_url
-
-
-def _is_this_machine(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

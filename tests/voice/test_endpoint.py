@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import httpx
 import openai
 import pytest
 
+from rehearsal.servers.chat import LocalChatServer
+from tests.patience import PATIENCE_S
 from voice.endpoint import MAX_REFUSAL_BYTES, OPENAI_URL, Endpoint, Remedies, describe_failure, is_retryable
+from voice.errors import EnvironmentProxyError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -48,6 +52,26 @@ def test_each_failure_is_told_with_its_remedy(error: Exception, cause: str, reme
     assert remedy in sentence
     assert KEY not in sentence
     assert is_retryable(error) is passes
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+async def test_what_is_sent_to_this_machine_stays_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy of the environment does not get it, as the bot tells people."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    async with LocalChatServer() as server, Endpoint(server.base_url, "m", timeout_s=PATIENCE_S).open() as client:
+        assert (await client.models.list()).data
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "carrier-pigeon://127.0.0.1", "http://[::"])
+def test_a_proxy_that_cannot_be_used_is_named(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is missing that an installation would bring, and no defect is to be reported."""
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(EnvironmentProxyError, match="ALL_PROXY"):
+        Endpoint("", "m").open()
 
 
 @pytest.mark.asyncio

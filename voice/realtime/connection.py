@@ -11,6 +11,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from voice.endpoint import is_this_machine
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
@@ -42,6 +44,9 @@ async def dial(client: openai.AsyncOpenAI, *, model: str, within_s: float) -> As
         "close_timeout": CLOSE_TIMEOUT_S,
         "max_size": MAX_MESSAGE_BYTES,
     }
+    if is_this_machine(client.base_url.host):
+        # The library would ask a proxy of the environment.
+        options["proxy"] = None
     manager = client.realtime.connect(
         model=model,
         websocket_connection_options=options,  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from bot.cli.output import count
 from bot.discord.bot_token import form_fault, token_of
 from bot.errors import BotError
 from bot.llm.port import ChatModelError
+from voice.errors import EnvironmentProxyError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -59,7 +60,7 @@ async def check_language_model(
         )
     try:
         names = await served(settings)
-    except ChatModelError as error:
+    except (ChatModelError, EnvironmentProxyError) as error:
         detail, _, remedy = str(error).partition(". ")
         return Finding(
             "language model", Status.MISSING, detail.rstrip("."), remedy or "Check llm.base_url and the key."
