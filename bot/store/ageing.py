@@ -31,7 +31,7 @@ from bot.store.tables import (
     sessions,
     turns,
 )
-from compaction.memory.forgetting import forget_in_segment, remake_paragraph
+from compaction.memory.forgetting import RemainingWords, forget_in_segment, remake_paragraph
 from compaction.memory.restating import forgotten_words
 from compaction.model import SessionId
 from compaction.summary.port import REACH_TURNS
@@ -180,12 +180,13 @@ def _remake(
 ) -> list[Segment]:
     made: list[Segment] = []
     shown = forgotten_words(gone_notes.values())
+    remaining = RemainingWords.of(said)
     for each in left:
         segment = each
         heard = [turn for turn in said if each.start - REACH_TURNS <= turn.seq < each.end]
         own = [turn for turn in heard if turn.seq >= each.start]
         if each.id in aged:
-            segment, _ = forget_in_segment(each, own, heard, seqs, frozenset(gone_notes), shown)
+            segment, _ = forget_in_segment(each, own, heard, seqs, frozenset(gone_notes), remaining, shown)
         if each.is_recursive:
             segment = remake_paragraph(segment, made, own)
         elif segment.paragraph or segment is not each:

@@ -23,7 +23,7 @@ from bot.store.search.indexing import index_segments_again
 from bot.store.tables import chapters, landings, segment_tiers, segments
 from bot.store.tier_rows import record_values, text_of_record
 from bot.store.tiers import mark_archived
-from compaction.memory.forgetting import forget_in_segment, remake_paragraph
+from compaction.memory.forgetting import RemainingWords, forget_in_segment, remake_paragraph
 from compaction.memory.quotations import names_any
 from compaction.memory.restating import ForgottenWords
 from compaction.memory.segment_record import make_record
@@ -169,13 +169,14 @@ def _remake(
     after: list[Segment] = []
     changed: list[Segment] = []
     blanked: list[str] = []
+    remaining = RemainingWords.of(left)
     for before in stored:
         if before.id not in affected:
             after.append(before)
             continue
         heard = _heard(left, before)
         said = [turn for turn in heard if turn.seq >= before.start]
-        made, _ = forget_in_segment(before, said, heard, seqs, gone_notes, words)
+        made, _ = forget_in_segment(before, said, heard, seqs, gone_notes, remaining, words)
         if before.is_recursive:
             made = remake_paragraph(made, after, said)
         made = replace(made, created_at=now)

@@ -5,19 +5,19 @@ A forgotten fact is replaced by a blank one, because other facts refer to facts 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.language.terms import terms
 from compaction.language.text import plain
-from compaction.memory.quotations import Runs, names_any, quoted_in, repeats
+from compaction.memory.quotations import Runs, is_long_enough, names_any, quoted_in, repeats
 from compaction.memory.restating import NOTHING_FORGOTTEN
 from compaction.summary.extractive import extract_facts, extract_paragraph, make_gist
 from compaction.summary.ledger import render_summary
 from compaction.summary.port import FoldRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from compaction.memory.restating import ForgottenWords
     from compaction.model import Fact, Segment, Seq, Turn
@@ -26,26 +26,46 @@ if TYPE_CHECKING:
 FORGOTTEN = "Words in it were forgotten."
 
 
+@dataclass(frozen=True, slots=True)
+class RemainingWords:
+    """The search terms of a session's remaining turns: of each turn, and of all of them."""
+
+    by_turn: Mapping[Seq, frozenset[str]]
+    anywhere: frozenset[str]
+
+    @classmethod
+    def of(cls, turns: Iterable[Turn]) -> RemainingWords:
+        """Return the words of these turns. It takes time for each turn."""
+        by_turn = {turn.seq: frozenset(term for part in turn.parts for term in terms(part.text)) for turn in turns}
+        return cls(by_turn, frozenset().union(*by_turn.values()))
+
+    def in_turns(self, turns: Iterable[Turn]) -> frozenset[str]:
+        """Return the terms of some of the turns."""
+        return frozenset().union(*(self.by_turn[turn.seq] for turn in turns))
+
+
 def forget_in_segment(
     segment: Segment,
     said: list[Turn],
     heard: list[Turn],
     seqs: frozenset[Seq],
     gone_notes: frozenset[str],
+    left: RemainingWords,
     words: ForgottenWords = NOTHING_FORGOTTEN,
 ) -> tuple[Segment, int]:
     """Return the segment without the forgotten facts and with a new gist. Also returns how many facts were removed.
 
     `said`: the remaining turns of the segment. `heard`: these turns and the remaining turns just before them. `seqs`:
-    the turns of which something was forgotten. `words`: the forgotten text. A fact that says it again is removed too,
-    because a model may have cited another person's turn for that fact.
+    the turns of which something was forgotten. `left`: of the whole session. `words`: the forgotten text. A fact that
+    says it again is removed too, because a model may have cited another person's turn for that fact.
     """
     left_by_turn = {turn.seq: {plain(part.speaker) for part in turn.parts} for turn in heard}
+    told = [plain(part.text) for turn in heard for part in turn.parts]
     facts: list[Fact] = []
     count = 0
     for index, fact in enumerate(segment.facts):
         forgotten = (
-            (_was_said_there(fact, seqs, left_by_turn) or _says_again(fact, words, heard))
+            (_was_said_there(fact, seqs, left_by_turn) or _says_again(fact, words, told, heard, left))
             if fact.note_id is None
             else (fact.note_id in gone_notes)
         )
@@ -58,14 +78,14 @@ def forget_in_segment(
             facts.append(fact.blanked(superseding))
         else:
             facts.append(fact)
-    left = [fact for fact in facts if fact.text]
+    standing = [fact for fact in facts if fact.text]
     if segment.pruned:
-        left = list(extract_facts(said, start=segment.start))
+        standing = list(extract_facts(said, start=segment.start))
     return (
         replace(
             segment,
             facts=tuple(facts),
-            gist=make_gist(left, said),
+            gist=make_gist(standing, said),
             paragraph="",
             paragraph_problem=FORGOTTEN if segment.paragraph else segment.paragraph_problem,
             note_ids=tuple(note_id for note_id in segment.note_ids if note_id not in gone_notes),
@@ -74,18 +94,21 @@ def forget_in_segment(
     )
 
 
-def _says_again(fact: Fact, words: ForgottenWords, heard: list[Turn]) -> bool:
-    """Return whether a fact has forgotten words or names that are in no remaining turn."""
-    left = [part.text for turn in heard for part in turn.parts]
-    if any(fact.text in plain(said) for said in left):
+def _says_again(fact: Fact, words: ForgottenWords, told: list[str], heard: list[Turn], left: RemainingWords) -> bool:
+    """Return whether a fact has forgotten words or names that are in no remaining turn. `told`: what is `heard`.
+
+    A model words facts anew, with words that the person has said of something else, too. So one word of theirs counts
+    only if nobody else has said it in the session, or if the fact names the person and nobody near it has. Without the
+    name, two or three words in a row ('The third time.') are no quotation either.
+    """
+    if any(fact.text in said for said in told):
         return False
     named = [name for name in words.names if names_any(f"{fact.subject}. {fact.text}", {name})]
+    quoted = [run for run in quoted_in(fact.text, words.runs) if named or is_long_enough(run)]
     return (
-        any(not any(names_any(said, {name}) for said in left) for name in named)
-        or any(
-            not any(repeats(said, Runs(frozenset({run}))) for said in left) for run in quoted_in(fact.text, words.runs)
-        )
-        or words.has_rare_word(fact.text, {term for said in left for term in terms(said)})
+        any(not any(names_any(said, {name}) for said in told) for name in named)
+        or any(not any(repeats(said, Runs(frozenset({run}))) for said in told) for run in quoted)
+        or words.has_rare_word(fact.text, left.in_turns(heard) if named else left.anywhere)
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from bot.store.database import Database, open_database
 from bot.store.forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
-from compaction.memory.forgetting import FORGOTTEN, forget_in_segment
+from compaction.memory.forgetting import FORGOTTEN, RemainingWords, forget_in_segment
 from compaction.model import Fact, FactKind, Seq, Turn, TurnPart
 from compaction.summary.ledger import SegmentLedger
 from tests.compaction.turn_store_contract import (
@@ -129,7 +129,12 @@ def made_of(*facts: Fact) -> list[str]:
     """Return the texts that are left when Will's words of turns 2 and 3 are forgotten; Bob spoke in turn 2 too."""
     heard = [said(1, ("Bob", "It will rain.")), said(2, ("Bob", "We leave at nine.")), said(4, ("Ada", "Fine."))]
     left, _ = forget_in_segment(
-        replace(segment(0, 10), facts=facts), heard, heard, frozenset({Seq(2), Seq(3)}), frozenset()
+        replace(segment(0, 10), facts=facts),
+        heard,
+        heard,
+        frozenset({Seq(2), Seq(3)}),
+        frozenset(),
+        RemainingWords.of(heard),
     )
     return [each.text for each in left.facts]
 

@@ -1,0 +1,71 @@
+"""When somebody is forgotten, their words go from a segment, and what others said stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from compaction.memory import forgetting
+from compaction.memory.forgetting import RemainingWords, forget_in_segment
+from compaction.memory.restating import forgotten_words
+from compaction.model import Fact, FactKind, Seq
+from tests.compaction.turn_store_contract import segment, turn
+
+# Ada said these in turn 0, which is forgotten.
+FORGOTTEN = (
+    "My boat lies behind the lighthouse at Wickham.",
+    "Such an emergency, and no room left to eat late!",
+    "No room!",
+)
+NEAR = [turn(2, "No nuts for me, I was in hospital.", speaker="Tuva"), turn(3, "Ada, are you fine?", speaker="Bob")]
+ELSEWHERE = [turn(40, "Each room has an emergency exit, and we eat there.", speaker="Bob")]
+
+
+def fact(speaker: str, text: str, seq: int) -> Fact:
+    """Return a fact in a model's words."""
+    return Fact((Seq(seq),), FactKind.LASTING, speaker, 1.0, text, subject=speaker, quoted=False)
+
+
+def left_of(*facts: Fact) -> list[str]:
+    """Return the texts of the facts that are left when Ada is forgotten."""
+    made, _ = forget_in_segment(
+        replace(segment(0, 10), facts=facts),
+        NEAR,
+        NEAR,
+        frozenset({Seq(0)}),
+        frozenset(),
+        RemainingWords.of([*NEAR, *ELSEWHERE]),
+        forgotten_words(FORGOTTEN, {"Ada"}),
+    )
+    return [each.text for each in made.facts if each.text]
+
+
+@pytest.mark.parametrize(
+    ("told", "stays"),
+    [
+        # In other words than Tuva's, each of which Ada has said too, of something else.
+        (fact("Tuva", "Tuva must not eat nuts and was in the emergency room.", 2), True),
+        (fact("Bob", "Bob asked Ada whether she is fine.", 3), True),
+        (fact("Tuva", "Tuva had no room with nuts.", 2), True),
+        # Ada's words that nobody else has said, whoever is named with them.
+        (fact("Bob", "Bob's boat lies at Wickham.", 3), False),
+        (fact("Bob", "The matter of Wickham goes on.", 3), False),
+        # Of Ada herself a word is enough that nobody near it has said.
+        (fact("Bob", "Ada is over her emergency.", 3), False),
+    ],
+)
+def test_a_fact_of_others_stays_unless_it_tells_forgotten_words(told: Fact, *, stays: bool) -> None:
+    """A model words facts anew, so a word that the person has said once, too, is no reason to forget somebody else's
+    allergy.
+    """
+    assert left_of(told) == ([told.text] if stays else [])
+
+
+def test_the_words_of_a_turn_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long session has thousands of facts, and nothing can be stored while it is forgotten."""
+    read: list[str] = []
+    terms = forgetting.terms
+    monkeypatch.setattr(forgetting, "terms", lambda text: read.append(text) or terms(text))
+    left_of(*(fact("Bob", f"Bob asked Ada {count} times whether she is fine.", 3) for count in range(50)))
+    assert sorted(read) == sorted(part.text for each in (*NEAR, *ELSEWHERE) for part in each.parts)
