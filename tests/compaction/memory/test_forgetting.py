@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from compaction.memory import forgetting
+from compaction.language.terms import terms
 from compaction.memory.forgetting import RemainingWords, forget_in_segment
 from compaction.memory.restating import forgotten_words
 from compaction.model import Fact, FactKind, Seq
@@ -65,7 +65,11 @@ def test_a_fact_of_others_stays_unless_it_tells_forgotten_words(told: Fact, *, s
 def test_the_words_of_a_turn_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long session has thousands of facts, and nothing can be stored while it is forgotten."""
     read: list[str] = []
-    terms = forgetting.terms
-    monkeypatch.setattr(forgetting, "terms", lambda text: read.append(text) or terms(text))
+
+    def counted(text: str) -> tuple[str, ...]:
+        read.append(text)
+        return terms(text)
+
+    monkeypatch.setattr("compaction.memory.forgetting.terms", counted)
     left_of(*(fact("Bob", f"Bob asked Ada {count} times whether she is fine.", 3) for count in range(50)))
     assert sorted(read) == sorted(part.text for each in (*NEAR, *ELSEWHERE) for part in each.parts)
