@@ -266,20 +266,16 @@ async def test_what_people_say_is_never_markup(chromium: Browser, tmp_path: Path
 
 async def test_a_name_that_turns_the_direction_of_text_turns_nothing_else(chromium: Browser, tmp_path: Path) -> None:
     """The name ends in a sign that makes browsers write from right to left, which Discord allows."""
+    mallory = Person(2009, "Mallory\u202e", is_bot=False)
+    letters = (
+        "(said) => [0, 1].map((at) => { const range = document.createRange(); range.setStart(said.firstChild, at);"
+        " range.setEnd(said.firstChild, at + 1); return range.getBoundingClientRect().left })"
+    )
     async with dashboard(chromium, tmp_path) as tab:
-        house = tab.house
-        house.place.people.append(Person(2009, "Mallory\u202e", is_bot=False))
-        await house.participation.set_opt_out(GUILD, 2009, out=True)
-        await house.look()
-        tag = tab.page.locator(".people .tag")
-        await tag.wait_for()
-        left = "(element) => element.getBoundingClientRect().left"
-        letters = (
-            "(tag) => [0, 1].map((at) => { const range = document.createRange(); range.setStart(tag.firstChild, at);"
-            " range.setEnd(tag.firstChild, at + 1); return range.getBoundingClientRect().left })"
-        )
-        assert await tab.page.locator(".people .who", has_text="Mallory").evaluate(left) < await tag.evaluate(left)
-        first, second = await tag.evaluate(letters)
+        tab.house.place.people.append(mallory)
+        tab.house.speak_on("Good evening", mallory)
+        await tab.says("Good evening")
+        first, second = await tab.page.locator(".turn.interim .said").evaluate(letters)
         assert first < second
 
 
