@@ -31,6 +31,7 @@ from bot.store.tables import (
     sessions,
     turns,
 )
+from bot.store.thread_work import in_thread
 from compaction.memory.forgetting import RemainingWords, forget_in_segment, remake_paragraph
 from compaction.memory.restating import forgotten_words
 from compaction.model import SessionId
@@ -161,7 +162,7 @@ async def _age_segments(
         stored = (await connection.execute(wanted.where(turns.c.tombstone.is_(False)))).all()
         read = await asyncio.to_thread(lambda: [salvage_turn(row).thing for row in stored])
         said = [turn for turn in read if turn.parts]
-    changed = await asyncio.to_thread(_remake, left, said, seqs, gone_notes, aged)
+    changed = await in_thread(connection, lambda: _remake(left, said, seqs, gone_notes, aged))
     await store_segments(connection, session_id, changed)
     superseded = frozenset(ref for segment in left for fact in segment.facts for ref in fact.supersedes)
     await rebuild_records(connection, session_id, [each for each in changed if each.id in aged], superseded, now=now)

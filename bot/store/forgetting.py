@@ -48,6 +48,7 @@ from bot.store.tables import (
     sessions,
     turns,
 )
+from bot.store.thread_work import in_thread
 from bot.store.tier_rows import text_of_record
 from bot.store.wiping import wipe_deleted
 from compaction.memory.forgotten_turns import answers_to_forget, has_part_of, without_part_of, words_in_session
@@ -229,7 +230,9 @@ class SpeechForgetter:
         words = words_in_session(words, before, person.id, spoke=bool(theirs))
         shown = await _notes_of(connection, session_id, person.id, own_names) if seq is None else []
         shown_at = min((row.at for row in shown), default=inf)
-        answers = await asyncio.to_thread(answers_to_forget, before, theirs, person.id, words, shown_at=shown_at)
+        answers = await in_thread(
+            connection, lambda: answers_to_forget(before, theirs, person.id, words, shown_at=shown_at)
+        )
         blanked = [without_part_of(turn, person.id) for turn in theirs]
         blanked += [without_part_of(turn, turn.parts[0].speaker_id) for turn in answers]
         unreadable = [turn for turn in before if not turn.parts and (seq is None or turn.seq == seq)]

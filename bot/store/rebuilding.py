@@ -21,6 +21,7 @@ from bot.store.inserts import execute_for_each
 from bot.store.salvage import salvage_chapter, salvage_segment
 from bot.store.search.indexing import index_segments_again
 from bot.store.tables import chapters, landings, segment_tiers, segments
+from bot.store.thread_work import in_thread
 from bot.store.tier_rows import record_values, text_of_record
 from bot.store.tiers import mark_archived
 from compaction.memory.forgetting import RemainingWords, forget_in_segment, remake_paragraph
@@ -84,7 +85,7 @@ async def rebuild_segments(
     over = [salvage_chapter(row) for row in await connection.execute(made)]
     of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
     recorded = {row.segment_id: text_of_record(row) for row in await connection.execute(of_session)}
-    touched = await asyncio.to_thread(_touched, stored, lost, left, seqs, gone_notes, words, recorded)
+    touched = await in_thread(connection, lambda: _touched(stored, lost, left, seqs, gone_notes, words, recorded))
     restating = [
         each.thing
         for each in over
@@ -104,8 +105,8 @@ async def rebuild_segments(
     affected = {each.id for each in touched} | {
         each.id for each in stored if each.end > first or each.created_at >= since
     }
-    plan = await asyncio.to_thread(
-        _remake, stored, affected, left, seqs=seqs, gone_notes=gone_notes, words=words, now=now
+    plan = await in_thread(
+        connection, lambda: _remake(stored, affected, left, seqs=seqs, gone_notes=gone_notes, words=words, now=now)
     )
     superseded = frozenset(ref for segment in stored for fact in segment.facts for ref in fact.supersedes)
     await store_segments(connection, session_id, plan.changed)

@@ -1,0 +1,35 @@
+"""Computes in a thread inside a write transaction, without seeming to hang."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+from sqlalchemy import text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+T = TypeVar("T")
+
+# PostgreSQL ends a transaction of which it hears nothing for `bot.store.database.STEP_S`. What a long session takes may
+# be longer, on a busy machine several times as long.
+_SIGN_EVERY_S = 1.0
+_SIGN = text("SELECT 1")
+
+
+async def in_thread(connection: AsyncConnection, work: Callable[[], T], *, sign_every_s: float = _SIGN_EVERY_S) -> T:
+    """Return what `work` returns. Meanwhile the database is asked for nothing every second, so that it knows that this
+    process is alive and not one that hangs, which it would keep from writing.
+
+    *Cancellation*: the thread goes on, and its result is dropped.
+    """
+    running = asyncio.create_task(asyncio.to_thread(work), name="work-in-transaction")
+    try:
+        while not (await asyncio.wait({running}, timeout=sign_every_s))[0]:
+            await connection.execute(_SIGN)
+        return await running
+    finally:
+        running.cancel()
