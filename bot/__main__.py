@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 
 from bot.runtime_tuning import limit_arenas
 
@@ -27,6 +28,9 @@ def main() -> None:
     from bot import private_files
     from bot.cli.app import run_command_line
 
+    if isinstance(sys.stdout, TextIOWrapper):
+        # As stderr does it: a terminal that lacks a letter gets its number.
+        sys.stdout.reconfigure(errors="backslashreplace")
     os.umask(private_files.UMASK)
     private_files.forbid_core_dumps()
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +22,7 @@ from bot.cli.output import count, fold, fold_pieces, open_console, print_indente
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 PIECES = st.lists(st.tuples(st.text("ab 12漢", min_size=1, max_size=60).map(lambda text: f"  {text}"), st.just("")))
 
@@ -75,6 +79,20 @@ def test_nobody_has_to_read_on(way_out: Callable[[], tuple[int, int]], monkeypat
         monkeypatch.setattr("sys.stdout", out)
         say("Stopping.")
         say("Stopped.")
+
+
+@pytest.mark.slow
+def test_a_terminal_needs_not_know_every_letter(tmp_path: Path) -> None:
+    """A command shows the others, and does not end at the first that an 8-bit terminal lacks."""
+    log = tmp_path / "a.jsonl"
+    log.write_text(json.dumps({"timestamp": "2026-11-20T04:11:05Z", "event": "joined", "channel": "Küche – 茶"}))
+    shown = subprocess.run(
+        [sys.executable, "-m", "bot", "tail", "--file", str(log)],
+        env={**os.environ, "PYTHONIOENCODING": "iso8859-9"},
+        capture_output=True,
+        check=True,
+    )
+    assert 'channel="Küche \\u2013 \\u8336"' in shown.stdout.decode("iso8859-9")
 
 
 def test_what_cannot_be_written_for_another_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
