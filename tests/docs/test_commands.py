@@ -139,8 +139,9 @@ RUN_THERE = {
 }
 HEAD_POD = '"$(kubectl get pod -l ray.io/node-type=head -o name)"'
 ROOMS_IN_PODS = "roomtone cluster rooms --gateway roomtone-rooms:8572 --workers 2 --cluster roomtone-serve-svc:8571"
-# Commands that install or configure something. The tests below check them without running them.
+# Commands that install or configure something. The tests below check those of ours without running them.
 SHOWN = {
+    "sudo apt install python3 python3-venv make git",
     "make setup",
     "cp .env.example .env",
     "make cluster",
