@@ -31,10 +31,10 @@ _FACT_LINE = re.compile(
     r"(?P<importance>[^|]*)\|(?P<text>[^|]+)(?:\|(?P<supersedes>[^|]*))?$",
     re.IGNORECASE,
 )
-# A heading before the summary: 'Summary:', '**Updated summary**', 'Here is the summary of the conversation:'.
+# A heading before the summary: '**Updated summary**', 'The summary now:', 'Here is the summary of the conversation:'.
 _HEADING = re.compile(
     r"^\W*(?:(?:sure|certainly|of course|okay)\W+)?(?:here(?:'s| is| are)\b[^:\n]{0,80}|"
-    r"(?:the |an? )?(?:\w+ ){0,2}summary(?: of [^:\n]{0,60})?)\W*(?::|\n)\W*",
+    r"(?:the |an? )?(?:\w+ ){0,2}summary(?: now| so far)?(?: of [^:\n]{0,60})?)\W*(?::|\n)\W*",
     re.IGNORECASE,
 )
 # A longer number is no turn.

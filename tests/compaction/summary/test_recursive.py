@@ -247,7 +247,15 @@ def test_what_is_no_summary_is_refused(text: str, reason: str) -> None:
 
 @pytest.mark.parametrize(
     "heading",
-    ["Summary: ", "**Updated summary**\n\n", "Here is the summary:\n\n", "Sure! Here's a summary:\n", "```\n"],
+    [
+        "Summary: ",
+        "The summary now: ",
+        "The summary so far:\n",
+        "**Updated summary**\n\n",
+        "Here is the summary:\n\n",
+        "Sure! Here's a summary:\n",
+        "```\n",
+    ],
 )
 def test_heading_is_taken_off(heading: str) -> None:
     """Words that only announce the summary are removed."""
