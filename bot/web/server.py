@@ -165,7 +165,8 @@ class WebServer:
         origin = self._site.origin
         if self.is_local:
             # As people write it who forward the port of another machine.
-            origin = f"http://127.0.0.1:{self._port}"
+            own = "[::1]" if self._settings.host == "::1" else "127.0.0.1"
+            origin = f"http://{own}:{self._port}"
         return f"{origin}{LOGIN_PATH}#{self._logins.link_token}"
 
     async def start(self) -> None:
