@@ -320,6 +320,7 @@ async def test_a_page_that_vanishes_is_noticed(page: Page) -> None:
         await page.host.line.gone.wait()
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize(("host", "origin"), [("127.0.0.1", "http://127.0.0.1:8100/"), ("::1", "http://[::1]:8100/")])
 async def test_login_link_leads_to_the_address_that_is_listened_on(host: str, origin: str) -> None:
     """A server on the machine's IPv6 address alone does not answer at the other one."""
