@@ -34,7 +34,7 @@ _NOT_A_CHAT_ANSWER = Text(
 )
 
 # How Azure and OpenAI name a prompt that their filters refuse: what somebody said is no fault of the settings.
-_FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
+FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
 
 # The first match wins, so subclasses come before their bases.
 _ERROR_KINDS = (
@@ -109,7 +109,7 @@ _ERROR_KINDS = (
 
 def translate_error(error: Exception, *, model: str, where: str, key: str = "") -> ChatModelError:
     """Return `error` as a sentence with the remedy. `key`: removed from the sentence, because some servers quote it."""
-    if getattr(error, "code", None) in _FILTER_CODES:
+    if getattr(error, "code", None) in FILTER_CODES:
         return ChatModelError(FILTERED, retryable=True)
     matched = next(each for each in _ERROR_KINDS if isinstance(error, each.kind))
     sentence = matched.sentence.fill(

@@ -9,13 +9,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from bot.llm.endpoint_errors import FILTER_CODES
 from bot.llm.message_order import MessageOrder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bot.llm.thoughts import Thoughts
 
 # Statuses of servers that refuse a parameter.
 REFUSED_STATUSES = frozenset({400, 415, 422, 500, 501})
+# Those of them that a server has for its own failures too.
+_FAILED_STATUSES = frozenset({500, 501})
 # Stands for the status of a refusal that comes within a stream, which has none.
 REFUSED_IN_STREAM = 400
 # A model that misused or refused tools this often gets none any more.
@@ -30,6 +35,7 @@ _NO_SYSTEM = re.compile(
 # How much a model may think before it answers aloud, the least first. OpenAI's models take some of these, and think for
 # longer than a reply may be if they are not told: https://platform.openai.com/docs/guides/reasoning
 _EFFORTS = ("none", "minimal", "low")
+_EFFORT = "reasoning_effort"
 _EFFORTS_TAKEN = "Supported values are"
 # Models whose chat template may open the thoughts, so that their answers begin with them (`thoughts`).
 _THINKING = re.compile(r"thinking|qwq|\br1\b", re.IGNORECASE)
@@ -39,7 +45,8 @@ class EndpointFeatures:
     """What one endpoint is known to take. Assumes everything until it is refused.
 
     `model`: the model's name. The methods get an error's status and message. They return whether the call is to be
-    repeated, because the error was about that parameter.
+    repeated, because the error was about that parameter. `sent`: what `limits` returned for that very call. Other calls
+    may have taught something else meanwhile.
     """
 
     def __init__(self, model: str = "") -> None:
@@ -57,19 +64,28 @@ class EndpointFeatures:
         # Which of `chat_wire.response_formats` worked last.
         self.format_index = 0
         self._tool_failures = 0
-        # Whether the model thinks before it answers, the efforts that it may take, and whether it has taken one.
+        # Whether the model thinks before it answers, and the efforts that it may take.
         self._thinks = False
         self._efforts: tuple[str, ...] = _EFFORTS
+        # How many of them are left out because of refusals that did not name them, until an answer shows what is so.
+        self._guessed_count = 0
+        # Whether the model has taken one.
         self._effort_taken = False
 
     @property
-    def effort(self) -> dict[str, str]:
-        """Return the field that tells the model to think little; empty if it does not think or takes no such field."""
-        return {"reasoning_effort": self._efforts[0]} if self._thinks and self._efforts else {}
+    def effort(self) -> str:
+        """Return how much the model is told to think; empty if it does not think or cannot be told."""
+        efforts = self._efforts[self._guessed_count :]
+        return efforts[0] if self._thinks and efforts else ""
 
-    def renames_limit(self, status: int, message: str) -> bool:
+    def limits(self, max_output_tokens: int) -> dict[str, object]:
+        """Return the fields of a call that limit its answer and the thoughts before it."""
+        effort = {_EFFORT: self.effort} if self.effort else {}
+        return {self.limit_name: max_output_tokens, **effort}
+
+    def renames_limit(self, status: int, message: str, *, sent: Mapping[str, object]) -> bool:
         """Learn that the output limit is called `max_completion_tokens`, as of models that think."""
-        if status in REFUSED_STATUSES and self.limit_name == "max_tokens" and "max_completion_tokens" in message:
+        if status in REFUSED_STATUSES and "max_tokens" in sent and "max_completion_tokens" in message:
             self.limit_name = "max_completion_tokens"
             self._thinks = True
             return True
@@ -78,23 +94,41 @@ class EndpointFeatures:
     def thought_too_long(self) -> bool:
         """Learn that the model thought until its output limit. Return whether it can be asked again to think less."""
         is_new, self._thinks = not self._thinks, True
-        return is_new and bool(self._efforts)
+        return is_new and bool(self.effort)
 
-    def takes_effort(self) -> None:
-        """Learn from an answer that the effort that was sent is taken."""
-        self._effort_taken = self._effort_taken or bool(self.effort)
+    def takes_effort(self, sent: Mapping[str, object]) -> None:
+        """Learn from an answer that the effort that was sent is taken, or that none is taken if none was sent."""
+        if sent.get(_EFFORT, "") == self.effort:
+            self._efforts, self._guessed_count = self._efforts[self._guessed_count :], 0
+            self._effort_taken = self._effort_taken or bool(self.effort)
 
-    def refuses_effort(self, status: int, message: str, *, by_name: bool = False) -> bool:
+    def refuses_effort(self, status: int, message: str, *, sent: Mapping[str, object], by_name: bool = False) -> bool:
         """Learn that the model does not take this effort of thinking. Not all servers name it, so until the model has
-        taken one, a refusal may mean it that means nothing else. `by_name`: only if the message names it.
+        taken one, a refusal may mean it that means nothing else. That guess was wrong if the call is refused without
+        any effort too. `by_name`: only if the message names it.
         """
-        if status not in REFUSED_STATUSES or not self.effort:
+        named = _EFFORT in message
+        if _EFFORT not in sent:
+            self._guessed_count = self._guessed_count if by_name else 0
             return False
-        if (by_name or self._effort_taken) and "reasoning_effort" not in message:
+        if status not in REFUSED_STATUSES or not (named or (not by_name and _may_mean_a_parameter(status, message))):
             return False
-        taken = message.partition(_EFFORTS_TAKEN)[2]
-        self._efforts = tuple(each for each in self._efforts[1:] if not taken or f"'{each}'" in taken)
+        if sent[_EFFORT] != self.effort:
+            return True
+        if named:
+            self._drop_effort(message.partition(_EFFORTS_TAKEN)[2])
+        elif self._effort_taken:
+            return False
+        else:
+            self._guessed_count += 1
         return True
+
+    def _drop_effort(self, taken: str) -> None:
+        """Drop the effort that was refused by name. `taken`: the names of those that the model takes, if it told."""
+        refused = self.effort
+        kept = [each for each in self._efforts if each != refused and (not taken or f"'{each}'" in taken)]
+        guessed = self._efforts[: self._guessed_count]
+        self._efforts, self._guessed_count = tuple(kept), sum(each in guessed for each in kept)
 
     def refuses_usage(self, status: int, message: str) -> bool:
         """Learn that the usage of a stream is not reported."""
@@ -160,3 +194,10 @@ class EndpointFeatures:
     def _count_tool_failures(self, count: int) -> None:
         self._tool_failures += count
         self.supports_tools = self.supports_tools and self._tool_failures < _MOST_TOOL_FAILURES
+
+
+def _may_mean_a_parameter(status: int, message: str) -> bool:
+    """Return whether a refusal that names no parameter may be about one: a failure of the server is not, nor is a
+    refusal of what was said.
+    """
+    return status not in _FAILED_STATUSES and not any(f"'{code}'" in message for code in FILTER_CODES)

@@ -261,27 +261,28 @@ class OpenAIChat:
         while True:
             usage = {"stream_options": {"include_usage": True}} if features.reports_usage else {}
             offered = to_api_tools(tools, plain=features.plain_schemas) if features.supports_tools else {}
+            limits = features.limits(max_output_tokens)
             try:
                 response = await self._client.chat.completions.create(
                     model=self.model,
                     messages=messages,
                     stream=True,
-                    extra_body={features.limit_name: max_output_tokens} | features.effort | usage | offered,
+                    extra_body=limits | usage | offered,
                 )
             except openai.APIStatusError as error:
                 refusal = error.status_code, str(error)
                 if (
-                    features.renames_limit(*refusal)
+                    features.renames_limit(*refusal, sent=limits)
                     or features.refuses_usage(*refusal)
                     or features.refuses_schema_words(*refusal)
                 ):
                     continue
                 if features.refuses_order(*refusal, sent=order):
                     raise _WrongOrderError(sentence_of(self._translated(error)), retryable=True) from error
-                if features.refuses_effort(*refusal, by_name=True):
+                if features.refuses_effort(*refusal, sent=limits, by_name=True):
                     continue
                 if not offered or not features.refuses_tools(*refusal, callable_now=tools.callable_now):
-                    if features.refuses_effort(*refusal):
+                    if features.refuses_effort(*refusal, sent=limits):
                         continue
                     raise
                 log.warning(
@@ -289,7 +290,7 @@ class OpenAIChat:
                 )
                 tools = NO_TOOLS
             else:
-                features.takes_effort()
+                features.takes_effort(limits)
                 return response
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
@@ -300,29 +301,29 @@ class OpenAIChat:
         formats = response_formats(request.schema)
         index = min(self._features.format_index, len(formats) - 1)
         while True:
-            order = self._features.order
+            order, limits = self._features.order, self._features.limits(request.max_output_tokens)
             try:
-                answer = await self._complete_once(request, formats[index], order)
+                answer = await self._complete_once(request, formats[index], order, limits)
             except openai.APIStatusError as error:
                 refusal = error.status_code, str(error)
                 if (
-                    self._features.renames_limit(*refusal)
+                    self._features.renames_limit(*refusal, sent=limits)
                     or self._features.refuses_temperature(*refusal)
                     or self._features.refuses_order(*refusal, sent=order)
-                    or self._features.refuses_effort(*refusal, by_name=True)
+                    or self._features.refuses_effort(*refusal, sent=limits, by_name=True)
                 ):
                     continue
                 if error.status_code in REFUSED_STATUSES and index + 1 < len(formats):
                     log.info("structured_output_refused", model=self.model, status=error.status_code, form=index)
                     index += 1
                     continue
-                if self._features.refuses_effort(*refusal):
+                if self._features.refuses_effort(*refusal, sent=limits):
                     index = min(self._features.format_index, len(formats) - 1)
                     continue
                 raise self._completion_error(error) from error
             except Exception as error:
                 raise self._completion_error(error) from error
-            self._features.takes_effort()
+            self._features.takes_effort(limits)
             if request.schema is not None:
                 self._features.format_index = index
             is_wordless = answer.finish_reason == FinishReason.LENGTH and not answer.text.strip()
@@ -331,11 +332,13 @@ class OpenAIChat:
             return answer
 
     async def _complete_once(
-        self, request: CompletionRequest, response_format: dict[str, object] | None, order: MessageOrder
+        self,
+        request: CompletionRequest,
+        response_format: dict[str, object] | None,
+        order: MessageOrder,
+        limits: Mapping[str, object],
     ) -> CompletionAnswer:
-        extra: dict[str, object] = {self._features.limit_name: request.max_output_tokens, **self._features.effort}
-        if response_format is not None:
-            extra["response_format"] = response_format
+        form = {} if response_format is None else {"response_format": response_format}
         asked = [
             {"role": ChatRole.SYSTEM.value, "content": request.system},
             {"role": ChatRole.USER.value, "content": request.prompt},
@@ -348,7 +351,7 @@ class OpenAIChat:
                 messages=_sent(asked, order),
                 # As deterministic as the endpoint can be.
                 temperature=0 if self._features.takes_temperature else openai.omit,
-                extra_body=extra,
+                extra_body={**limits, **form},
                 timeout=httpx.Timeout(limit_s, connect=CONNECT_TIMEOUT_S),
             )
         choices = getattr(response, "choices", None)

@@ -118,23 +118,23 @@ class OpenAIVision:
                 )
             )
         while True:
-            order = self._features.order
+            order, limits = self._features.order, self._features.limits(MAX_OUTPUT_TOKENS)
             try:
                 answer: Any = await self._client.chat.completions.create(
                     model=self._endpoint.model,
                     messages=cast("list[ChatCompletionMessageParam]", in_order(messages, order)),
-                    extra_body={self._features.limit_name: MAX_OUTPUT_TOKENS} | self._features.effort,
+                    extra_body=limits,
                 )
             except openai.APIStatusError as error:
                 refusal = error.status_code, str(error)
                 if (
-                    self._features.renames_limit(*refusal)
+                    self._features.renames_limit(*refusal, sent=limits)
                     or self._features.refuses_order(*refusal, sent=order)
-                    or self._features.refuses_effort(*refusal)
+                    or self._features.refuses_effort(*refusal, sent=limits)
                 ):
                     continue
                 raise
-            self._features.takes_effort()
+            self._features.takes_effort(limits)
             usage = getattr(answer, "usage", None)
             _log_call(self._endpoint.model, self._budget, count=count, usage=usage)
             description = answer.choices[0].message.content

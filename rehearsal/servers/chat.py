@@ -44,6 +44,8 @@ class ChatMode(StrEnum):
     UNKNOWN_MODEL = "unknown_model"
     RATE_LIMITED = "rate_limited"
     BROKEN = "broken"  # 500
+    FILTERED = "filtered"  # the prompt is refused for what it says, as by Azure
+    TOO_LONG = "too_long"  # the prompt is refused for its length, in words of its own
     LENGTH = "length"  # cut off by its token limit
 
 
@@ -282,6 +284,10 @@ def _refusal(behaviour: ChatBehaviour, call: ChatCall) -> web.Response | None:
             return error_response(429, "Rate limit reached.")
         case ChatMode.BROKEN:
             return error_response(500, "The engine died.")
+        case ChatMode.FILTERED:
+            return error_response(400, "The response was filtered.", code="content_filter")
+        case ChatMode.TOO_LONG:
+            return error_response(400, "The request exceeds the available context size.")
         case _:
             pass
     for name in ("max_tokens", "max_completion_tokens"):

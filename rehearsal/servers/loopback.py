@@ -98,8 +98,8 @@ def refusal_response(why: RequestRefusal) -> web.Response:
     return error_response(status, message)
 
 
-def error_response(status: int, message: str) -> web.Response:
+def error_response(status: int, message: str, *, code: str | None = None) -> web.Response:
     """Return an error in the form of OpenAI's API."""
     return web.json_response(
-        {"error": {"message": message, "type": "error", "param": None, "code": None}}, status=status
+        {"error": {"message": message, "type": "error", "param": None, "code": code}}, status=status
     )

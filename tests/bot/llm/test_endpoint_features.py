@@ -14,7 +14,7 @@ LIMIT = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instea
 def test_each_refusal_is_learnt_once() -> None:
     """The call is repeated after the first refusal of a parameter. A second one is another fault."""
     features = EndpointFeatures()
-    assert features.renames_limit(400, LIMIT)
+    assert features.renames_limit(400, LIMIT, sent=features.limits(9))
     assert features.limit_name == "max_completion_tokens"
     assert features.refuses_usage(422, "stream_options: extra fields not permitted")
     assert not features.reports_usage
@@ -22,7 +22,7 @@ def test_each_refusal_is_learnt_once() -> None:
     assert features.plain_schemas
     assert features.refuses_temperature(400, "temperature does not support 0")
     assert not features.takes_temperature
-    assert not features.renames_limit(400, LIMIT)
+    assert not features.renames_limit(400, LIMIT, sent=features.limits(9))
     assert not features.refuses_usage(422, "stream_options")
     assert not features.refuses_schema_words(400, "Unknown name")
     assert not features.refuses_temperature(400, "temperature")
@@ -34,7 +34,7 @@ def test_each_refusal_is_learnt_once() -> None:
 def test_other_errors_teach_nothing(status: int, message: str) -> None:
     """A status that is no refusal, or a message about something else, is not repeated."""
     features = EndpointFeatures()
-    assert not features.renames_limit(status, message)
+    assert not features.renames_limit(status, message, sent=features.limits(9))
     assert not features.refuses_usage(status, message)
     assert not features.refuses_order(status, message, sent=MessageOrder.ANY)
     assert not features.refuses_temperature(status, message)
@@ -42,23 +42,112 @@ def test_other_errors_teach_nothing(status: int, message: str) -> None:
     assert features.supports_tools
 
 
-def test_a_refusal_of_something_else_takes_no_effort_away_that_has_worked() -> None:
-    """Before, any refusal may mean the effort: a server need not name what it does not know."""
+UNNAMED = "The context is too long."
+NAMED = "Unknown parameter: 'reasoning_effort'."
+FILTERED = "Error code: 400 - {'error': {'message': 'No.', 'code': 'content_filter'}}"
+
+
+def thinking() -> EndpointFeatures:
+    """Return what is known of a model that has thought for too long, and no more."""
     features = EndpointFeatures()
-    assert not features.refuses_effort(400, "reasoning_effort")
     assert features.thought_too_long()
-    assert features.effort == {"reasoning_effort": "none"}
-    assert not features.refuses_effort(429, "Rate limit reached.")
-    assert not features.refuses_effort(400, "Invalid value: 'response_format'.", by_name=True)
-    assert features.refuses_effort(400, "Budget 0 is invalid.")
-    features.takes_effort()
-    assert not features.refuses_effort(400, "The context is too long.")
-    assert features.effort == {"reasoning_effort": "minimal"}
-    assert features.refuses_effort(400, "Unknown parameter: 'reasoning_effort'.")
-    assert features.refuses_effort(400, "Unknown parameter: 'reasoning_effort'.")
-    assert features.effort == {}
-    assert not features.refuses_effort(400, "reasoning_effort")
+    assert features.limits(9) == {"max_tokens": 9, "reasoning_effort": "none"}
+    return features
+
+
+def refused(features: EndpointFeatures, message: str, status: int = 400, *, by_name: bool = False) -> bool:
+    """Refuse a call that is sent now. Return whether it is to be repeated."""
+    return features.refuses_effort(status, message, sent=features.limits(9), by_name=by_name)
+
+
+def test_a_refusal_of_something_else_takes_no_effort_away_that_has_worked() -> None:
+    """Before, a refusal may mean the effort: a server need not name what it does not know."""
+    features = EndpointFeatures()
+    assert not refused(features, NAMED)
+    assert features.thought_too_long()
+    assert refused(features, "Budget 0 is invalid.")
+    features.takes_effort(features.limits(9))
+    assert not refused(features, UNNAMED)
+    assert features.effort == "minimal"
+    assert refused(features, NAMED)
+    assert refused(features, NAMED)
+    assert features.limits(9) == {"max_tokens": 9}
+    assert not refused(features, NAMED)
     assert not features.thought_too_long()
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "by_name"),
+    [
+        (429, "Rate limit reached.", False),
+        (500, "The engine died.", False),
+        (501, "Not implemented.", False),
+        (400, FILTERED, False),
+        (400, "Invalid value: 'response_format'.", True),
+    ],
+)
+def test_what_cannot_be_about_the_effort_takes_none_away(status: int, message: str, by_name: bool) -> None:
+    """Not even before one has worked. Such a call is not repeated."""
+    features = thinking()
+    assert not refused(features, message, status, by_name=by_name)
+    assert features.effort == "none"
+
+
+def test_a_server_that_fails_at_an_effort_names_it() -> None:
+    features = thinking()
+    assert refused(features, NAMED, 500)
+    assert features.effort == "minimal"
+
+
+def test_a_call_that_fails_without_any_effort_too_takes_none_away() -> None:
+    """It was refused for another reason, once for each effort. What was refused by name stays refused."""
+    features = thinking()
+    for effort in ("minimal", "low", ""):
+        assert refused(features, UNNAMED)
+        assert features.effort == effort
+    # It is sent without tools or in another form first.
+    assert not refused(features, UNNAMED, by_name=True)
+    assert not refused(features, UNNAMED)
+    assert features.effort == "none"
+    assert refused(features, UNNAMED)
+    assert refused(features, "'reasoning_effort' does not support 'minimal'. Supported values are: 'none', 'low'.")
+    assert features.effort == "low"
+    assert refused(features, UNNAMED)
+    assert not refused(features, "Rate limit reached.", 429)
+    assert features.effort == "none"
+    assert refused(features, UNNAMED)
+    assert features.effort == "low"
+
+
+def test_a_call_that_works_without_any_effort_ends_their_use() -> None:
+    """A server that knows none of them and names none."""
+    features = thinking()
+    while features.effort:
+        assert refused(features, UNNAMED)
+    features.takes_effort(features.limits(9))
+    assert not refused(features, UNNAMED)
+    assert features.effort == ""
+
+
+def test_calls_at_once_teach_only_what_was_sent() -> None:
+    """The second of two calls is repeated with what the first has taught, and takes nothing more away."""
+    features = EndpointFeatures()
+    sent = features.limits(9)
+    for _ in range(2):
+        assert features.renames_limit(400, LIMIT, sent=sent)
+        assert features.limits(9) == {"max_completion_tokens": 9, "reasoning_effort": "none"}
+    assert not features.refuses_effort(400, LIMIT, sent=sent)
+    sent = features.limits(9)
+    for message in (NAMED, NAMED, UNNAMED):
+        assert features.refuses_effort(400, message, sent=sent)
+        assert features.effort == "minimal"
+    # What an answer to a call with another effort says of this one is nothing.
+    features.takes_effort(sent)
+    features.takes_effort({"max_tokens": 9})
+    assert refused(features, UNNAMED)
+    features.takes_effort(features.limits(9))
+    assert features.refuses_effort(400, UNNAMED, sent=sent)
+    assert features.effort == "low"
 
 
 ANY, ONE_SYSTEM, NO_SYSTEM = MessageOrder

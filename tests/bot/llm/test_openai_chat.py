@@ -256,6 +256,37 @@ async def test_a_model_that_thinks_whatever_it_is_told_is_asked_without_a_word_a
 
 
 @pytest.mark.asyncio
+async def test_the_first_calls_at_once_keep_the_least_effort() -> None:
+    """Each is refused for the name of its limit, and neither for an effort that it did not send."""
+    async with endpoint() as (chat, server):
+        server.behaviour.cap_name, server.behaviour.efforts = "max_completion_tokens", ("none", "low")
+        for words in await asyncio.gather(heard(chat), heard(chat)):
+            assert "".join(words) == WORDS
+        await chat.complete(REQUEST)
+        assert [call.body.get("reasoning_effort") for call in server.calls] == [None, None, "none", "none", "none"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("mode", "tries"), [(ChatMode.FILTERED, 1), (ChatMode.BROKEN, 1), (ChatMode.TOO_LONG, 4)])
+@pytest.mark.parametrize("streams", [True, False])
+async def test_a_call_that_fails_takes_no_effort_away(mode: ChatMode, tries: int, streams: bool) -> None:
+    """For what was said, a passing fault or a prompt that is too long: the next call is told to think little again."""
+
+    async def say() -> str:
+        return "".join(await heard(chat)) if streams else (await chat.complete(REQUEST)).text
+
+    async with endpoint(mode) as (chat, server):
+        server.behaviour.efforts = ("none",)
+        assert chat._features.thought_too_long()
+        with pytest.raises((ChatModelError, CompletionError)):
+            await say()
+        assert len(server.calls) == tries
+        server.behaviour.mode = ChatMode.ANSWER
+        assert await say() == WORDS
+        assert [call.body.get("reasoning_effort") for call in server.calls[tries:]] == ["none"]
+
+
+@pytest.mark.asyncio
 async def test_a_summary_of_a_model_that_thinks_has_words() -> None:
     """Also if the model was not asked for a reply before."""
     async with endpoint() as (chat, server):
