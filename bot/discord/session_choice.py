@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from bot.store.sessions import StoredSession
 
 # The same for a session that does not exist and for one that the person may not read.
-NO_SESSION = Text("I know of no such session in a voice channel that you may enter.")
+NO_SESSION = Text(
+    "I know of no such session in a voice channel that you may enter. I tell of age-restricted channels only where you "
+    "ask in one."
+)
 # Discord's limit for the name of a choice.
 _NAME_CHARS = 100
 

@@ -367,10 +367,11 @@ class JoinedChannel:
 
     async def _tell_troubles(self) -> None:
         """Tell the channel of a trouble that has begun or is over."""
-        muted = self._place.muted and self._session.listen is None
+        answers = self._session.listen is None
         for sentence in self._troubles.next(
             not_understanding=self._faults.understands_nobody,
-            muted=muted,
+            muted=answers and self._place.muted,
+            suppressed=answers and not self._place.audible and not self._place.muted,
             deafened=self._place.deafened,
             now=self._clock.monotonic(),
         ):

@@ -154,6 +154,7 @@ class Room:
             self._conversation.status,
             self._memory,
             link,
+            answers=self._listen is None,
             health=self._services.health(),
             open_s=now - self._opened_at,
             now=now,

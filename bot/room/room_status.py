@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.dropped_sounds import reasons_text
-from bot.room.trouble_notice import DEAFENED, MUTED
+from bot.room.trouble_notice import DEAFENED, MUTED, SUPPRESSED
 from bot.texts.text import Text, counted, joined, verbatim
 
 if TYPE_CHECKING:
@@ -29,12 +29,13 @@ def room_status(
     memory: SessionMemory,
     link: Link,
     *,
+    answers: bool,
     health: Text,
     open_s: float,
     now: float,
 ) -> Text:
-    """Return the status of an open room. `health`: which parts of the process do not work. `open_s`: for how long the
-    room has been open. `now`: monotonic seconds.
+    """Return the status of an open room. `answers`: it does not only write down. `health`: which parts of the process
+    do not work. `open_s`: for how long the room has been open. `now`: monotonic seconds.
     """
     people = sum(not person.is_bot for person in place.members())
     return joined(
@@ -49,7 +50,7 @@ def room_status(
             summary_sentence(memory.segments),
             _dropped_sentence(conversation.dropped),
             _link_sentence(link, now),
-            MUTED if place.muted else verbatim(""),
+            _voice_sentence(place) if answers else verbatim(""),
             DEAFENED if place.deafened else verbatim(""),
             _encryption_sentence(link),
             conversation.participation(),
@@ -58,6 +59,13 @@ def room_status(
             health,
         )
     )
+
+
+def _voice_sentence(place: Place) -> Text:
+    """Return why nobody can hear the bot; nothing if they can."""
+    if place.muted:
+        return MUTED
+    return verbatim("") if place.audible else SUPPRESSED
 
 
 def _memory_sentence(memory: SessionMemory) -> Text:

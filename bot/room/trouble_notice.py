@@ -1,5 +1,5 @@
-"""What people in a room read when the bot understands nobody, or somebody has muted or deafened it, and when that is
-over. Pure.
+"""What people in a room read when the bot understands nobody, may not speak, or is deafened, and when that is over.
+Pure.
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ MUTED: Final = Text(
     "unmutes me."
 )
 UNMUTED: Final = Text("I am no longer muted: I answer again.")
+SUPPRESSED: Final = Text(
+    "I may not speak here, so nobody can hear me. I listen and answer nobody until somebody gives me the permission "
+    "Speak, or makes me a speaker of the stage."
+)
+UNSUPPRESSED: Final = Text("I may speak here now: I answer.")
 DEAFENED: Final = Text(
     "I am deafened on this server, so Discord sends me no sound and I hear nobody, until somebody who may deafen "
     "members undoes that."
@@ -34,6 +39,10 @@ class TroubleNotice:
         self._over = over
         self._told_at: float | None = None
         self._is_told = False
+
+    def is_known(self) -> None:
+        """Note that people have been told of the trouble otherwise: only its end is news."""
+        self._is_told = True
 
     def next(self, *, is_there: bool, now: float) -> Text | None:
         """Return the sentence to write now, or None. `is_there`: the trouble is there. `now`: monotonic seconds."""
@@ -54,13 +63,23 @@ class RoomTroubles:
     def __init__(self) -> None:
         self._not_understanding = TroubleNotice(UNDERSTANDS_NOBODY, UNDERSTANDS_AGAIN)
         self._muted = TroubleNotice(MUTED, UNMUTED)
+        self._suppressed = TroubleNotice(SUPPRESSED, UNSUPPRESSED)
+        self._is_first = True
         self._deafened = TroubleNotice(DEAFENED, UNDEAFENED)
 
-    def next(self, *, not_understanding: bool, muted: bool, deafened: bool, now: float) -> list[Text]:
-        """Return the sentences to write now. `not_understanding`: the recogniser has failed several times in a row."""
+    def next(self, *, not_understanding: bool, muted: bool, suppressed: bool, deafened: bool, now: float) -> list[Text]:
+        """Return the sentences to write now. `not_understanding`: the recogniser has failed several times in a row.
+
+        `suppressed`: the bot is not muted, but may not speak. Who arrives in the audience of a stage says so there
+        (`bot.discord.stage`).
+        """
+        if self._is_first and suppressed:
+            self._suppressed.is_known()
+        self._is_first = False
         told = (
             self._not_understanding.next(is_there=not_understanding, now=now),
             self._muted.next(is_there=muted, now=now),
+            self._suppressed.next(is_there=suppressed, now=now),
             self._deafened.next(is_there=deafened, now=now),
         )
         return [sentence for sentence in told if sentence is not None]

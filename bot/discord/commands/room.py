@@ -12,8 +12,8 @@ from discord import app_commands
 from bot.channel.markdown import escape_markdown
 from bot.channel.port import ListenRequest
 from bot.discord.answers import answer
-from bot.discord.audience import readable_channels
-from bot.discord.place import VOICE_CHANNELS
+from bot.discord.audience import is_told_in, readable_channels
+from bot.discord.place import FOR_EVERY_AGE, VOICE_CHANNELS
 from bot.errors import KNOWN_ERRORS
 from bot.texts.text import Text, joined, sentence_of
 
@@ -129,6 +129,12 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
     if isinstance(channel, discord.TextChannel) and not allowed.create_public_threads:
         return Text("You may not begin threads in this channel, so I do not do it for you.")
     here = _voice_channel_of(interaction)
+    if (
+        here is not None
+        and isinstance(channel, (discord.TextChannel, *VOICE_CHANNELS))
+        and not is_told_in(here, channel)
+    ):
+        return FOR_EVERY_AGE.fill(channel=escape_markdown(channel.name))
     is_other_chat = isinstance(channel, VOICE_CHANNELS) and (here is None or channel.id != here.id)
     if is_other_chat and not allowed.send_messages:
         return Text("You may not write in this channel, so I do not do it for you.")

@@ -21,7 +21,7 @@ from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS
 from bot.discord.connection import connected, translated
 from bot.discord.endpoint import connector, point_at
-from bot.discord.place import DiscordPlace
+from bot.discord.place import FOR_EVERY_AGE, DiscordPlace
 from bot.errors import SetupError
 from bot.room.supervisor import RoomSupervisor
 from bot.settings import DiscordSettings
@@ -309,6 +309,21 @@ async def test_words_go_only_where_who_asks_may_bring_them(
         comes = answered.startswith("I am coming")
         await settle(lambda: (household.place is not None) is comes)
         assert household.listens == (ListenRequest(where, typed_in) if comes else None)
+
+
+@pytest.mark.asyncio
+async def test_words_of_an_age_restricted_channel_go_into_no_other_thread() -> None:
+    """/listen says so before the bot comes."""
+    guild = GuildSpec(
+        voice_channels=(Channel(600, "Late Show", age_restricted=True),), text_channel=Channel(601, "general")
+    )
+    async with online(guild) as (local, _, household):
+        await local.join(BEN, channel_id=600)
+        async with asyncio.timeout(PATIENCE_S):
+            await household.told.wait()
+        result = await local.invoke(BEN, "listen", {"where": "thread"}, channel_id=601)
+        assert result.replies[0].content == FOR_EVERY_AGE.fill(channel="general")
+        assert household.place is None
 
 
 @pytest.mark.asyncio

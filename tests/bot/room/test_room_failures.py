@@ -11,10 +11,12 @@ from bot.room.joined_channel import CHECK_ROOM_S, GPU_FAILED
 from bot.room.trouble_notice import (
     DEAFENED,
     MUTED,
+    SUPPRESSED,
     UNDEAFENED,
     UNDERSTANDS_AGAIN,
     UNDERSTANDS_NOBODY,
     UNMUTED,
+    UNSUPPRESSED,
 )
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
@@ -133,3 +135,24 @@ async def test_a_bot_that_somebody_mutes_or_deafens_says_so(tmp_path: Path) -> N
         house.place.deafened = False
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
         assert house.place.written == [MUTED, UNMUTED, DEAFENED, UNDEAFENED]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("arrives_so", [False, True])
+async def test_a_bot_that_may_not_speak_says_so(tmp_path: Path, *, arrives_so: bool) -> None:
+    """Somebody may take away its permission, or send it to a stage's audience. Where it arrives in the audience, the
+    channel has been told how to let it speak.
+    """
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        house.place.written.clear()
+        if not arrives_so:
+            await house.pass_time(2 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+        house.place.audible = False
+        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+        told = [] if arrives_so else [SUPPRESSED]
+        assert house.place.written == told
+        assert SUPPRESSED in room.status()
+        house.place.audible = True
+        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+        assert house.place.written == [*told, UNSUPPRESSED]
+        assert SUPPRESSED not in room.status()
