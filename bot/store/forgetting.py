@@ -227,11 +227,11 @@ class SpeechForgetter:
         before = await _turns(connection, _select_turns(session_id))
         theirs = [turn for turn in before if (seq is None or turn.seq == seq) and has_part_of(turn, person.id)]
         own_names = {part.speaker for turn in theirs for part in turn.parts if part.speaker_id == person.id}
-        words = words_in_session(words, before, person.id, spoke=bool(theirs))
+        here = await in_thread(connection, lambda: words_in_session(words, before, person.id, spoke=bool(theirs)))
         shown = await _notes_of(connection, session_id, person.id, own_names) if seq is None else []
         shown_at = min((row.at for row in shown), default=inf)
         answers = await in_thread(
-            connection, lambda: answers_to_forget(before, theirs, person.id, words, shown_at=shown_at)
+            connection, lambda: answers_to_forget(before, theirs, person.id, here, shown_at=shown_at)
         )
         blanked = [without_part_of(turn, person.id) for turn in theirs]
         blanked += [without_part_of(turn, turn.parts[0].speaker_id) for turn in answers]
@@ -241,9 +241,9 @@ class SpeechForgetter:
         gone = await _delete_notes(connection, session_id, shown)
         seqs = frozenset(turn.seq for turn in (*theirs, *answers, *unreadable))
         left = await _turns(connection, _select_turns(session_id))
-        remade = await rebuild_segments(connection, session_id, left, seqs=seqs, gone_notes=gone, words=words, now=now)
+        remade = await rebuild_segments(connection, session_id, left, seqs=seqs, gone_notes=gone, words=here, now=now)
         about = await delete_facts_about(connection, session_id, person.id, seq)
-        about += await delete_facts_made_of(connection, session_id, remade, left, words)
+        about += await delete_facts_made_of(connection, session_id, remade, left, here)
         changed = bool(theirs or answers or unreadable or gone or about or remade.from_seq is not None)
         if changed:
             # Nothing in the text of an earlier summary shows whether it contains forgotten words.

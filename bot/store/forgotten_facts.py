@@ -10,6 +10,7 @@ from sqlalchemy import delete, select
 from bot.store.tables import person_facts
 from compaction.language.terms import terms
 from compaction.language.text import plain
+from compaction.memory.forgotten_turns import is_of_bot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,8 @@ def _facts_to_forget(found: Sequence[Any], remade: Remade, left: Sequence[Turn],
             if plain(row.text) in plain(said.get(row.turn_seq, "")):
                 continue
             if explained is None:
-                explained = {term for text in said.values() for term in terms(text)}
+                # Not of the bot, which may have taken its words from the person.
+                explained = {term for turn in left if not is_of_bot(turn) for term in terms(turn.text)}
             if not (words.quoted_or_named_in(row.text) or words.has_rare_word(row.text, explained)):
                 continue
         gone.append(row.id)

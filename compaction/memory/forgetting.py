@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.terms import terms
 from compaction.language.text import plain
+from compaction.memory.forgotten_turns import is_of_bot
 from compaction.memory.quotations import Runs, is_long_enough, names_any, quoted_in, repeats
 from compaction.memory.restating import NOTHING_FORGOTTEN
 from compaction.summary.extractive import extract_facts, extract_paragraph, make_gist
@@ -28,7 +29,10 @@ FORGOTTEN = "Words in it were forgotten."
 
 @dataclass(frozen=True, slots=True)
 class RemainingWords:
-    """The search terms of a session's remaining turns: of each turn, and of all of them."""
+    """The search terms of what people say in a session's remaining turns: in each turn, and in all of them.
+
+    The bot's words are left out: it may have taken them from whoever is forgotten.
+    """
 
     by_turn: Mapping[Seq, frozenset[str]]
     anywhere: frozenset[str]
@@ -36,12 +40,16 @@ class RemainingWords:
     @classmethod
     def of(cls, turns: Iterable[Turn]) -> RemainingWords:
         """Return the words of these turns. It takes time for each turn."""
-        by_turn = {turn.seq: frozenset(term for part in turn.parts for term in terms(part.text)) for turn in turns}
+        by_turn = {
+            turn.seq: frozenset(term for part in turn.parts for term in terms(part.text))
+            for turn in turns
+            if not is_of_bot(turn)
+        }
         return cls(by_turn, frozenset().union(*by_turn.values()))
 
     def in_turns(self, turns: Iterable[Turn]) -> frozenset[str]:
         """Return the terms of some of the turns."""
-        return frozenset().union(*(self.by_turn[turn.seq] for turn in turns))
+        return frozenset().union(*(self.by_turn.get(turn.seq, frozenset()) for turn in turns))
 
 
 def forget_in_segment(
@@ -99,11 +107,14 @@ def _says_again(fact: Fact, words: ForgottenWords, told: list[str], heard: list[
 
     A model words facts anew, with words that the person has said of something else, too. So one word of theirs counts
     only if nobody else has said it in the session, or if the fact names the person and nobody near it has. Without the
-    name, two or three words in a row ('The third time.') are no quotation either.
+    name, two or three words in a row ('The third time.') are no quotation either. One word of a longer name ('Ada')
+    names the person too.
     """
     if any(fact.text in said for said in told):
         return False
-    named = [name for name in words.names if names_any(f"{fact.subject}. {fact.text}", {name})]
+    of_whom = f"{fact.subject}. {fact.text}"
+    named = [name for name in words.names if names_any(of_whom, {name})]
+    named = named or [word for word in words.name_words if names_any(of_whom, {word})]
     quoted = [run for run in quoted_in(fact.text, words.runs) if named or is_long_enough(run)]
     return (
         any(not any(names_any(said, {name}) for said in told) for name in named)

@@ -9,9 +9,9 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
-from compaction.language.terms import terms
+from compaction.language.terms import normalized_words, terms
 from compaction.language.text import plain
-from compaction.memory.quotations import names_any
+from compaction.memory.quotations import names_any, words_of_name
 from compaction.memory.restating import ForgottenWords
 from compaction.model import TurnKind
 from compaction.summary.port import REACH_TURNS
@@ -26,16 +26,22 @@ _BOT_ID = "assistant"
 
 
 def words_in_session(words: ForgottenWords, said: Sequence[Turn], person_id: str, *, spoke: bool) -> ForgottenWords:
-    """Return the words without the names that mean somebody else in this session.
+    """Return the words without the names that mean somebody else in this session, and with the single words of the
+    other names.
 
-    `spoke`: the person spoke in it. Otherwise a name that somebody else says there may be anybody's.
+    `spoke`: the person spoke in it. Otherwise a name that somebody else says there may be anybody's. It takes time for
+    each turn.
     """
-    others = [part for turn in said if not _is_of_bot(turn) for part in turn.parts if part.speaker_id != person_id]
+    others = [part for turn in said if not is_of_bot(turn) for part in turn.parts if part.speaker_id != person_id]
     taken = {plain(part.speaker).casefold() for part in others}
     names = {name for name in words.names if plain(name).casefold() not in taken}
+    called = {part.speaker for turn in said for part in turn.parts if part.speaker_id != person_id}
+    taken_words = {word for name in called for word in normalized_words(name)}
+    single = {word for name in names for word in words_of_name(name) if taken_words.isdisjoint(normalized_words(word))}
     if not spoke:
         names = {name for name in names if not any(names_any(part.text, {name}) for part in others)}
-    return ForgottenWords(words.runs, frozenset(names), words.turns)
+        single = {word for word in single if not any(names_any(part.text, {word}) for part in others)}
+    return ForgottenWords(words.runs, frozenset(names), words.turns, frozenset(single))
 
 
 def answers_to_forget(
@@ -52,7 +58,7 @@ def answers_to_forget(
     unanswered: Seq | None = None
     found: list[Turn] = []
     for turn in said:
-        if not _is_of_bot(turn):
+        if not is_of_bot(turn):
             left = [part.text for part in turn.parts if turn.seq not in seqs or part.speaker_id != person_id]
             explained.update(term for text in left for term in terms(text))
             if turn.seq in seqs and turn.kind is TurnKind.SPEECH:
@@ -87,7 +93,7 @@ def without_part_of(turn: Turn, person_id: str) -> Turn:
     return replace(turn, parts=left, tombstone=not left)
 
 
-def _is_of_bot(turn: Turn) -> bool:
+def is_of_bot(turn: Turn) -> bool:
     """Return whether the bot said or did it. Some effects are sounds that people made."""
     return turn.kind is TurnKind.ASSISTANT or (
         turn.kind is TurnKind.EFFECT and any(part.speaker_id == _BOT_ID for part in turn.parts)

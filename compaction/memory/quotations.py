@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from compaction.language.terms import UNSPACED, plain_words
+from compaction.language.terms import UNSPACED, plain_words, terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -101,6 +101,22 @@ def names_any(text: str, names: Collection[str]) -> bool:
         if found and (len(wanted) > 1 or _is_used_as_name(text, name, wanted[0])):
             return True
     return False
+
+
+def words_of_name(name: str) -> frozenset[str]:
+    """Return the words of a longer name that may stand for it: 'Ada' and 'Lovelace' of 'Ada Lovelace'.
+
+    Articles and pronouns are left out, and stop words ('of') unless they come first, as in 'Will Smith'.
+    """
+    found = [match.group() for match in _CASED.finditer(name)]
+    return frozenset(
+        word
+        for at, word in enumerate(found if len(found) > 1 else [])
+        if word[0].isalpha()
+        and (at == 0 or terms(word))
+        and not _ARTICLE.match(word.casefold())
+        and not _SUBJECT.match(word.casefold())
+    )
 
 
 def _is_used_as_name(text: str, name: str, folded: str) -> bool:

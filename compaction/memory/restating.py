@@ -22,11 +22,14 @@ _TERMS = 2
 
 @dataclass(frozen=True, slots=True)
 class ForgottenWords:
-    """What a person said. `names`: the person's names. `turns`: the terms of each forgotten turn."""
+    """What a person said. `names`: the person's names. `turns`: the terms of each forgotten turn. `name_words`: single
+    words of longer names that mean nobody else.
+    """
 
     runs: Runs = NO_RUNS
     names: frozenset[str] = frozenset()
     turns: tuple[frozenset[str], ...] = ()
+    name_words: frozenset[str] = frozenset()
     _places: dict[str, list[int]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -40,6 +43,7 @@ class ForgottenWords:
             Runs(self.runs.runs | other.runs.runs),
             self.names | other.names,
             tuple(dict.fromkeys((*self.turns, *other.turns))),
+            self.name_words | other.name_words,
         )
 
     def quoted_or_named_in(self, text: str) -> bool:

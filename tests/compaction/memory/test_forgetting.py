@@ -8,9 +8,10 @@ import pytest
 
 from compaction.language.terms import terms
 from compaction.memory.forgetting import RemainingWords, forget_in_segment
+from compaction.memory.forgotten_turns import words_in_session
 from compaction.memory.restating import forgotten_words
-from compaction.model import Fact, FactKind, Seq
-from tests.compaction.turn_store_contract import segment, turn
+from compaction.model import Fact, FactKind, Seq, TurnKind
+from tests.compaction.turn_store_contract import bot_turn, segment, turn
 
 # Ada said these in turn 0, which is forgotten.
 FORGOTTEN = (
@@ -18,8 +19,15 @@ FORGOTTEN = (
     "Such an emergency, and no room left to eat late!",
     "No room!",
 )
-NEAR = [turn(2, "No nuts for me, I was in hospital.", speaker="Tuva"), turn(3, "Ada, are you fine?", speaker="Bob")]
-ELSEWHERE = [turn(40, "Each room has an emergency exit, and we eat there.", speaker="Bob")]
+NEAR = [
+    turn(2, "No nuts for me, I was in hospital.", speaker="Tuva"),
+    turn(3, "Ada, are you fine?", speaker="Bob"),
+    bot_turn(4, "I know nothing about a lighthouse."),
+]
+ELSEWHERE = [
+    turn(40, "Each room has an emergency exit, and we eat there.", speaker="Bob"),
+    bot_turn(41, "I know nothing about Wickham."),
+]
 
 
 def fact(speaker: str, text: str, seq: int) -> Fact:
@@ -27,16 +35,17 @@ def fact(speaker: str, text: str, seq: int) -> Fact:
     return Fact((Seq(seq),), FactKind.LASTING, speaker, 1.0, text, subject=speaker, quoted=False)
 
 
-def left_of(*facts: Fact) -> list[str]:
-    """Return the texts of the facts that are left when Ada is forgotten."""
+def left_of(*facts: Fact, name: str = "Ada") -> list[str]:
+    """Return the texts of the facts that are left when Ada is forgotten. `name`: hers."""
+    left = [*NEAR, *ELSEWHERE]
     made, _ = forget_in_segment(
         replace(segment(0, 10), facts=facts),
         NEAR,
         NEAR,
         frozenset({Seq(0)}),
         frozenset(),
-        RemainingWords.of([*NEAR, *ELSEWHERE]),
-        forgotten_words(FORGOTTEN, {"Ada"}),
+        RemainingWords.of(left),
+        words_in_session(forgotten_words(FORGOTTEN, {name}), left, "id-Ada", spoke=True),
     )
     return [each.text for each in made.facts if each.text]
 
@@ -51,6 +60,7 @@ def left_of(*facts: Fact) -> list[str]:
         # Ada's words that nobody else has said, whoever is named with them.
         (fact("Bob", "Bob's boat lies at Wickham.", 3), False),
         (fact("Bob", "The matter of Wickham goes on.", 3), False),
+        (fact("Bob", "Ada has a lighthouse.", 3), False),
         # Of Ada herself a word is enough that nobody near it has said.
         (fact("Bob", "Ada is over her emergency.", 3), False),
     ],
@@ -60,6 +70,25 @@ def test_a_fact_of_others_stays_unless_it_tells_forgotten_words(told: Fact, *, s
     allergy.
     """
     assert left_of(told) == ([told.text] if stays else [])
+
+
+@pytest.mark.parametrize(
+    ("told", "name", "stays"),
+    [
+        ("Ada is over her emergency.", "Ada Lovelace", False),
+        ("Bob knows of Lovelace's emergency.", "Ada Lovelace", False),
+        ("Will is over his emergency.", "Will Smith", False),
+        ("Bob asked Ada whether she is fine.", "Ada Lovelace", True),
+        # Words that are no names, and a name that is somebody else's, too.
+        ("The room has an emergency exit of its own.", "The Queen of Wands", True),
+        ("Bob will use the emergency exit.", "Will Smith", True),
+        ("Tuva is over her emergency.", "Tuva Lovelace", True),
+        ("Roomtone knows of an emergency.", "Roomtone Fan", True),
+    ],
+)
+def test_one_word_of_a_display_name_names_a_person(told: str, name: str, *, stays: bool) -> None:
+    """A model calls 'Ada Lovelace' Ada, as everybody does. 'Emergency' was said by somebody else, but not of her."""
+    assert left_of(fact("Bob", told, 3), name=name) == ([told] if stays else [])
 
 
 def test_the_words_of_a_turn_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,4 +101,5 @@ def test_the_words_of_a_turn_are_read_once(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr("compaction.memory.forgetting.terms", counted)
     left_of(*(fact("Bob", f"Bob asked Ada {count} times whether she is fine.", 3) for count in range(50)))
-    assert sorted(read) == sorted(part.text for each in (*NEAR, *ELSEWHERE) for part in each.parts)
+    people = [each for each in (*NEAR, *ELSEWHERE) if each.kind is TurnKind.SPEECH]
+    assert sorted(read) == sorted(part.text for each in people for part in each.parts)
