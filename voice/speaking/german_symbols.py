@@ -9,35 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from voice.speaking.german_ordinals import MONTHS, is_ordinal, ordinal_ending
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MONTHS = (
-    "Januar", "Februar", "März", "April", "Mai", "Juni",
-    "Juli", "August", "September", "Oktober", "November", "Dezember",
-)  # fmt: skip
-# How an ordinal ends after these words, which also tell that '3.' is one.
-_ORDINAL_ENDINGS = (
-    dict.fromkeys(("die", "das", "der", "jede", "jedes", "jeder", "eine", "seine", "ihre", "meine", "deine"), "e")
-    | dict.fromkeys(
-        (
-            "am", "im", "den", "dem", "des", "zum", "zur", "vom", "beim", "ab", "bis", "seit", "jeden", "jedem",
-            "einen", "einem", "einer", "seinen", "seinem", "ihren", "ihrem", "meinen", "meinem", "deinen", "deinem",
-            "und", "oder",
-        ),
-        "en",
-    )
-    | dict.fromkeys(
-        (
-            "ein", "sein", "ihr", "mein", "dein", "montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag",
-            "sonntag",
-        ),
-        "er",
-    )
-)  # fmt: skip
-BEFORE_ORDINAL = frozenset(_ORDINAL_ENDINGS)
-# After these 'der' is no nominative: 'in der dritten Liga'.
-_BEFORE_DER = "in|an|auf|mit|bei|von|zu|nach|aus|seit|vor|hinter|unter|über|während|trotz|wegen|ab"
 _ORDINALS = (
     "", "erst", "zweit", "dritt", "viert", "fünft", "sechst", "siebt", "acht", "neunt", "zehnt", "elft", "zwölft",
     "dreizehnt", "vierzehnt", "fünfzehnt", "sechzehnt", "siebzehnt", "achtzehnt", "neunzehnt",
@@ -77,7 +53,7 @@ _NUMBER = r"\d+(?:[.,]\d+)*"
 def _date(day: str, month: str, year: str, written: str) -> str:
     if not (1 <= int(month) <= 12 and 1 <= int(day) <= 31):
         return written
-    return f"{int(day)}. {_MONTHS[int(month) - 1]} {year}"
+    return f"{int(day)}. {MONTHS[int(month) - 1]} {year}"
 
 
 def _ordinal(number: str, ending: str) -> str:
@@ -87,10 +63,18 @@ def _ordinal(number: str, ending: str) -> str:
     return f"{_ONES[ones]}{'und' if ones else ''}{_TENS[tens]}st{ending}"
 
 
-def _ordinal_after(found: re.Match[str]) -> str:
-    before = found[1].lower()
-    ending = "en" if before.endswith(" der") else _ORDINAL_ENDINGS[before]
-    return found[0].removesuffix(f"{found[2]}.") + _ordinal(found[2], ending)
+def _ordinal_in_sentence(found: re.Match[str]) -> str:
+    before, following = found.string[: found.end() - 1], found.string[found.end() :]
+    ending = ordinal_ending(before, following) if is_ordinal(before, following) else None
+    return _ordinal(found[0][:-1], ending) if ending else found[0]
+
+
+def _day_in_sentence(found: re.Match[str]) -> str:
+    before, following = found.string[: found.end() - 1], found.string[found.end() :]
+    if not is_ordinal(before, following):
+        return found[0]
+    date = _date(found[1], found[2], "", found[0])
+    return date.rstrip()
 
 
 def _clock(found: re.Match[str]) -> str:
@@ -127,9 +111,9 @@ RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)\b"), lambda m: f"{m[1]} ät {m[2].replace('.', ' Punkt ')}"),
     (re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])"), lambda m: _date(m[3], m[2], m[1], m[0])),
     (re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\d)"), lambda m: _date(m[1], m[2], m[3], m[0])),
-    (re.compile(rf"\b((?:{_BEFORE_DER}) der|{'|'.join(_ORDINAL_ENDINGS)}),? (\d{{1,2}})\.(?= [^\W\d_])", re.IGNORECASE),
-     _ordinal_after),
-    (re.compile(rf"(?<![\w.,])(\d{{1,2}})\.(?= (?:{'|'.join(_MONTHS)})\b)"), lambda m: _ordinal(m[1], "er")),
+    (re.compile(r"(?<![\w.,])(\d{1,2})\.\s?(\d{1,2})\.(?= [^\W\d_])"), _day_in_sentence),
+    (re.compile(r"(?<![\w.,])\d{1,2}\.(?= [^\W\d_])"), _ordinal_in_sentence),
+    (re.compile(rf"(?<![\w.,])(\d{{1,2}})\.(?= (?:{'|'.join(MONTHS)})\b)"), lambda m: _ordinal(m[1], "er")),
     (re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?::\d{2})?(?:\s?Uhr\b)?(?![\d:])"), _clock),
     (re.compile(r"(?<![\d.])(\d{1,2})\.(\d{2})\s?Uhr\b"), _clock),
     (re.compile(r"(?<=\d):(?=\d)"), lambda _: " zu "),

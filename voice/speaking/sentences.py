@@ -13,7 +13,7 @@ import unicodedata
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from voice.speaking.german_symbols import BEFORE_ORDINAL
+from voice.speaking.german_ordinals import is_ordinal
 from voice.speaking.hidden_passages import HiddenPassages
 
 if TYPE_CHECKING:
@@ -51,8 +51,6 @@ _TITLES = frozenset(
     }
 )  # fmt: skip
 _NUMBERED = frozenset({"no", "nr", "fig", "vol", "ch", "sec", "art", "p", "pp", "eq", "ver", "v", "ep", "lvl"})
-# After a German word such as 'am', the stop makes a number an ordinal and does not end the sentence: 'am 3. Mai'.
-_ORDINAL = re.compile(r"\d{1,2}|[ivx]{1,5}")
 _ENDING = frozenset({"etc", "p.m", "a.m", "inc", "ltd", "co", "corp", "jr", "ave", "blvd", "rd", "usw", "min", "max"})
 
 
@@ -123,7 +121,7 @@ class SentenceSplitter:
 
     def _sentence_end(self, *, before: int) -> int | None:
         for found in _SENTENCE_END.finditer(self._rest, 0, before):
-            match _ends(self._rest, found):
+            match _ends(self._rest, found, before=before):
                 case _End.YES:
                     return found.end()
                 case _End.UNKNOWN:
@@ -161,24 +159,27 @@ def _reach(text: str, chars: int) -> int:
     return max(chars - counted, 0) + len(text)
 
 
-def _ends(text: str, found: re.Match[str]) -> _End:
-    """Return whether the stop in `found` ends a sentence. It may belong to an abbreviation or a list number."""
+def _ends(text: str, found: re.Match[str], *, before: int) -> _End:
+    """Return whether the stop in `found` ends a sentence. It may belong to an abbreviation, an ordinal or a list
+    number. `before`: where the longest piece ends. No word beyond it decides.
+    """
     stop = found[0]
     if stop[0] != "." or stop.startswith(".."):
         return _End.YES
     # `text` begins after the last piece. Earlier full stops in it were found not to end a sentence.
-    before = text[: found.start() + 1]
-    if _LIST_NUMBER.fullmatch(before.rpartition("\n")[2]):
+    until = text[: found.start()]
+    if _LIST_NUMBER.fullmatch(f"{until}.".rpartition("\n")[2]):
         return _End.NO
-    words = before[:-1].rsplit(None, 1)
+    words = until.rsplit(None, 1)
     word = words[-1].lower().lstrip("(\"'“*_") if words else ""
     if word in _TITLES or (len(word) == 1 and word.isalpha() and word not in {"i", "a"}):
         return _End.NO
     if word not in _ENDING and _DOTTED.fullmatch(word):
         # For example in 'The U.S. Army'. Two sentences in one piece sound better than one sentence in two pieces.
         return _End.NO
-    if _ORDINAL.fullmatch(word) and words[:-1] and words[0].rsplit(None, 1)[-1].lower().rstrip(",") in BEFORE_ORDINAL:
-        return _End.NO
+    ordinal = is_ordinal(until, text[found.end() : before], complete=len(text) >= before)
+    if ordinal is not False:
+        return _End.UNKNOWN if ordinal is None else _End.NO
     following = text[found.end() :].lstrip()
     if word in _NUMBERED:
         return _end_by_next_letter(following, lambda letter: not letter.isdigit())

@@ -50,6 +50,24 @@ def pieces_of(text: str, step: int = 1) -> list[str]:
             "Am 3. Mai, im 20. und 21. Jahrhundert. Freitag, 10. Oktober. Es waren 3. Gut.",
             ["Am 3. Mai, im 20. und 21. Jahrhundert.", "Freitag, 10. Oktober.", "Es waren 3.", "Gut."],
         ),
+        (
+            "Die Antwort ist 4 oder 5. Genau weiß ich es nicht.",
+            ["Die Antwort ist 4 oder 5.", "Genau weiß ich es nicht."],
+        ),
+        ("Auf einer Skala von 1 bis 10. Was meinst du?", ["Auf einer Skala von 1 bis 10.", "Was meinst du?"]),
+        (
+            "Zwischen 3 und 5. Das reicht. Seit 3. Versuch es.",
+            ["Zwischen 3 und 5.", "Das reicht.", "Seit 3.", "Versuch es."],
+        ),
+        ("Er hat eine 2. Das ist gut. Es ist am 3. Ja.", ["Er hat eine 2.", "Das ist gut.", "Es ist am 3.", "Ja."]),
+        ("Vom 3. bis 5. Mai. Ab 1. Juni. Ihr 5. Kind.", ["Vom 3. bis 5. Mai.", "Ab 1. Juni.", "Ihr 5. Kind."]),
+        ("Karl der II. kam. Am 3.\nJa.", ["Karl der II. kam.", "Am 3.", "Ja."]),
+        ("Am 3.5. kommt er. Vom 3. 5. bis 5.5. auch.", ["Am 3.5. kommt er.", "Vom 3. 5. bis 5.5. auch."]),
+        (
+            "I am 25. How old are you? I am 25. April is nice.",
+            ["I am 25.", "How old are you?", "I am 25.", "April is nice."],
+        ),
+        ("So am I. What do you want? Am I. Yes.", ["So am I.", "What do you want?", "Am I.", "Yes."]),
         ("Etwa 2,5 Mio. Euro, z. B. am 1. Juni. Ja.", ["Etwa 2,5 Mio. Euro, z. B. am 1. Juni.", "Ja."]),
         ("今天很好。明天呢？「好。」他说。", ["今天很好。", "明天呢？", "「好。」", "他说。"]),
         ("はい。そうです！！ね", ["はい。", "そうです！！", "ね"]),
@@ -129,7 +147,8 @@ def test_ideographs_without_punctuation_are_cut_at_half_the_length() -> None:
 
 # Text that decides where to cut: stops, closing marks, abbreviations, list numbers, white space, wide letters.
 _PARTS = st.sampled_from(
-    ["Mr", "etc", "no", "U.S", "p.m", "a", "I", "7", "12", "word", "Long", ".", "...", "!", "?", ",", ";", ":", "—",
+    ["Mr", "etc", "no", "am", "bis", "Das", "Mai", "U.S", "p.m", "a", "I", "7", "12", "word", "Long", ".", "...",
+     "!", "?", ",", ";", ":", "—",
      " ", "  ", "\n", "\"", "”", ")", "**", "-", "。", "，", "「", "」", "好", "।", "😀", "x" * 90]
 )  # fmt: skip
 
