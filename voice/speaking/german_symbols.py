@@ -25,8 +25,11 @@ _UNITS = {
     "km/h": "Kilometer pro Stunde", "km": "Kilometer", "cm": "Zentimeter", "mm": "Millimeter", "kg": "Kilogramm",
     "mg": "Milligramm", "ml": "Milliliter", "kB": "Kilobyte", "KB": "Kilobyte", "MB": "Megabyte", "GB": "Gigabyte",
     "TB": "Terabyte", "ms": "Millisekunden", "kHz": "Kilohertz", "MHz": "Megahertz", "GHz": "Gigahertz",
-    "fps": "Bilder pro Sekunde",
+    "fps": "Bilder pro Sekunde", "m/s": "Meter pro Sekunde", "Mbit/s": "Megabit pro Sekunde",
+    "Gbit/s": "Gigabit pro Sekunde",
 }  # fmt: skip
+# What follows a slash in '100 MB/s'.
+_PER = {"s": "Sekunde", "min": "Minute", "h": "Stunde", "l": "Liter"} | _UNITS
 _FRACTIONS = {
     "1/2": "ein halb",
     "1/3": "ein Drittel",
@@ -47,6 +50,7 @@ _SHORT = {
     "nr.": "Nummer", "mio.": "Millionen", "mrd.": "Milliarden",
 }  # fmt: skip
 
+_MEASURES = "|".join([*_MONEY.values(), *_UNITS.values(), "Prozent"])
 _NUMBER = r"\d+(?:[.,]\d+)*"
 
 
@@ -114,6 +118,10 @@ RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"(?<![\w.,])(\d{1,2})\.\s?(\d{1,2})\.(?= [^\W\d_])"), _day_in_sentence),
     (re.compile(r"(?<![\w.,])\d{1,2}\.(?= [^\W\d_])"), _ordinal_in_sentence),
     (re.compile(rf"(?<![\w.,])(\d{{1,2}})\.(?= (?:{'|'.join(MONTHS)})\b)"), lambda m: _ordinal(m[1], "er")),
+    (re.compile(r"(?<![\d:])(\d{1,2}:\d{2}(?::\d{2})?(?:\s?Uhr)?)\s?[-–]\s?(?=\d{1,2}(?![\d-]))"),
+     lambda m: f"{m[1]} bis "),
+    (re.compile(r"(?<![\d.])(\d{1,2}\.\d{2})(?:\s?Uhr)?\s?[-–]\s?(?=\d{1,2}\.\d{2}\s?Uhr\b)"),
+     lambda m: f"{m[1]} Uhr bis "),
     (re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?::\d{2})?(?:\s?Uhr\b)?(?![\d:])"), _clock),
     (re.compile(r"(?<![\d.])(\d{1,2})\.(\d{2})\s?Uhr\b"), _clock),
     (re.compile(r"(?<=\d):(?=\d)"), lambda _: " zu "),
@@ -126,6 +134,8 @@ RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"(?<=\d)\s?°"), lambda _: " Grad"),
     (re.compile(rf"({_NUMBER})\s?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?!\w)"),
      lambda m: f"{m[1]} {_UNITS[m[2]]}"),
+    (re.compile(rf"((?:\d|Millionen|Milliarden) (?:{_MEASURES})(?: \d\d?)?)/([^\W\d_]+)(?![\w/])"),
+     lambda m: f"{m[1]} pro {_PER.get(m[2], m[2])}"),
     (re.compile(r"(?<![\w/])(\d+)/(\d+)(?![\w/])"), _fraction),
     (re.compile(r"(?<![\d.,-])(\d{1,4})\s?([-–])\s?(\d{1,4})(?![\d-])"), _range),
     (re.compile(r"(?<!\S)[-−](?=\d)"), lambda _: "minus "),

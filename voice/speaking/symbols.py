@@ -26,7 +26,13 @@ _UNITS = {
     "mm": "millimetres", "kg": "kilograms", "mg": "milligrams", "ml": "millilitres", "kB": "kilobytes",
     "KB": "kilobytes", "MB": "megabytes", "GB": "gigabytes", "TB": "terabytes", "ms": "milliseconds",
     "kHz": "kilohertz", "MHz": "megahertz", "GHz": "gigahertz", "fps": "frames a second",
+    "m/s": "metres per second", "Mbit/s": "megabits per second", "Gbit/s": "gigabits per second",
 }  # fmt: skip
+# What follows a slash in '100 MB/s'.
+_PER = {
+    "s": "second", "sec": "second", "min": "minute", "h": "hour", "hr": "hour", "mo": "month", "yr": "year",
+    "l": "litre",
+} | {unit: name.removesuffix("s") for unit, name in _UNITS.items()}  # fmt: skip
 _FRACTIONS = {"1/2": "one half", "1/3": "one third", "2/3": "two thirds", "1/4": "one quarter", "3/4": "three quarters"}
 # '8/10' is a rating, but '24/7' is not.
 _RATING_SCALES = frozenset({"5", "10", "20", "100"})
@@ -36,6 +42,7 @@ _SIGNS = {
 }  # fmt: skip
 _SHORT = {"e.g.": "for example", "i.e.": "that is", "etc.": "et cetera", "vs.": "versus", "approx.": "about"}
 
+_MEASURES = "|".join([*(name for names in _MONEY.values() for name in names[::-1]), *_UNITS.values(), "percent"])
 _NUMBER = r"\d+(?:\.\d+)?"
 
 
@@ -82,6 +89,9 @@ _RULES: tuple[_Rule, ...] = (
     (re.compile("|".join(re.escape(short) for short in _SHORT), re.IGNORECASE), lambda m: _SHORT[m[0].lower()]),
     (re.compile(r"\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)\b"), lambda m: f"{m[1]} at {m[2].replace('.', ' dot ')}"),
     (re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])"), _date),
+    (re.compile(r"(?<![\d:])(\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\b\.?)?)\s?[-–]\s?(?=\d{1,2}(?![\d-]))",
+                re.IGNORECASE),
+     lambda m: f"{m[1]} to "),
     (re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?::\d{2})?(?:\s?([ap])\.?m\b\.?)?(?![\d:])", re.IGNORECASE),
      lambda m: _clock(m) + ("m" if m[3] else "")),
     (re.compile(r"(?<=\d),(?=\d{3}(?!\d))"), lambda _: ""),
@@ -94,6 +104,8 @@ _RULES: tuple[_Rule, ...] = (
     (re.compile(rf"({_NUMBER})\s?°"), lambda m: f"{m[1]} degrees"),
     (re.compile(rf"({_NUMBER})\s?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?!\w)"),
      lambda m: f"{m[1]} {_UNITS[m[2]]}"),
+    (re.compile(rf"((?:\d|thousand|million|billion) (?:{_MEASURES}))/([^\W\d_]+)(?![\w/])"),
+     lambda m: f"{m[1]} per {_PER.get(m[2], m[2])}"),
     (re.compile(r"(?<![\w/])(\d+)/(\d+)(?![\w/])"), _fraction),
     (re.compile(r"(?<![\d.-])(\d{1,4})\s?([-–])\s?(\d{1,4})(?![\d-])"), _range),
     (re.compile(r"(?<!\S)[-−](?=\d)"), lambda _: "minus "),

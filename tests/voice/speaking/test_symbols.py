@@ -38,6 +38,11 @@ from voice.speaking.symbols import expand_symbols
         ("and/or, w/ friends, w/o me", "and or, with friends, without me"),
         ("See /etc/passwd and ~/notes/today", "See etc passwd and notes today"),
         ("C#, F# and C++ beside .NET", "C sharp, F sharp and C plus plus beside .NET"),
+        ("$20/month, $1/day, 3 €/kg", "20 dollars per month, 1 dollar per day, 3 euros per kilogram"),
+        ("100 MB/s, $2.5M/yr, red/blue", "100 megabytes per second, 2.5 million dollars per year, red or blue"),
+        ("Open 8:00-10:00", "Open 8 o'clock to 10 o'clock"),
+        ("9:30 am – 5:00 pm", "9 30 am to 5 pm"),
+        ("8:30-10, 3:1", "8 30 to 10, 3:1"),
         ("x^2 + y^3 = z^n", "x squared plus y cubed equals z to the power of n"),
     ],
 )
@@ -85,6 +90,11 @@ def test_signs_become_words(written: str, said: str) -> None:
         ("Z. B. Äpfel usw. bzw. ca. 5", "zum Beispiel Äpfel und so weiter beziehungsweise circa 5"),
         ("und/oder, er/sie, #1, ~5, -5, § 3", "und oder, er oder sie, Nummer 1, etwa 5, minus 5, Paragraf 3"),
         ("An ada@example.org", "An ada ät example Punkt org"),
+        ("20 €/Monat, 3,50 €/kg, $5/Tag", "20 Euro pro Monat, 3 Euro 50 pro Kilogramm, 5 Dollar pro Tag"),
+        ("100 MB/s, 5 m/s, 2 Mio. €/Jahr", "100 Megabyte pro Sekunde, 5 Meter pro Sekunde, 2 Millionen Euro pro Jahr"),
+        ("5 GB/h, Euro/Dollar", "5 Gigabyte pro Stunde, Euro oder Dollar"),
+        ("8:00-10:00 Uhr, 9:00 - 17:00 Uhr", "8 Uhr bis 10 Uhr, 9 Uhr bis 17 Uhr"),
+        ("8.00–10.30 Uhr, 8:30 Uhr-10 Uhr", "8 Uhr bis 10 Uhr 30, 8 Uhr 30 bis 10 Uhr"),
         ("C# und C++", "C sharp und C plus plus"),
     ],
 )
