@@ -53,6 +53,12 @@ HOSTILE = (
 # Pauses of the page are short, so that a test need not wait for them.
 HURRY = "const slow = setTimeout; window.setTimeout = (run, ms, ...rest) => slow(run, ms / 20, ...rest);"
 
+# Keeps in `held` what would be tried again after a pause, so that a test can say when.
+HELD_BACK = (
+    "const real = setTimeout; window.held = [];"
+    " window.setTimeout = (run, ms, ...rest) => (ms === 5_000 ? held.push(run) : real(run, ms, ...rest));"
+)
+
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def chromium() -> AsyncIterator[Browser]:
@@ -384,6 +390,24 @@ async def test_views_that_are_left_quickly_leave_nothing_behind(chromium: Browse
         assert await tab.page.locator("#banner").is_hidden()
         await tab.house.say("Still told.")
         await tab.says("Still told.")
+
+
+async def test_a_view_that_failed_and_was_left_ends_nothing_of_the_next(chromium: Browser, tmp_path: Path) -> None:
+    """It would have tried again after a pause. Then the events are those of another view."""
+    async with dashboard(chromium, tmp_path, script=HELD_BACK) as tab:
+        # The view is read anew, and cannot be.
+        await tab.page.route("**/api/rooms**", lambda route: route.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
+        await tab.house.opt_out(CHLOE)
+        await tab.until(lambda: tab.page.evaluate("held.length > 0"))
+        await tab.page.unroute("**/api/rooms**")
+        await tab.go("#/history")
+        await tab.go("#/live")
+        await tab.page.wait_for_selector("body[data-room]")
+        await tab.page.evaluate("() => { for (const run of held) run() }")
+        await tab.house.say("Still told.")
+        await tab.says("Still told.")
+        # The console has the proxy's errors too.
+        tab.complaints.clear()
 
 
 async def test_history_search_and_what_the_model_saw(chromium: Browser, tmp_path: Path) -> None:

@@ -22,8 +22,10 @@ export async function keepUp(read, listener, onState, isShown) {
     if (listener(kind, data)) again();
   };
   const again = () => {
+    // The events are those of the next view by now.
+    if (!isShown()) return;
     stopFollowing();
-    if (isShown()) begin().catch(failed);
+    begin().catch(failed);
   };
   const failed = (failure) => {
     if (!isShown()) return;
