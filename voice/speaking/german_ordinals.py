@@ -48,6 +48,9 @@ _OPENERS = _words(
     " im an am auf aus bei beim bis für mit nach seit über um unter von vom vor zu zum zur zwischen ohne gegen durch"
     " wegen trotz ab ist sind war hat hast habe haben bist bin wird willst will möchtest magst kannst kann könnt soll"
     " sollen weißt wisst meinst glaubst brauchst passt reicht geht sag schau hm hmm ach oh na tja wow"
+    " viel vielen tschüss hallo hey herzlich herzlichen glückwunsch bravo perfekt wunderbar schade sorry entschuldigung"
+    " guten gute ganz eher fast frag nimm probier warte komm denk lass hör gib gibt wäre würdest hättest darf dürfen"
+    " wollen wollt sollten können könnten welch willkommen"
     " i you he she it we they my your his her our their the a an this that these those what how who when where why"
     " which is are was do does did can and but so or if then yes no not now there here"
 )
@@ -56,12 +59,12 @@ _ENGLISH = _words("i you he she we they is are my your his this that have has")
 
 # The genders of nouns that are counted often, by their ends: 'Geburtstag' ends like 'Tag'.
 _MASCULINE = re.compile(
-    r".*(?:tag|abend|monat|platz|versuch|mann|sohn|film|teil|schritt|punkt|gang|stock|krieg|sieg|abschnitt|akt|gast|fall"
-    r"|grund|anlauf|satz|spieler|rang|band|könig)"
+    r".*(?:tag|abend|monat|platz|versuch|mann|sohn|film|(?<!ur)teil|schritt|punkt|gang|stock|krieg|sieg|abschnitt|gast|fall"
+    r"|grund|anlauf|satz|spieler|rang|könig|hund|bruder|job|zug)"
 )
 _NEUTER = re.compile(
     r".*(?:kind|mal|jahr|jahrhundert|jahrtausend|jahrzehnt|quartal|buch|spiel|haus|album|lied|semester|kapitel|treffen"
-    r"|viertel|drittel|stockwerk|geschoss|bier)"
+    r"|viertel|drittel|stockwerk|geschoss|bier|auto|tier)"
 )
 _FEMININE = re.compile(
     r".*(?:woche|liga|runde|klasse|etage|stunde|minute|sekunde|staffel|seite|stelle|folge|zeile|reihe|frage|person|stufe"
@@ -131,17 +134,19 @@ def ordinal_ending(before: str, following: str) -> str | None:
     if determiner in _BEFORE_E:
         return "e"
     if determiner in _BEFORE_E_OR_EN:
-        return _ending_after_der(earlier[-1:] + _bare(earlier) if earlier.endswith(",") else _bare(earlier), noun)
+        return _ending_after_der("" if earlier.endswith(tuple(",.:;!?")) else _bare(earlier), noun)
     if determiner in _BEFORE_ER_OR_ES:
         return "er" if _is_masculine(noun) else "es" if _NEUTER.fullmatch(noun.lower()) else None
     return "er" if noun in MONTHS else None
 
 
 def _ending_after_der(earlier: str, noun: str) -> str | None:
-    """`earlier`: the word before 'der', with a leading comma if one stands between them."""
+    """`earlier`: the word before 'der' in its clause, or nothing."""
+    if _is_masculine(noun):
+        return "e"
     if _FEMININE.fullmatch(noun.lower()) or earlier in _BEFORE_DATIVE:
         return "en"
-    if _is_masculine(noun) or not earlier or earlier[0] == "," or earlier in _BEFORE_NOMINATIVE | _WEEKDAYS:
+    if not earlier or earlier in _BEFORE_NOMINATIVE | _WEEKDAYS:
         return "e"
     return None
 

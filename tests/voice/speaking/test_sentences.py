@@ -67,6 +67,7 @@ def pieces_of(text: str, step: int = 1) -> list[str]:
             "I am 25. How old are you? I am 25. April is nice.",
             ["I am 25.", "How old are you?", "I am 25.", "April is nice."],
         ),
+        ("Nimm die 4. Viel Spaß! Bis am 3. Tschüss!", ["Nimm die 4.", "Viel Spaß!", "Bis am 3.", "Tschüss!"]),
         ("So am I. What do you want? Am I. Yes.", ["So am I.", "What do you want?", "Am I.", "Yes."]),
         ("Etwa 2,5 Mio. Euro, z. B. am 1. Juni. Ja.", ["Etwa 2,5 Mio. Euro, z. B. am 1. Juni.", "Ja."]),
         ("今天很好。明天呢？「好。」他说。", ["今天很好。", "明天呢？", "「好。」", "他说。"]),

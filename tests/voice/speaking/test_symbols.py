@@ -81,6 +81,7 @@ def test_signs_become_words(written: str, said: str) -> None:
             "Am 3.5. kommt er, am 3. 5. sie, Kapitel 3.5. Ja",
             "Am dritten Mai kommt er, am dritten Mai sie, Kapitel 3.5. Ja",
         ),
+        ("Während der 2. Mann sprach, mein 1. Auto", "Während der zweite Mann sprach, mein erstes Auto"),
         ("Das ist der 3. Gast, in jeder 2. Folge", "Das ist der dritte Gast, in jeder zweiten Folge"),
         ("Version 3.12 von 192.168.0.1", "Version 3.12 von 192.168.0.1"),
         ("5-10 Leute, 7–3, ein 3:1 und 555-123", "5 bis 10 Leute, 7 bis 3, ein 3 zu 1 und 555 123"),
