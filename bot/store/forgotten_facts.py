@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, select
 
 from bot.store.tables import person_facts
+from bot.store.thread_work import in_thread
 from compaction.language.terms import terms
 from compaction.language.text import plain
 from compaction.memory.forgotten_turns import is_of_bot
@@ -44,7 +44,7 @@ async def delete_facts_made_of(
     `left`: the turns of the session without what was forgotten. Returns how many.
     """
     found = (await connection.execute(select(person_facts).where(person_facts.c.session_id == session_id))).all()
-    gone = await asyncio.to_thread(_facts_to_forget, found, remade, left, words)
+    gone = await in_thread(connection, lambda: _facts_to_forget(found, remade, left, words))
     for fact_id in gone:
         await connection.execute(delete(person_facts).where(person_facts.c.id == fact_id))
     return len(gone)

@@ -5,7 +5,6 @@ Raises `StoreError`.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from bot.store.inserts import add_once
 from bot.store.salvage import salvage_chapter, salvage_segment
 from bot.store.speakers import quotable_speakers
 from bot.store.tables import chapters, landings, notes, segments, sessions, turns
+from bot.store.thread_work import in_thread
 from compaction.model import ChapterId, SegmentId
 from compaction.summary.ledger import render_summary
 
@@ -151,17 +151,16 @@ async def rerender_summary(connection: AsyncConnection, session_id: SessionId, *
     next landing. What cannot be read is left out of the summary.
     """
     session = (await connection.execute(select(sessions).where(sessions.c.id == session_id))).one()
-    found = await connection.execute(
-        select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq, segments.c.position)
-    )
+    wanted = select(segments).where(segments.c.session_id == session_id)
+    found = (await connection.execute(wanted.order_by(segments.c.start_seq, segments.c.position))).all()
     of_session = select(chapters).where(chapters.c.session_id == session_id)
     made = (await connection.execute(of_session.order_by(chapters.c.start_seq, chapters.c.level))).all()
     # A long session takes half a second; in a thread it does not delay the audio of other rooms.
-    rendered = await asyncio.to_thread(
-        lambda found: render_summary(
+    rendered = await in_thread(
+        connection,
+        lambda: render_summary(
             [salvage_segment(row).thing for row in found], [salvage_chapter(row).thing for row in made]
         ),
-        found.all(),
     )
     summary = None if rendered is None else rendered.text
     revision = session.revision + 1
