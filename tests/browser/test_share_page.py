@@ -53,6 +53,13 @@ FULL_SOCKET = (
 # Pauses of the page are short, so that a test need not wait for them.
 HURRY = "const slow = setTimeout; window.setTimeout = (run, ms, ...rest) => slow(run, ms / 20, ...rest);"
 
+# Keeps in `held` what would be done after a long pause, by its milliseconds, so that a test can say when. The page's
+# `data-held` tells how many pauses there are.
+HELD_BACK = (
+    "const slow = setTimeout; window.held = new Map(); window.setTimeout = (run, ms, ...rest) =>"
+    " (ms < 10_000 ? slow(run, ms / 20, ...rest) : void (document.body.dataset.held = held.set(ms, run).size));"
+)
+
 # The browser keeps nothing for the page, not even until the tab is closed.
 BLOCKED_STORAGE = (
     "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('', 'SecurityError') } });"
@@ -187,6 +194,37 @@ async def test_a_picture_that_the_bot_did_not_take_is_sent_again(
             await until(lambda: len(refused) >= 3)
             assert told in await here.page.inner_text("#announcer")
         await until(lambda: here.saw("HP 12"))
+        await here.page.wait_for_selector("#trouble[hidden]", state="attached")
+
+
+async def test_a_brief_sentence_ends_no_other(evening: OpenEvening, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page says that a picture was not taken until it is sure that it is, whatever was told briefly meanwhile. On
+    the way to another process a picture may be refused as late as after 30 s.
+    """
+    told = "The bot could not take the last picture. It will be sent again."
+    async with evening(script=HELD_BACK) as here:
+        await here.share()
+        sharer = here.room.find(ADA.id)
+        assert sharer is not None
+        assert sharer.share is not None
+
+        async def refuse(data: bytes) -> str:
+            return "dropped"
+
+        with monkeypatch.context() as refusing:
+            refusing.setattr(sharer.share, "offer", refuse)
+            await here.show("health", "HP 12")
+            await here.page.locator("#trouble", has_text=told).wait_for()
+        await until(lambda: here.saw("HP 12"))
+        await here.page.evaluate(f"() => {{ {REFUSE} }}")
+        await here.page.click("#change")
+        await here.page.locator("#announcer", has_text="Nothing was chosen").wait_for()
+        await here.page.wait_for_selector("body[data-held='2']")
+        brief, settled = sorted(await here.page.evaluate("[...held.keys()]"))
+        assert settled > 30_000
+        await here.page.evaluate("(ms) => held.get(ms)()", brief)
+        assert await here.page.inner_text("#trouble") == told
+        await here.page.evaluate("(ms) => held.get(ms)()", settled)
         await here.page.wait_for_selector("#trouble[hidden]", state="attached")
 
 

@@ -16,10 +16,11 @@ const MAX_FRAMES_PER_S = 5;
 // still, no other follows. With a minimum rate it repeats the picture of a still screen.
 const MIN_FRAMES_PER_S = 1;
 // A picture that the bot did not take is sent again after a pause. Each further refusal doubles the pause, until none has
-// come for the last of these times after a picture was sent again.
+// come for the last of these times after a picture was sent again. One whose way to another process fails is refused
+// after up to 30 s.
 const RESEND_MS = 2_000;
 const LONGEST_RESEND_MS = 60_000;
-const SETTLED_MS = 10_000;
+const SETTLED_MS = 40_000;
 // Sentences for the browser's errors.
 const SHARE_ERRORS = {
   NotAllowedError: t("Nothing was chosen, or the browser or system did not allow it."),

@@ -28,6 +28,7 @@ export const page = {
   sentAt: 0,
   sent: 0,
   troubles: {},
+  troubleTimers: {},
 };
 
 export function show(state, sentence) {
@@ -65,9 +66,9 @@ export function trouble(kind, sentence) {
 /* Show a trouble for a few seconds. */
 export function briefTrouble(kind, sentence) {
   trouble(kind, sentence);
-  clearTimeout(page.troubleTimer);
-  page.troubleTimer = setTimeout(() => {
-    for (const each of ["refused", "choice"]) trouble(each, "");
+  clearTimeout(page.troubleTimers[kind]);
+  page.troubleTimers[kind] = setTimeout(() => {
+    if (page.troubles[kind] === sentence) trouble(kind, "");
   }, BRIEF_TROUBLE_MS);
 }
 
