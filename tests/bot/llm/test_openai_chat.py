@@ -257,13 +257,17 @@ async def test_a_model_that_thinks_whatever_it_is_told_is_asked_without_a_word_a
 
 @pytest.mark.asyncio
 async def test_the_first_calls_at_once_keep_the_least_effort() -> None:
-    """Each is refused for the name of its limit, and neither for an effort that it did not send."""
+    """Each may be refused for the name of its limit, and neither is for an effort that it did not send."""
     async with endpoint() as (chat, server):
         server.behaviour.cap_name, server.behaviour.efforts = "max_completion_tokens", ("none", "low")
         for words in await asyncio.gather(heard(chat), heard(chat)):
             assert "".join(words) == WORDS
         await chat.complete(REQUEST)
-        assert [call.body.get("reasoning_effort") for call in server.calls] == [None, None, "none", "none", "none"]
+        efforts = [call.body.get("reasoning_effort") for call in server.calls]
+        # The second call may be sent before the first one is refused, or after.
+        assert set(efforts) == {None, "none"}
+        assert efforts.count(None) <= 2
+        assert efforts[-1] == "none"
 
 
 @pytest.mark.asyncio
