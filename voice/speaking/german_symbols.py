@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from voice.speaking.german_ordinals import MONTHS, is_ordinal, ordinal_ending
+from voice.speaking.number_pairs import fraction_words, range_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +38,6 @@ _FRACTIONS = {
     "1/4": "ein Viertel",
     "3/4": "drei Viertel",
 }
-# '8/10' is a rating, but '24/7' is not.
-_RATING_SCALES = frozenset({"5", "10", "20", "100"})
 _SIGNS = {
     "+": "plus", "=": "gleich", "×": "mal", "*": "mal", "÷": "geteilt durch", "±": "plus minus", "≈": "ungefähr",
     "≥": "mindestens", "≤": "höchstens", "≠": "ungleich", "<": "kleiner als", ">": "größer als", "→": "zu", "&": "und",
@@ -96,18 +95,6 @@ def _money(sign: str, amount: str) -> str:
     return f"{whole} {_MONEY[sign]}" + ("" if cents == "00" else f" {int(cents)}")
 
 
-def _range(found: re.Match[str]) -> str:
-    low, sign, high = found[1], found[2], found[3]
-    # A hyphen between two numbers is a range only if the second is larger. Phone numbers and scores have hyphens too.
-    return f"{low} bis {high}" if sign == "–" or int(low) < int(high) else f"{low} {high}"
-
-
-def _fraction(found: re.Match[str]) -> str:
-    if (words := _FRACTIONS.get(found[0])) is not None:
-        return words
-    return f"{found[1]} von {found[2]}" if found[2] in _RATING_SCALES else f"{found[1]} {found[2]}"
-
-
 # The order matters: longer patterns come before patterns that match a part of them.
 RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"(?<!\w)(?:z\. ?B|d\. ?h|u\. ?a|usw|bzw|ca|evtl|ggf|inkl|nr|mio|mrd)\.", re.IGNORECASE),
@@ -136,8 +123,8 @@ RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
      lambda m: f"{m[1]} {_UNITS[m[2]]}"),
     (re.compile(rf"((?:\d|Millionen|Milliarden) (?:{_MEASURES})(?: \d\d?)?)/([^\W\d_]+)(?![\w/])"),
      lambda m: f"{m[1]} pro {_PER.get(m[2], m[2])}"),
-    (re.compile(r"(?<![\w/])(\d+)/(\d+)(?![\w/])"), _fraction),
-    (re.compile(r"(?<![\d.,-])(\d{1,4})\s?([-–])\s?(\d{1,4})(?![\d-])"), _range),
+    (re.compile(r"(?<![\w/])(\d+)/(\d+)(?![\w/])"), lambda m: fraction_words(m, _FRACTIONS, "von")),
+    (re.compile(r"(?<![\d.,-])(\d{1,4})\s?([-–])\s?(\d{1,4})(?![\d-])"), lambda m: range_words(m, "bis")),
     (re.compile(r"(?<!\S)[-−](?=\d)"), lambda _: "minus "),
     (re.compile(r"~(?=\d)"), lambda _: "etwa "),
     (re.compile(r"#(?=\d)"), lambda _: "Nummer "),

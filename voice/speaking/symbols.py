@@ -11,6 +11,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from voice.speaking import german_symbols
+from voice.speaking.number_pairs import fraction_words, range_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,8 +35,6 @@ _PER = {
     "l": "litre",
 } | {unit: name.removesuffix("s") for unit, name in _UNITS.items()}  # fmt: skip
 _FRACTIONS = {"1/2": "one half", "1/3": "one third", "2/3": "two thirds", "1/4": "one quarter", "3/4": "three quarters"}
-# '8/10' is a rating, but '24/7' is not.
-_RATING_SCALES = frozenset({"5", "10", "20", "100"})
 _SIGNS = {
     "+": "plus", "=": "equals", "×": "times", "*": "times", "÷": "divided by", "±": "plus or minus", "≈": "about",
     "≥": "at least", "≤": "at most", "≠": "is not", "<": "less than", ">": "more than", "→": "to", "&": "and",
@@ -70,18 +69,6 @@ def _money(sign: str, amount: str, scale: str | None) -> str:
     return f"{amount} {one if amount == '1' else many}"
 
 
-def _range(found: re.Match[str]) -> str:
-    low, sign, high = found[1], found[2], found[3]
-    # A hyphen between two numbers is a range only if the second is larger. Phone numbers and scores have hyphens too.
-    return f"{low} to {high}" if sign == "–" or int(low) < int(high) else f"{low} {high}"
-
-
-def _fraction(found: re.Match[str]) -> str:
-    if (words := _FRACTIONS.get(found[0])) is not None:
-        return words
-    return f"{found[1]} out of {found[2]}" if found[2] in _RATING_SCALES else f"{found[1]} {found[2]}"
-
-
 _Rule = tuple[re.Pattern[str], "Callable[[re.Match[str]], str]"]
 
 # The order matters: longer patterns come before patterns that match a part of them.
@@ -106,8 +93,8 @@ _RULES: tuple[_Rule, ...] = (
      lambda m: f"{m[1]} {_UNITS[m[2]]}"),
     (re.compile(rf"((?:\d|thousand|million|billion) (?:{_MEASURES}))/([^\W\d_]+)(?![\w/])"),
      lambda m: f"{m[1]} per {_PER.get(m[2], m[2])}"),
-    (re.compile(r"(?<![\w/])(\d+)/(\d+)(?![\w/])"), _fraction),
-    (re.compile(r"(?<![\d.-])(\d{1,4})\s?([-–])\s?(\d{1,4})(?![\d-])"), _range),
+    (re.compile(r"(?<![\w/])(\d+)/(\d+)(?![\w/])"), lambda m: fraction_words(m, _FRACTIONS, "out of")),
+    (re.compile(r"(?<![\d.-])(\d{1,4})\s?([-–])\s?(\d{1,4})(?![\d-])"), lambda m: range_words(m, "to")),
     (re.compile(r"(?<!\S)[-−](?=\d)"), lambda _: "minus "),
     (re.compile(r"~(?=\d)"), lambda _: "about "),
     (re.compile(r"#(?=\d)"), lambda _: "number "),
