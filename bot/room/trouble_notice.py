@@ -40,8 +40,8 @@ class TroubleNotice:
         self._told_at: float | None = None
         self._is_told = False
 
-    def is_known(self) -> None:
-        """Note that people have been told of the trouble otherwise: only its end is news."""
+    def take_as_told(self) -> None:
+        """Note that people have read of the trouble elsewhere: only its end is news."""
         self._is_told = True
 
     def next(self, *, is_there: bool, now: float) -> Text | None:
@@ -74,7 +74,7 @@ class RoomTroubles:
         (`bot.discord.stage`).
         """
         if self._is_first and suppressed:
-            self._suppressed.is_known()
+            self._suppressed.take_as_told()
         self._is_first = False
         told = (
             self._not_understanding.next(is_there=not_understanding, now=now),
