@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bot.cluster.address import POOL_IP, POOL_PORT, ClusterError, told
 from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.scaling import wanted_recognisers
-from bot.cluster.state import APP, DEPLOYMENT, pool_state
+from bot.cluster.state import APP, DEPLOYMENT, machines_that_refuse, pool_state
 from bot.errors import SetupError
 from voice.asr.scheduler import QUEUE_SIZE
 from voice.asr.settings import AsrSettings
@@ -37,6 +37,9 @@ METRICS_INTERVAL_S = 1.0
 LOOK_BACK_S = 5.0
 # Seconds that a recogniser that is removed has for the utterances it already has.
 DRAIN_S = 10.0
+# After that, the bots of every machine with a recogniser must reach the pool within a minute. Ray Serve tells nobody.
+_POLL_S = 0.5
+TAKES_SPEECH_POLLS = 120
 # Of the application, as Ray Serve calls them: a pool that hears, and one that is being changed.
 _AS_ASKED_FOR = frozenset({"RUNNING", "DEPLOYING"})
 # Fields of `PoolSettings` that say nothing of a single recogniser.
@@ -48,7 +51,8 @@ _UNREADABLE = (
 
 
 async def deploy(pool: PoolSettings, asr: AsrSettings) -> None:
-    """Put the pool into the cluster, or change the one that is there. Returns when its first recognisers hear.
+    """Put the pool into the cluster, or change the one that is there. Returns when its first recognisers hear, and the
+    bots of every machine that has one reach them.
 
     Every node needs the model at `asr.model_dir`. Raises `ClusterError`.
     """
@@ -70,6 +74,20 @@ async def deploy(pool: PoolSettings, asr: AsrSettings) -> None:
             "The recognisers could not be started. Has every node the model (`roomtone models pull`) at "
             f"{asr.model_dir.absolute()}, and as many CPUs or GPUs as asked for? Ray's log has more."
         ) from error
+    await _until_all_take_speech()
+
+
+async def _until_all_take_speech() -> None:
+    refuse: list[str] = []
+    for _ in range(TAKES_SPEECH_POLLS):
+        refuse = await machines_that_refuse()
+        if not refuse:
+            return
+        await asyncio.sleep(_POLL_S)
+    raise ClusterError(
+        f"The recognisers hear, but no bot on {', '.join(refuse)} reaches them. Does another program there use port "
+        f"{POOL_PORT}? Bots there hear by themselves."
+    )
 
 
 def _run(pool: PoolSettings, asr: AsrSettings, version: str | None) -> None:

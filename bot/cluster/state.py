@@ -18,6 +18,8 @@ _HEAD = "node:__internal_head__"
 _SILENT = "The cluster does not tell its state. Is its head running?"
 # Why a machine is gone (`NodeDeathInfo.Reason` in gcs.proto): it ended in order, or it was drained.
 _LEFT = frozenset({1, 3, 4})
+# Of what takes speech on a machine (Ray Serve's proxy); one that drains still answers.
+_TAKE_SPEECH = frozenset({"HEALTHY", "DRAINING"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +130,25 @@ async def pool_state() -> PoolState | None:
 
 async def recognisers_on(node_id: str) -> int:
     """Return how many recognisers a machine has, in whatever state. Raises `ClusterError`."""
-    details = await told(_serve_details, _SILENT)
-    deployments = details["applications"].get(APP, {}).get("deployments", {})
-    replicas = deployments.get(DEPLOYMENT, {}).get("replicas", [])
+    replicas = _replicas(await told(_serve_details, _SILENT))
     return sum(replica.get("node_id") == node_id for replica in replicas)
+
+
+async def machines_that_refuse() -> list[str]:
+    """Return the addresses of the machines that have a recogniser, but do not take speech from their bots yet.
+
+    Ray Serve starts what takes speech on a machine only when a recogniser runs there. Raises `ClusterError`.
+    """
+    details = await told(_serve_details, _SILENT)
+    take = {node_id for node_id, proxy in details["proxies"].items() if proxy["status"] in _TAKE_SPEECH}
+    here = {replica["node_id"]: replica["node_ip"] for replica in _replicas(details) if replica["state"] == "RUNNING"}
+    return sorted(ip for node_id, ip in here.items() if node_id not in take)
+
+
+def _replicas(details: dict[str, Any]) -> list[dict[str, Any]]:
+    deployments = details["applications"].get(APP, {}).get("deployments", {})
+    replicas: list[dict[str, Any]] = deployments.get(DEPLOYMENT, {}).get("replicas", [])
+    return replicas
 
 
 def _serve_details() -> dict[str, Any]:

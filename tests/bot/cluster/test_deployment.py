@@ -12,7 +12,7 @@ import pytest
 from bot.cluster.address import ClusterError
 from bot.cluster.deployment import deploy, deployed_pool, pool_app, scale
 from bot.cluster.pool_settings import PoolSettings
-from bot.cluster.state import APP, DEPLOYMENT, PoolState
+from bot.cluster.state import APP, DEPLOYMENT, PoolState, machines_that_refuse
 from voice.asr.settings import AsrSettings
 
 # Ray's own modules use what their libraries deprecated.
@@ -56,6 +56,22 @@ class FakeServe:
         assert (name, app) == (DEPLOYMENT, APP)
         kept: Any = ReplicaConfig.from_proto_bytes(self._kept.SerializeToString())
         return SimpleNamespace(replica_config=kept, version=VERSION), "/"
+
+    def get_serve_details(self) -> dict[str, Any]:
+        """Return what Ray Serve knows of a pool whose one recogniser's machine takes speech."""
+        return serve_details({"a": "RUNNING"}, {"a": "HEALTHY"})
+
+
+def serve_details(recognisers: dict[str, str], proxies: dict[str, str]) -> dict[str, Any]:
+    """Return what Ray Serve tells of the pool. `recognisers`, `proxies`: the state of the one on each machine."""
+    replicas = [
+        {"node_id": machine, "node_ip": f"10.0.0.{ord(machine)}", "state": state}
+        for machine, state in recognisers.items()
+    ]
+    return {
+        "applications": {APP: {"deployments": {DEPLOYMENT: {"replicas": replicas}}}},
+        "proxies": {machine: {"status": status} for machine, status in proxies.items()},
+    }
 
 
 def in_cluster(
@@ -120,9 +136,47 @@ async def test_a_pool_of_another_release_is_changed(monkeypatch: pytest.MonkeyPa
     for init_args in others:
         in_cluster(monkeypatch, init_args)
         await deploy(POOL, AsrSettings(model_dir=MODEL))
-    monkeypatch.setattr("ray.serve.context._get_global_client", dict)
+    monkeypatch.setattr(FakeServe, "get_deployment_info", None)
     await deploy(POOL, AsrSettings(model_dir=MODEL))
     assert ran == [None] * 4
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("recognisers", "proxies", "refuse"),
+    [
+        ({"a": "RUNNING", "b": "RUNNING"}, {"a": "HEALTHY", "b": "HEALTHY"}, []),
+        ({"a": "RUNNING", "b": "RUNNING"}, {"a": "HEALTHY"}, ["10.0.0.98"]),
+        ({"a": "RUNNING", "b": "RUNNING"}, {"a": "STARTING", "b": "UNHEALTHY"}, ["10.0.0.97", "10.0.0.98"]),
+        ({"a": "RUNNING", "b": "RUNNING"}, {"a": "DRAINING", "b": "HEALTHY"}, []),
+        ({"a": "RUNNING", "b": "STARTING"}, {"a": "HEALTHY"}, []),
+        ({}, {}, []),
+    ],
+)
+async def test_a_machine_with_a_recogniser_takes_speech_later(
+    monkeypatch: pytest.MonkeyPatch, recognisers: dict[str, str], proxies: dict[str, str], refuse: list[str]
+) -> None:
+    """Ray Serve opens the port of a machine once a recogniser runs there."""
+    client = SimpleNamespace(get_serve_details=lambda: serve_details(recognisers, proxies))
+    monkeypatch.setattr("ray.serve.context._get_global_client", lambda: client)
+    assert await machines_that_refuse() == refuse
+
+
+@pytest.mark.asyncio
+async def test_recognisers_are_there_when_the_bots_reach_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a machine whose bots never do is told by its address."""
+    in_cluster(monkeypatch)
+    monkeypatch.setattr("ray.serve.start", lambda **_: None)
+    monkeypatch.setattr("ray.serve.run", lambda *_, **__: None)
+    monkeypatch.setattr("bot.cluster.deployment._POLL_S", 0.0)
+    told = [serve_details({"a": "RUNNING"}, {"a": status}) for status in ("STARTING", "STARTING", "HEALTHY")]
+    monkeypatch.setattr(FakeServe, "get_serve_details", lambda _: told.pop(0))
+    await deploy(POOL, AsrSettings(model_dir=MODEL))
+    assert told == []
+    monkeypatch.setattr("bot.cluster.deployment.TAKES_SPEECH_POLLS", 3)
+    monkeypatch.setattr(FakeServe, "get_serve_details", lambda _: serve_details({"a": "RUNNING"}, {"a": "UNHEALTHY"}))
+    with pytest.raises(ClusterError, match=r"no bot on 10\.0\.0\.97 reaches them"):
+        await deploy(POOL, AsrSettings(model_dir=MODEL))
 
 
 @pytest.mark.asyncio
