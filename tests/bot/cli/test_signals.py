@@ -19,7 +19,15 @@ from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
+
+
+@pytest.fixture(autouse=True)
+def _closed_terminal_ends() -> Iterator[None]:
+    """Whoever runs the tests may have started them with `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 async def turn() -> None:
@@ -48,16 +56,13 @@ async def test_the_first_signal_asks_for_an_orderly_end(
 @pytest.mark.asyncio
 async def test_nohup_lets_it_go_on_without_its_terminal() -> None:
     """Who starts it so wants it to outlive the terminal."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     stop = asyncio.Event()
-    try:
-        with stop_on_signals(stop):
-            os.kill(os.getpid(), signal.SIGHUP)
-            await turn()
-            assert not stop.is_set()
-        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    with stop_on_signals(stop):
+        os.kill(os.getpid(), signal.SIGHUP)
+        await turn()
+        assert not stop.is_set()
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
 @pytest.mark.asyncio
