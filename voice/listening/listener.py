@@ -72,7 +72,7 @@ class RoomListener:
                     continue
                 listener = SpeakerListener(one.user_id, self._parameters, new_id=self._new_id, judged=self._judged)
                 self._listeners[one.user_id] = listener
-            listener.hear(one)
+            listener.hear(one, now)
             heard_of[one.user_id] = listener
             if isinstance(one, SpeakerLeft):
                 events.extend(self._decide([listener], now))

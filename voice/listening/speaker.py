@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from voice.listening.endpointing import EndpointingEvent, EndpointingParameters
     from voice.transport.audio_events import AudioEvent
 
-# The transport reports a talkspurt's end after 200 ms without a packet. If that report is lost, the utterance must
-# still end.
+# The transport reports a talkspurt's end after 200 ms without a packet. If nothing comes for so long, that report is
+# lost, and the utterance must still end.
 STALL_S = 1.0
 
 # An utterance is dropped as near silence when all three apply (full scale is 1): its RMS is below the first value, its
@@ -92,6 +92,7 @@ class SpeakerListener:
         self._partial_silent = True
         self._silent_windows = 0
         self._talkspurt_over = True
+        self._heard_at = 0.0
         self._vad_state = VadState()
         self._pending: list[_Piece] = []
         # Scored windows that wait for the answer about a pause.
@@ -109,7 +110,8 @@ class SpeakerListener:
         """Seconds of voiced sound in the current speech, even before it is certain; 0.0 without any."""
         return self._endpointing.voiced_windows * WINDOW_S
 
-    def hear(self, event: AudioEvent) -> None:
+    def hear(self, event: AudioEvent, now: float) -> None:
+        self._heard_at = now
         match event:
             case SpeechFrames():
                 self._talkspurt_over = False
@@ -130,7 +132,7 @@ class SpeakerListener:
 
         Returns whether there is something to decide.
         """
-        if self._anchor is None or (not self._talkspurt_over and now - self._position(self._anchor) < STALL_S):
+        if self._anchor is None or (not self._talkspurt_over and now - self._heard_at < STALL_S):
             return False
         self._lay_silence_until(now - self._late_packets_s)
         return bool(self._pending)

@@ -99,6 +99,16 @@ def test_time_does_not_pass_while_packets_are_under_way() -> None:
     assert len(utterance.pcm) / LISTEN_RATE_HZ == pytest.approx(3.2, abs=0.1)
 
 
+def test_a_standstill_of_the_event_loop_cuts_no_speech() -> None:
+    """After two seconds in which the loop did nothing, the clock is ahead of the sound that it then gets in pieces."""
+    ears = _ears()
+    ears.hear([_frames(10.0, voiced(1))], now=11.0)
+    events = ears.hear([_frames(11.0, voiced(0.1))], now=13.0) + ears.tick(13.0)
+    events += ears.hear([_frames(11.1, voiced(1.9)), TalkspurtEnded(ADA, 1, 13.0)], now=13.1)
+    [utterance] = _utterances(events + ears.tick(14.0))
+    assert utterance.ended_at == pytest.approx(13.0, abs=0.04)
+
+
 def test_a_lost_end_mark_holds_nothing_open() -> None:
     """If the `TalkspurtEnded` is lost, a second without frames counts as the end of the talkspurt."""
     ears = _ears()
