@@ -199,20 +199,25 @@ class Receiver:
     # Called with the lock held.
 
     def _take_unknown(self, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
-        """Hold a frame of an unknown SSRC, and try the members' keys on it."""
+        """Hold a frame of an unknown SSRC, unless a member's key opens it."""
         if held.frame == opus.SILENCE_FRAME:
             self._counters.silence += 1
             return
         self._counters.held += 1
-        found = None
-        if can_tell_sender(held.frame, keys) and self._roster.may_try(ssrc, held.arrived_at):
-            found = find_sender(held.frame, self._roster.candidates(self._is_excluded), keys)
-        if found is None:
+        if not self._take_by_key(ssrc, held, keys):
             self._roster.hold(ssrc, held)
-            return
+
+    def _take_by_key(self, ssrc: int, held: HeldFrame, keys: LiveKeys) -> bool:
+        """Try the members' keys on a frame. Whose key opens it has the SSRC now. Returns whether one did."""
+        if not (can_tell_sender(held.frame, keys) and self._roster.may_try(ssrc, held.arrived_at)):
+            return False
+        found = find_sender(held.frame, self._roster.candidates(self._is_excluded), keys)
+        if found is None:
+            return False
         _log.info("sender_found_by_key", ssrc=ssrc, user_id=found.user_id)
         self._place(ssrc, found.user_id)
         self._pass_to_stream(self._stream_of(ssrc, found.user_id), held, found.frame)
+        return True
 
     def _place(self, ssrc: int, user_id: int) -> None:
         """Assign `ssrc` to `user_id`, and process the frames held for it."""
@@ -247,10 +252,11 @@ class Receiver:
             self._counters.duplicate += 1
             return
         frame = open_frame(held.frame, user_id, keys)
-        if isinstance(frame, DecryptFailure):
-            self._count_unopened(frame, user_id, held.arrived_at)
-        else:
+        if not isinstance(frame, DecryptFailure):
             self._pass_to_stream(stream or self._stream_of(ssrc, user_id), held, frame)
+        # The server may have given the SSRC to somebody else, and op 5 is still to come or was lost.
+        elif frame is not DecryptFailure.DAVE_FAILED or not self._take_by_key(ssrc, held, keys):
+            self._count_unopened(frame, user_id, held.arrived_at)
 
     def _count_unopened(self, failure: DecryptFailure, user_id: int, arrived_at: float) -> None:
         self._counters.count(failure)

@@ -97,7 +97,9 @@ class Roster:
         self._unknown.clear()
 
     def may_try(self, ssrc: int, now: float) -> bool:
-        """Return whether to try the members' keys on a frame of an unknown `ssrc`. The call counts as a try."""
+        """Return whether to try the members' keys on a frame of `ssrc`, whose owner is not known, or has a key that
+        does not open it. The call counts as a try.
+        """
         unknown = self._unknown_at(ssrc)
         if unknown is None or (unknown.tries >= HELD_FRAMES and now < unknown.tried_at + _RETRY_S):
             return False
@@ -131,7 +133,7 @@ class Roster:
                 del self._unknown[ssrc]
 
     def candidates(self, is_excluded: Callable[[int], bool]) -> list[int]:
-        """Return the users whose keys may be tried on an unknown SSRC, likeliest first.
+        """Return the users whose keys may be tried, likeliest first.
 
         People without an SSRC come first. Excluded people (bots, those who opted out) are never included.
         """

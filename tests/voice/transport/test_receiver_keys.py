@@ -61,6 +61,20 @@ def test_without_op_5_the_key_tells_who_speaks() -> None:
     assert {item.ssrc for item in ear.speech_of(BEN)} == {12}
 
 
+def test_an_ssrc_that_goes_to_somebody_else_without_op_5_is_theirs() -> None:
+    """The key tells whose it is now: nothing is lost, and the group is not taken for broken."""
+    ear = Ear()
+    ana, ben = ear.sender(ANA, 11), ear.sender(BEN, 11)
+    ben.sequence = 500
+    ear.receiver.speaks(11, ANA)
+    ear.say(ana, 10)
+    ear.say(ben, 40)
+    ear.rest(0.5)
+    assert (ear.frames_of(ANA), ear.frames_of(BEN)) == (10, 40)
+    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False) == []
+    assert_each_datagram_has_one_fate(ear)
+
+
 def test_frames_from_before_the_group_use_up_no_tries() -> None:
     """Frames from before the group is ready do not use up the tries. The first frame afterwards identifies
     the sender.
