@@ -17,7 +17,7 @@ from bot import events
 from bot.brain.skip import unless_spoken_skip
 from bot.brain.tools.permission import NOBODY
 from bot.realtime.inputs import Inputs, RealtimeInput, RealtimeRecognition, with_items
-from bot.realtime.items import Items
+from bot.realtime.items import Items, ReplyMaterial
 from bot.texts.text import Text, sentence_of
 from compaction.budget.messages import MessageToolCall as RequestedCall
 from compaction.model import Seq, TurnKind
@@ -31,7 +31,7 @@ from voice.realtime.speech_assembler import SpeechAssembler
 from voice.speaking.moderation import ForbiddenWordsError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.reply import Question
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.events import SpokenText
     from bot.realtime.port import RealtimePrompt, RealtimeServices
+    from compaction.memory.quotes import Quote
     from compaction.model import Turn
     from compaction.session import SessionMemory
     from voice.asr.port import Recognition
@@ -318,12 +319,11 @@ class RealtimeBridge:
     async def speak(self, question: Question, *, forbids: Callable[[str], bool]) -> AsyncGenerator[Speech, None]:
         """Yield the model's reply to the last turn. See `SpeechToSpeech.speak`."""
         self._requested = False
-        await self._recall(question.turn)
+        quotes = () if self._quoting is None else await self._quoting.find(question.turn, self._memory)
         self._items.guild_instructions = await self._prompt.guild_instructions()
         self._asker = self._prompt.asker_of(question)
         self._tools = self._toolbox.for_asker(self._asker)
-        self._items.reply_instructions = self._prompt.reply_instructions(question)
-        self._items.agreed_result = await self._do_agreed(question)
+        self._items.for_reply = self._material(question, quotes, await self._do_agreed(question))
         parts = self._items.refresh(self._session, answer_to=question.turn.seq)
         self._prompt.record_sent(parts, answer_to=question.turn.seq)
         stream, words = SpeechAssembler(), ""
@@ -370,18 +370,25 @@ class RealtimeBridge:
         if self._session.usable:
             self._items.refresh(self._session)
 
-    async def _recall(self, turn: Turn) -> None:
-        """Search the memory for what was said about this turn before the window, for the reply's instructions."""
-        if self._quoting is None:
-            return
-        quotes = await self._quoting.find(turn, self._memory)
+    def drop_derived(self) -> None:
+        """Take what was found and done for the last reply out of the instructions: it may hold words that may not be
+        used any more.
+        """
+        self._items.for_reply = ReplyMaterial()
+        self.refresh()
+
+    def _material(self, question: Question, quotes: Sequence[Quote], agreed_result: str) -> ReplyMaterial:
         found = [
             (quote.recalled.session_id == self._memory.session_id, without_marks(quote.part.content))
             for quote in quotes
         ]
-        self._items.recalled = tuple(text for here, text in found if here)
-        self._items.recalled_earlier = tuple(text for here, text in found if not here)
-        self._items.sources = {without_marks(quote.part.content): ref for quote in quotes for ref in quote.part.refs}
+        return ReplyMaterial(
+            instructions=self._prompt.reply_instructions(question),
+            agreed_result=agreed_result,
+            recalled=tuple(text for here, text in found if here),
+            recalled_earlier=tuple(text for here, text in found if not here),
+            sources={without_marks(quote.part.content): ref for quote in quotes for ref in quote.part.refs},
+        )
 
     async def _do_agreed(self, question: Question) -> str:
         """Do what the asker has just said yes to; return its result, or '' if that is nothing."""

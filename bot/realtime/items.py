@@ -6,7 +6,7 @@ summary instead. A new session gets everything as a briefing, an open one only t
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bot.brain.realtime_instructions import build_realtime_instructions
@@ -32,13 +32,26 @@ MAX_INPUT_TOKENS = 16_000
 EVICTED_ID = "evicted"
 
 
+@dataclass(frozen=True, slots=True)
+class ReplyMaterial:
+    """What the instructions have for one reply. `instructions`: how to give it. `agreed_result`: the result of a tool
+    that the asker agreed to. `recalled`, `recalled_earlier`: quotes of this session and of others; `sources`: the ref
+    of each.
+    """
+
+    instructions: tuple[str, ...] = ()
+    agreed_result: str = ""
+    recalled: tuple[str, ...] = ()
+    recalled_earlier: tuple[str, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
 class Items:
     """The conversation items and instructions of one room. Belongs to its `RealtimeBridge`.
 
     `tools`: what may be called at present. `introductions`: a line about each person present. Set before a reply:
-    `guild_instructions`; for that reply alone `reply_instructions`, and the result of a tool that the asker agreed to
-    (`agreed_result`); quotes of this session (`recalled`) and of others (`recalled_earlier`), and the ref of each
-    (`sources`). `conversation` counts the session's conversations; a new connection begins the next one.
+    `guild_instructions` and `for_reply`. `conversation` counts the session's conversations; a new connection begins the
+    next one.
     """
 
     def __init__(
@@ -65,11 +78,7 @@ class Items:
         self._external_changes = memory.external_changes
         self.conversation = 0
         self.guild_instructions = ""
-        self.reply_instructions: tuple[str, ...] = ()
-        self.agreed_result = ""
-        self.recalled: tuple[str, ...] = ()
-        self.recalled_earlier: tuple[str, ...] = ()
-        self.sources: Mapping[str, str] = {}
+        self.for_reply = ReplyMaterial()
 
     def _callable_tools(self) -> tuple[CallableTool, ...]:
         return tuple(CallableTool(each.name, each.description, each.parameters) for each in self._tools())
@@ -99,12 +108,12 @@ class Items:
             name=self._instructions.name,
             operator_rules=self._instructions.extra,
             server_rules=self.guild_instructions,
-            next_reply=self.reply_instructions,
-            result=self.agreed_result,
+            next_reply=self.for_reply.instructions,
+            result=self.for_reply.agreed_result,
             participants=self._introductions(),
-            recall=self.recalled,
-            continuity=self.recalled_earlier,
-            sources=self.sources,
+            recall=self.for_reply.recalled,
+            continuity=self.for_reply.recalled_earlier,
+            sources=self.for_reply.sources,
             zone=self._zone,
         )
         instruction_tokens = sum(each.tokens for each in built.parts)

@@ -218,7 +218,7 @@ class Conversation:
         if self._quoting is not None:
             self._quoting.discard()
         if self._bridge is not None:
-            self._bridge.refresh()
+            self._bridge.drop_derived()
         if (screens := self._screens()) is not None:
             screens.end_excluded()
 

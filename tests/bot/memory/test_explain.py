@@ -30,7 +30,7 @@ from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.memory.replay import SESSION, replay
 from bot.memory.retention import DAY_S, Retention
 from bot.memory.transcript import NoteLine, SaidLine
-from bot.realtime.items import Items
+from bot.realtime.items import Items, ReplyMaterial
 from bot.room.conversation.prompt import record_call
 from bot.settings import RecallSettings
 from bot.store.database import open_database
@@ -308,9 +308,12 @@ async def test_a_spoken_reply_is_explained_too(place: Place) -> None:
         session = FakeRealtime(items.brief, lambda event: None)
         session.connect()
         question = await evening.say("What was the gate code?", "Bob")
-        items.recalled = ("[10:30] From memory, turn 0, Ada: The gate code is 4411.",)
-        items.recalled_earlier = ("[3 May, 10:30] From memory, Ada: The gate is blue.",)
-        items.guild_instructions, items.reply_instructions = "You are a dry old innkeeper.", ("Nobody said your name.",)
+        items.guild_instructions = "You are a dry old innkeeper."
+        items.for_reply = ReplyMaterial(
+            instructions=("Nobody said your name.",),
+            recalled=("[10:30] From memory, turn 0, Ada: The gate code is 4411.",),
+            recalled_earlier=("[3 May, 10:30] From memory, Ada: The gate is blue.",),
+        )
         with capture_logs() as logs:
             sent = items.refresh(session, answer_to=question.seq)
         evening.keeper.on_payload_sent(sent)

@@ -34,26 +34,27 @@ async def test_an_answer_is_spoken_and_stands_once() -> None:
         assert room.session.interrupted == []
 
 
+class Remembering:
+    """Finds two quotes for each question: one of this session and one of an older session."""
+
+    async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
+        text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
+        return tuple(
+            Quote(
+                data_part(PartKind.RECALL, f"{when}{text}", refs=(f"turn:{session}#3",)),
+                RecallHit(PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0),
+                (TurnPart("2", "Bo", text),),
+            )
+            for when, session in (("", SessionId("s")), ("3 May, ", SessionId("older")))
+        )
+
+    def discard(self) -> None:
+        """Do nothing: it prepares nothing."""
+
+
 @pytest.mark.asyncio
 async def test_what_was_said_before_the_window_is_brought_along() -> None:
     """Quotes about the question are in the instructions for its answer, and removed before the next one."""
-
-    class Remembering:
-        """Finds two quotes for each question: one of this session and one of an older session."""
-
-        async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
-            text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
-            return tuple(
-                Quote(
-                    data_part(PartKind.RECALL, f"{when}{text}", refs=(f"turn:{session}#3",)),
-                    RecallHit(
-                        PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0
-                    ),
-                    (TurnPart("2", "Bo", text),),
-                )
-                for when, session in (("", SessionId("s")), ("3 May, ", SessionId("older")))
-            )
-
     async with desk(quoting=Remembering()) as room:
         for asked in ("when does it open", "where do we meet"):
             turn = await room.say(1, asked)
@@ -74,6 +75,22 @@ async def test_what_was_said_before_the_window_is_brought_along() -> None:
             cited = {each.kind: [ref for ref in each.refs if ref.startswith("turn:")] for each in recalled}
             assert cited == {PartKind.RECALL: ["turn:s#3"], PartKind.CONTINUITY: ["turn:older#3"]}
         assert "when does it open" not in room.session.instructions
+
+
+@pytest.mark.asyncio
+async def test_what_was_found_for_an_answer_can_be_taken_back() -> None:
+    """What the last answer had been given is not in the instructions any more, and a new conversation, which may begin
+    before the next answer, does not get it.
+    """
+    async with desk(quoting=Remembering()) as room:
+        turn = await room.say(1, "when does it open")
+        room.session.answers.append("At nine.")
+        await room.answer(turn, may_skip=True)
+        assert "at nine" in room.session.instructions
+        room.bridge.drop_derived()
+        assert "at nine" not in room.session.instructions
+        room.session.connect()
+        assert "at nine" not in room.session.instructions
 
 
 @pytest.mark.asyncio

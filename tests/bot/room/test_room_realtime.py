@@ -8,7 +8,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -24,6 +24,7 @@ from bot.store.database import open_database
 from bot.store.guilds import GuildStore
 from compaction.model import Mode
 from compaction.settings import BudgetSettings
+from tests.bot.realtime.test_bridge_answers import Remembering
 from tests.bot.room.room_scene import TICK_S, settle
 from tests.bot.room.test_room_participation import silenceable
 from tests.bot.room.test_room_screens import REMARK, Cinema, a_cinema
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from bot.brain.recall_quotes import QuoteFinder
     from bot.realtime.port import RunSession
     from bot.screen.screens import ScreenPageConnection
     from voice.realtime.port import Briefing, RealtimeNews, ToolRunner
@@ -51,6 +53,7 @@ class Studio:
         # There is no language model besides the speech-to-speech model.
         self.house.can_skip = False
         self.sessions: list[FakeRealtime] = []
+        self.quoting: QuoteFinder | None = None
         self.line: ScreenPageConnection | None = None
 
     @asynccontextmanager
@@ -68,7 +71,10 @@ class Studio:
             clock=services.clock,
             observe=services.observe,
         )
-        room = Room(self.house.place, replace(services, screens=self.cinema.screens, realtime=realtime))
+        services = replace(
+            services, screens=self.cinema.screens, realtime=realtime, open_quoting=lambda *_: self.quoting
+        )
+        room = Room(self.house.place, services)
         task = asyncio.create_task(room.run(), name="room-under-test")
         try:
             await settle(lambda: (bool(self.sessions) and self.sessions[0].connected) or task.done())
@@ -265,3 +271,18 @@ async def test_the_model_keeps_no_sound_of_somebody_who_does_not_want_it(tmp_pat
         await settle(lambda: len(house.turns) == 2)
         assert session.heard == []
         assert list(session.items.values()) == ["Bo speaks:", "We leave at nine.", "Bo speaks:", "I bring the bread."]
+
+
+@pytest.mark.asyncio
+async def test_the_model_keeps_no_quotes_after_somebody_has_opted_out(tmp_path: Path) -> None:
+    """What was recalled for the last answer may be their words. A new conversation may begin before the next answer."""
+    async with a_studio(tmp_path) as studio:
+        studio.quoting = cast("QuoteFinder", Remembering())
+        async with studio.living() as session:
+            await silenceable(studio.house)
+            await studio.begin()
+            assert "From memory, Bo" in session.instructions
+            await studio.house.participation.set_opt_out(studio.house.place.guild_id, BO.id, out=True)
+            assert "From memory, Bo" not in session.instructions
+            session.connect()
+            assert "From memory, Bo" not in session.instructions
