@@ -36,6 +36,8 @@ _NO_SYSTEM = re.compile(
 # longer than a reply may be if they are not told: https://platform.openai.com/docs/guides/reasoning
 _EFFORTS = ("none", "minimal", "low")
 _EFFORT = "reasoning_effort"
+# How servers name it in a refusal. Gemini: 'Budget 0 is invalid. This model only works in thinking mode.'
+_NAMES_EFFORT = re.compile(r"reasoning.?effort|thinking mode", re.IGNORECASE)
 _EFFORTS_TAKEN = "Supported values are"
 # Models whose chat template may open the thoughts, so that their answers begin with them (`thoughts`).
 _THINKING = re.compile(r"thinking|qwq|\br1\b", re.IGNORECASE)
@@ -45,8 +47,8 @@ class EndpointFeatures:
     """What one endpoint is known to take. Assumes everything until it is refused.
 
     `model`: the model's name. The methods get an error's status and message. They return whether the call is to be
-    repeated, because the error was about that parameter. `sent`: what `limits` returned for that very call. Other calls
-    may have taught something else meanwhile.
+    repeated, because the error was about that parameter. `sent`: the fields of that very call. Other calls may have
+    taught something else meanwhile; then it is repeated too.
     """
 
     def __init__(self, model: str = "") -> None:
@@ -67,16 +69,15 @@ class EndpointFeatures:
         # Whether the model thinks before it answers, and the efforts that it may take.
         self._thinks = False
         self._efforts: tuple[str, ...] = _EFFORTS
-        # How many of them are left out because of refusals that did not name them, until an answer shows what is so.
-        self._guessed_count = 0
+        # Whether none of them is sent because of a refusal that did not name it, until an answer shows what is so.
+        self._effort_left_out = False
         # Whether the model has taken one.
         self._effort_taken = False
 
     @property
     def effort(self) -> str:
         """Return how much the model is told to think; empty if it does not think or cannot be told."""
-        efforts = self._efforts[self._guessed_count :]
-        return efforts[0] if self._thinks and efforts else ""
+        return self._efforts[0] if self._thinks and self._efforts and not self._effort_left_out else ""
 
     def limits(self, max_output_tokens: int) -> dict[str, object]:
         """Return the fields of a call that limit its answer and the thoughts before it."""
@@ -91,26 +92,30 @@ class EndpointFeatures:
             return True
         return False
 
-    def thought_too_long(self) -> bool:
-        """Learn that the model thought until its output limit. Return whether it can be asked again to think less."""
-        is_new, self._thinks = not self._thinks, True
-        return is_new and bool(self.effort)
+    def thought_too_long(self, effort: str) -> bool:
+        """Learn that the model thought until its output limit, told `effort`. Return whether it can be told to think
+        less.
+        """
+        self._thinks = True
+        return bool(self.effort) and self.effort != effort
 
     def takes_effort(self, sent: Mapping[str, object]) -> None:
         """Learn from an answer that the effort that was sent is taken, or that none is taken if none was sent."""
-        if sent.get(_EFFORT, "") == self.effort:
-            self._efforts, self._guessed_count = self._efforts[self._guessed_count :], 0
-            self._effort_taken = self._effort_taken or bool(self.effort)
+        if sent.get(_EFFORT, "") != self.effort:
+            return
+        if self._effort_left_out:
+            self._efforts, self._effort_left_out = (), False
+        self._effort_taken = self._effort_taken or bool(self.effort)
 
     def refuses_effort(self, status: int, message: str, *, sent: Mapping[str, object], by_name: bool = False) -> bool:
         """Learn that the model does not take this effort of thinking. Not all servers name it, so until the model has
         taken one, a refusal may mean it that means nothing else. That guess was wrong if the call is refused without
-        any effort too. `by_name`: only if the message names it.
+        it too. `by_name`: only if the message names it.
         """
-        named = _EFFORT in message
         if _EFFORT not in sent:
-            self._guessed_count = self._guessed_count if by_name else 0
+            self._effort_left_out = self._effort_left_out and by_name
             return False
+        named = _NAMES_EFFORT.search(message) is not None
         if status not in REFUSED_STATUSES or not (named or (not by_name and _may_mean_a_parameter(status, message))):
             return False
         if sent[_EFFORT] != self.effort:
@@ -120,26 +125,24 @@ class EndpointFeatures:
         elif self._effort_taken:
             return False
         else:
-            self._guessed_count += 1
+            self._effort_left_out = True
         return True
 
     def _drop_effort(self, taken: str) -> None:
         """Drop the effort that was refused by name. `taken`: the names of those that the model takes, if it told."""
         refused = self.effort
-        kept = [each for each in self._efforts if each != refused and (not taken or f"'{each}'" in taken)]
-        guessed = self._efforts[: self._guessed_count]
-        self._efforts, self._guessed_count = tuple(kept), sum(each in guessed for each in kept)
+        self._efforts = tuple(each for each in self._efforts if each != refused and (not taken or f"'{each}'" in taken))
 
-    def refuses_usage(self, status: int, message: str) -> bool:
+    def refuses_usage(self, status: int, message: str, *, sent: Mapping[str, object]) -> bool:
         """Learn that the usage of a stream is not reported."""
-        if status in REFUSED_STATUSES and self.reports_usage and "stream_options" in message:
+        if status in REFUSED_STATUSES and "stream_options" in sent and "stream_options" in message:
             self.reports_usage = False
             return True
         return False
 
-    def refuses_schema_words(self, status: int, message: str) -> bool:
-        """Learn that the endpoint knows only a part of JSON schema, as Gemini."""
-        if status in REFUSED_STATUSES and not self.plain_schemas and "Unknown name" in message:
+    def refuses_schema_words(self, status: int, message: str, *, sent_plain: bool) -> bool:
+        """Learn that the endpoint knows only a part of JSON schema, as Gemini. `sent_plain`: the call had no more."""
+        if status in REFUSED_STATUSES and not sent_plain and "Unknown name" in message:
             self.plain_schemas = True
             return True
         return False
@@ -161,9 +164,9 @@ class EndpointFeatures:
         self.order = max(self.order, wanted)
         return wanted > sent
 
-    def refuses_temperature(self, status: int, message: str) -> bool:
+    def refuses_temperature(self, status: int, message: str, *, sent: Mapping[str, object]) -> bool:
         """Learn that the model has no temperature, as later ones of OpenAI and Anthropic."""
-        if status in REFUSED_STATUSES and self.takes_temperature and "temperature" in message:
+        if status in REFUSED_STATUSES and "temperature" in sent and "temperature" in message:
             self.takes_temperature = False
             return True
         return False

@@ -40,13 +40,6 @@ log = structlog.get_logger()
 
 _REPORTED_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, FinishReason.FILTERED))
 
-# Why an answer ended without a word, where that is no fault of the tools: without them the same would happen.
-_WORDLESS = {
-    # It thought for as long as it may, in or beside its answer.
-    FinishReason.LENGTH.value: NO_WORDS,
-    FinishReason.FILTERED.value: FILTERED,
-}
-
 # Signatures of tool calls that are kept. A call is sent back within the same reply.
 MOST_SIGNATURES = 64
 
@@ -56,7 +49,7 @@ class _NoAnswerError(ChatModelError):
 
 
 class _ThoughtTooLongError(ChatModelError):
-    """The model thought until its output limit, and can be told to think less."""
+    """The model thought until its output limit, in or beside its answer."""
 
 
 class _WrongOrderError(ChatModelError):
@@ -111,6 +104,7 @@ class OpenAIChat:
         body = [to_api_message(message, self._signatures) for message in messages]
         offered = tools if self._features.supports_tools else NO_TOOLS
         while True:
+            effort = self._features.effort
             try:
                 async with aclosing(self._stream(body, max_output_tokens, offered, on_usage)) as stream:
                     async for piece in stream:
@@ -119,6 +113,8 @@ class OpenAIChat:
             except _WrongOrderError as error:
                 log.info("message_order_refused", model=self.model, problem=error)
             except _ThoughtTooLongError as error:
+                if not self._features.thought_too_long(effort):
+                    raise
                 log.info("model_thought_too_long", model=self.model, problem=error)
             except _NoAnswerError as error:
                 if not offered.offers:
@@ -220,9 +216,11 @@ class OpenAIChat:
 
     def _require_answer(self, answer: StreamedAnswer, tools: OfferedTools) -> None:
         """Raise `ChatModelError` if an answer that has ended is none."""
-        if answer.wordless and answer.reason in _WORDLESS:
-            again = answer.reason == FinishReason.LENGTH and self._features.thought_too_long()
-            raise (_ThoughtTooLongError if again else ChatModelError)(_WORDLESS[answer.reason], retryable=True)
+        # These are no fault of the tools: without them the same would happen.
+        if answer.wordless and answer.reason == FinishReason.LENGTH:
+            raise _ThoughtTooLongError(NO_WORDS, retryable=True)
+        if answer.wordless and answer.reason == FinishReason.FILTERED:
+            raise ChatModelError(FILTERED, retryable=True)
         # Some models write the tags of a tool call with nothing between them. Such a response is not an answer either.
         if not answer.began or (answer.wordless and tools.offers):
             raise _NoAnswerError(
@@ -260,29 +258,30 @@ class OpenAIChat:
         features, messages = self._features, _sent(body, order)
         while True:
             usage = {"stream_options": {"include_usage": True}} if features.reports_usage else {}
-            offered = to_api_tools(tools, plain=features.plain_schemas) if features.supports_tools else {}
-            limits = features.limits(max_output_tokens)
+            plain = features.plain_schemas
+            offered = to_api_tools(tools, plain=plain) if features.supports_tools else {}
+            sent = features.limits(max_output_tokens) | usage | offered
             try:
                 response = await self._client.chat.completions.create(
                     model=self.model,
                     messages=messages,
                     stream=True,
-                    extra_body=limits | usage | offered,
+                    extra_body=sent,
                 )
             except openai.APIStatusError as error:
                 refusal = error.status_code, str(error)
                 if (
-                    features.renames_limit(*refusal, sent=limits)
-                    or features.refuses_usage(*refusal)
-                    or features.refuses_schema_words(*refusal)
+                    features.renames_limit(*refusal, sent=sent)
+                    or features.refuses_usage(*refusal, sent=sent)
+                    or features.refuses_schema_words(*refusal, sent_plain=plain)
                 ):
                     continue
                 if features.refuses_order(*refusal, sent=order):
                     raise _WrongOrderError(sentence_of(self._translated(error)), retryable=True) from error
-                if features.refuses_effort(*refusal, sent=limits, by_name=True):
+                if features.refuses_effort(*refusal, sent=sent, by_name=True):
                     continue
                 if not offered or not features.refuses_tools(*refusal, callable_now=tools.callable_now):
-                    if features.refuses_effort(*refusal, sent=limits):
+                    if features.refuses_effort(*refusal, sent=sent):
                         continue
                     raise
                 log.warning(
@@ -290,7 +289,7 @@ class OpenAIChat:
                 )
                 tools = NO_TOOLS
             else:
-                features.takes_effort(limits)
+                features.takes_effort(sent)
                 return response
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
@@ -298,36 +297,39 @@ class OpenAIChat:
 
         A schema is requested in the first of three forms that the endpoint accepts, or else only by the prompt.
         """
-        formats = response_formats(request.schema)
-        index = min(self._features.format_index, len(formats) - 1)
+        features, formats = self._features, response_formats(request.schema)
+        index = min(features.format_index, len(formats) - 1)
         while True:
-            order, limits = self._features.order, self._features.limits(request.max_output_tokens)
+            order, effort = features.order, features.effort
+            # As deterministic as the endpoint can be.
+            temperature = {"temperature": 0} if features.takes_temperature else {}
+            sent = features.limits(request.max_output_tokens) | temperature
             try:
-                answer = await self._complete_once(request, formats[index], order, limits)
+                answer = await self._complete_once(request, formats[index], order, sent)
             except openai.APIStatusError as error:
                 refusal = error.status_code, str(error)
                 if (
-                    self._features.renames_limit(*refusal, sent=limits)
-                    or self._features.refuses_temperature(*refusal)
-                    or self._features.refuses_order(*refusal, sent=order)
-                    or self._features.refuses_effort(*refusal, sent=limits, by_name=True)
+                    features.renames_limit(*refusal, sent=sent)
+                    or features.refuses_temperature(*refusal, sent=sent)
+                    or features.refuses_order(*refusal, sent=order)
+                    or features.refuses_effort(*refusal, sent=sent, by_name=True)
                 ):
                     continue
                 if error.status_code in REFUSED_STATUSES and index + 1 < len(formats):
                     log.info("structured_output_refused", model=self.model, status=error.status_code, form=index)
                     index += 1
                     continue
-                if self._features.refuses_effort(*refusal, sent=limits):
-                    index = min(self._features.format_index, len(formats) - 1)
+                if features.refuses_effort(*refusal, sent=sent):
+                    index = min(features.format_index, len(formats) - 1)
                     continue
                 raise self._completion_error(error) from error
             except Exception as error:
                 raise self._completion_error(error) from error
-            self._features.takes_effort(limits)
+            features.takes_effort(sent)
             if request.schema is not None:
-                self._features.format_index = index
+                features.format_index = index
             is_wordless = answer.finish_reason == FinishReason.LENGTH and not answer.text.strip()
-            if is_wordless and self._features.thought_too_long():
+            if is_wordless and features.thought_too_long(effort):
                 continue
             return answer
 
@@ -336,7 +338,7 @@ class OpenAIChat:
         request: CompletionRequest,
         response_format: dict[str, object] | None,
         order: MessageOrder,
-        limits: Mapping[str, object],
+        fields: Mapping[str, object],
     ) -> CompletionAnswer:
         form = {} if response_format is None else {"response_format": response_format}
         asked = [
@@ -349,9 +351,7 @@ class OpenAIChat:
             response = await self._client.chat.completions.create(
                 model=self.model,
                 messages=_sent(asked, order),
-                # As deterministic as the endpoint can be.
-                temperature=0 if self._features.takes_temperature else openai.omit,
-                extra_body={**limits, **form},
+                extra_body={**fields, **form},
                 timeout=httpx.Timeout(limit_s, connect=CONNECT_TIMEOUT_S),
             )
         choices = getattr(response, "choices", None)

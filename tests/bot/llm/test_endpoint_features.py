@@ -12,20 +12,24 @@ LIMIT = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instea
 
 
 def test_each_refusal_is_learnt_once() -> None:
-    """The call is repeated after the first refusal of a parameter. A second one is another fault."""
+    """The call is repeated after the refusal of a parameter that it had, and so is one that was sent at the same time.
+    A refusal of what a call did not have is another fault.
+    """
     features = EndpointFeatures()
-    assert features.renames_limit(400, LIMIT, sent=features.limits(9))
-    assert features.limit_name == "max_completion_tokens"
-    assert features.refuses_usage(422, "stream_options: extra fields not permitted")
-    assert not features.reports_usage
-    assert features.refuses_schema_words(400, 'Unknown name "const"')
-    assert features.plain_schemas
-    assert features.refuses_temperature(400, "temperature does not support 0")
-    assert not features.takes_temperature
+    limit, usage, temperature = features.limits(9), {"stream_options": True}, {"temperature": 0}
+    for _ in range(2):
+        assert features.renames_limit(400, LIMIT, sent=limit)
+        assert features.limit_name == "max_completion_tokens"
+        assert features.refuses_usage(422, "stream_options: extra fields not permitted", sent=usage)
+        assert not features.reports_usage
+        assert features.refuses_schema_words(400, 'Unknown name "const"', sent_plain=False)
+        assert features.plain_schemas
+        assert features.refuses_temperature(400, "temperature does not support 0", sent=temperature)
+        assert not features.takes_temperature
     assert not features.renames_limit(400, LIMIT, sent=features.limits(9))
-    assert not features.refuses_usage(422, "stream_options")
-    assert not features.refuses_schema_words(400, "Unknown name")
-    assert not features.refuses_temperature(400, "temperature")
+    assert not features.refuses_usage(422, "stream_options", sent={})
+    assert not features.refuses_schema_words(400, "Unknown name", sent_plain=True)
+    assert not features.refuses_temperature(400, "temperature", sent={})
 
 
 @pytest.mark.parametrize(
@@ -35,9 +39,9 @@ def test_other_errors_teach_nothing(status: int, message: str) -> None:
     """A status that is no refusal, or a message about something else, is not repeated."""
     features = EndpointFeatures()
     assert not features.renames_limit(status, message, sent=features.limits(9))
-    assert not features.refuses_usage(status, message)
+    assert not features.refuses_usage(status, message, sent={"stream_options": {}})
     assert not features.refuses_order(status, message, sent=MessageOrder.ANY)
-    assert not features.refuses_temperature(status, message)
+    assert not features.refuses_temperature(status, message, sent={"temperature": 0})
     assert not features.refuses_tools(status, message, callable_now=True)
     assert features.supports_tools
 
@@ -50,8 +54,11 @@ FILTERED = "Error code: 400 - {'error': {'message': 'No.', 'code': 'content_filt
 def thinking() -> EndpointFeatures:
     """Return what is known of a model that has thought for too long, and no more."""
     features = EndpointFeatures()
-    assert features.thought_too_long()
+    # Twice: another call was sent at the same time.
+    assert features.thought_too_long("")
+    assert features.thought_too_long("")
     assert features.limits(9) == {"max_tokens": 9, "reasoning_effort": "none"}
+    assert not features.thought_too_long("none")
     return features
 
 
@@ -64,8 +71,8 @@ def test_a_refusal_of_something_else_takes_no_effort_away_that_has_worked() -> N
     """Before, a refusal may mean the effort: a server need not name what it does not know."""
     features = EndpointFeatures()
     assert not refused(features, NAMED)
-    assert features.thought_too_long()
-    assert refused(features, "Budget 0 is invalid.")
+    assert features.thought_too_long("")
+    assert refused(features, "Budget 0 is invalid. This model only works in thinking mode.")
     features.takes_effort(features.limits(9))
     assert not refused(features, UNNAMED)
     assert features.effort == "minimal"
@@ -73,7 +80,7 @@ def test_a_refusal_of_something_else_takes_no_effort_away_that_has_worked() -> N
     assert refused(features, NAMED)
     assert features.limits(9) == {"max_tokens": 9}
     assert not refused(features, NAMED)
-    assert not features.thought_too_long()
+    assert not features.thought_too_long("")
 
 
 @pytest.mark.parametrize(
@@ -100,33 +107,28 @@ def test_a_server_that_fails_at_an_effort_names_it() -> None:
 
 
 def test_a_call_that_fails_without_any_effort_too_takes_none_away() -> None:
-    """It was refused for another reason, once for each effort. What was refused by name stays refused."""
+    """It was refused for another reason, and is repeated once. What was refused by name stays refused."""
     features = thinking()
-    for effort in ("minimal", "low", ""):
+    assert refused(features, "'reasoning_effort' does not support 'none'. Supported values are: 'minimal', 'low'.")
+    assert features.effort == "minimal"
+    for last in (UNNAMED, "Rate limit reached."):
         assert refused(features, UNNAMED)
-        assert features.effort == effort
-    # It is sent without tools or in another form first.
-    assert not refused(features, UNNAMED, by_name=True)
-    assert not refused(features, UNNAMED)
-    assert features.effort == "none"
-    assert refused(features, UNNAMED)
-    assert refused(features, "'reasoning_effort' does not support 'minimal'. Supported values are: 'none', 'low'.")
-    assert features.effort == "low"
-    assert refused(features, UNNAMED)
-    assert not refused(features, "Rate limit reached.", 429)
-    assert features.effort == "none"
-    assert refused(features, UNNAMED)
-    assert features.effort == "low"
+        assert features.effort == ""
+        # It is sent without tools or in another form first.
+        assert not refused(features, UNNAMED, by_name=True)
+        assert features.effort == ""
+        assert not refused(features, last)
+        assert features.effort == "minimal"
 
 
 def test_a_call_that_works_without_any_effort_ends_their_use() -> None:
     """A server that knows none of them and names none."""
     features = thinking()
-    while features.effort:
-        assert refused(features, UNNAMED)
+    assert refused(features, UNNAMED)
     features.takes_effort(features.limits(9))
     assert not refused(features, UNNAMED)
     assert features.effort == ""
+    assert not features.thought_too_long("")
 
 
 def test_calls_at_once_teach_only_what_was_sent() -> None:
@@ -145,9 +147,9 @@ def test_calls_at_once_teach_only_what_was_sent() -> None:
     features.takes_effort(sent)
     features.takes_effort({"max_tokens": 9})
     assert refused(features, UNNAMED)
-    features.takes_effort(features.limits(9))
     assert features.refuses_effort(400, UNNAMED, sent=sent)
-    assert features.effort == "low"
+    features.takes_effort({"max_tokens": 9, "reasoning_effort": "minimal"})
+    assert features.effort == ""
 
 
 ANY, ONE_SYSTEM, NO_SYSTEM = MessageOrder

@@ -271,7 +271,18 @@ async def test_the_first_calls_at_once_keep_the_least_effort() -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("mode", "tries"), [(ChatMode.FILTERED, 1), (ChatMode.BROKEN, 1), (ChatMode.TOO_LONG, 4)])
+@pytest.mark.parametrize("behaviour", [{"takes_stream_options": False}, {"efforts": ("none",)}])
+async def test_of_the_first_calls_at_once_none_fails(behaviour: dict[str, object]) -> None:
+    """What the refusal of one teaches repeats the others too, which were sent before."""
+    async with endpoint() as (chat, server):
+        for name, value in behaviour.items():
+            setattr(server.behaviour, name, value)
+        for words in await asyncio.gather(*(heard(chat) for _ in range(4))):
+            assert "".join(words) == WORDS
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("mode", "tries"), [(ChatMode.FILTERED, 1), (ChatMode.BROKEN, 1), (ChatMode.TOO_LONG, 2)])
 @pytest.mark.parametrize("streams", [True, False])
 async def test_a_call_that_fails_takes_no_effort_away(mode: ChatMode, tries: int, streams: bool) -> None:
     """For what was said, a passing fault or a prompt that is too long: the next call is told to think little again."""
@@ -281,7 +292,7 @@ async def test_a_call_that_fails_takes_no_effort_away(mode: ChatMode, tries: int
 
     async with endpoint(mode) as (chat, server):
         server.behaviour.efforts = ("none",)
-        assert chat._features.thought_too_long()
+        assert chat._features.thought_too_long("")
         with pytest.raises((ChatModelError, CompletionError)):
             await say()
         assert len(server.calls) == tries
