@@ -95,11 +95,16 @@ class ModelResponder:
                     results = await running
                 finally:
                     running.cancel()
-                steps.append(ToolExchange(end.calls, results, text))
-                if context.tools.question:
-                    # Asked word for word: the model could ask for something else than what its call does.
-                    yield context.tools.question
-                    break
+                step, proposal = ToolExchange(end.calls, results, text), context.tools.proposal
+                if proposal is None:
+                    steps.append(step)
+                    continue
+                # A yes makes this call, with the id and signature that its endpoint gave it and takes once in a prompt.
+                if (done := step.without(proposal.call)).calls:
+                    steps.append(done)
+                # Asked word for word: the model could ask for something else than what its call does.
+                yield proposal.question
+                break
         finally:
             if context.tools is not None:
                 context.tools.record(context.current.seq, steps)

@@ -37,6 +37,11 @@ class ToolExchange:
         ]
         return [ChatMessage(ChatRole.ASSISTANT, self.text, tool_calls=self.calls), *results]
 
+    def without(self, left_out: MessageToolCall) -> ToolExchange:
+        """Return the step without one of its calls and its result."""
+        kept = [pair for pair in zip(self.calls, self.results, strict=True) if pair[0].id != left_out.id]
+        return ToolExchange(tuple(call for call, _ in kept), tuple(result for _, result in kept), self.text)
+
 
 class ToolExchanges:
     """The tool steps of a room's last replies, by the turn of the question."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -84,8 +83,8 @@ class QuestionTools:
     """Runs the tool calls for one question, on behalf of the person who asked it.
 
     An order runs one call of its tool, as long as nothing was read for this question: after that, and for a second
-    call, and where it is not certain that the words were an order, the call becomes a proposal. `question` is then what
-    the bot has to ask aloud.
+    call, and where it is not certain that the words were an order, the call becomes the `proposal`, which the bot has
+    to ask about aloud.
     """
 
     def __init__(self, toolbox: Toolbox, asker: Asker) -> None:
@@ -93,7 +92,7 @@ class QuestionTools:
         self._asker = asker
         self._called: set[str] = set()
         self._has_read = False
-        self.question = ""
+        self.proposal: ProposedCall | None = None
         self._released = asyncio.Event()
         self._released.set()
         # Fixed when the question is asked. Each call checks the permission again.
@@ -119,10 +118,9 @@ class QuestionTools:
         proposal = proposals.settle(self._asker)
         if proposal is None:
             return None
-        call = replace(proposal.call, id=f"{proposal.call.id}-agreed")
-        result = await self._run_logged(call, agreed=True)
+        result = await self._run_logged(proposal.call, agreed=True)
         self._has_read = True
-        return ToolExchange((call,), (result,))
+        return ToolExchange((proposal.call,), (result,))
 
     async def run_all(self, calls: Sequence[MessageToolCall]) -> tuple[str, ...]:
         """Run the calls that a model made at once; return their results for the model. Never raises."""
@@ -187,8 +185,9 @@ class QuestionTools:
 
     def _propose(self, tool: RoomTool, call: MessageToolCall, arguments: Mapping[str, object]) -> tuple[str, str]:
         """Have the asker asked about a call. Raises `ToolError`."""
-        if self.question or self._asker.user_id is None:
+        if self.proposal is not None or self._asker.user_id is None:
             return "refused", ONE_AT_A_TIME.format(tool=tool.name)
-        self.question = question_about(tool, arguments, self._asker.words)
-        self._toolbox.proposals.make(ProposedCall(tool, call, self._asker.user_id, self.question))
-        return "asked", ASK_FIRST.format(question=self.question)
+        question = question_about(tool, arguments, self._asker.words)
+        self.proposal = ProposedCall(tool, call, self._asker.user_id, question)
+        self._toolbox.proposals.make(self.proposal)
+        return "asked", ASK_FIRST.format(question=question)

@@ -125,9 +125,25 @@ async def test_a_question_before_an_effect_ends_the_reply() -> None:
     toolbox.proposals.on_reply(f"Well. {question}", ended_at=2.0)
     yes = toolbox.for_asker(replace(ada, words="Yes.", spoke_at=3.0))
     assert await answer(model, replace(CONTEXT, tools=yes)) == ["I looked."]
-    *_, result, told = model.asked[-1][0]
+    *_, called, result, told = model.asked[-1][0]
+    assert called.tool_calls == (LOOK,), "as the model made it: Gemini wants its signature, Mistral ids of its own kind"
     assert result.content == '<data from="look">\nthe map\n</data>'
     assert told.content == AFTER_TOOL_RESULTS
+
+
+@pytest.mark.asyncio
+async def test_a_call_that_is_asked_about_stands_in_later_prompts_once() -> None:
+    """Anthropic takes the id of a call once in a prompt. What was done in the same step stays."""
+    room = Looking()
+    (look,) = room.toolbox.tools()
+    toolbox = Toolbox([look, replace(look, name="post", side_effects=True, words=("post", "map"))])
+    ada = Asker(1, "Ada", "You can post it.", present=True, spoke_at=1.0)
+    post = replace(AGAIN, name="post")
+    await answer(Thinker((asks(LOOK, post),)), replace(CONTEXT, tools=toolbox.for_asker(ada)))
+    kept = toolbox.exchanges.messages({CONTEXT.current.seq})[CONTEXT.current.seq]
+    assert [(message.tool_calls, message.tool_call_id) for message in kept] == [((LOOK,), None), ((), LOOK.id)]
+    await answer(Thinker((asks(post),)), replace(CONTEXT, tools=toolbox.for_asker(ada)))
+    assert toolbox.exchanges.messages({CONTEXT.current.seq})[CONTEXT.current.seq] == kept
 
 
 @pytest.mark.asyncio

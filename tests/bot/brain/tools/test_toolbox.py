@@ -111,7 +111,8 @@ async def test_an_order_runs_one_call() -> None:
     assert "You said" in first
     assert "shall I run post?" in second
     assert "one thing at a time" in third
-    assert use.question == "With text hello, shall I run post?"
+    assert use.proposal is not None
+    assert use.proposal.question == "With text hello, shall I run post?"
     assert len(tools.called) == 1
 
 
@@ -129,8 +130,10 @@ async def ask_about(toolbox: Toolbox, *, heard: str | None = None) -> str:
     """Have a doubtful order of Ada's asked about; return the question. `heard`: by default, all of it."""
     use = toolbox.for_asker(replace(ADA, words="You can post the map."))
     await use.run(_call("post"))
-    toolbox.proposals.on_reply(f"Well, well. {use.question}" if heard is None else heard, ended_at=110.0)
-    return use.question
+    assert use.proposal is not None
+    question = use.proposal.question
+    toolbox.proposals.on_reply(f"Well, well. {question}" if heard is None else heard, ended_at=110.0)
+    return question
 
 
 @pytest.mark.asyncio
@@ -219,7 +222,7 @@ async def test_a_wrong_call_is_not_asked_about() -> None:
     """Arguments are checked before the question."""
     use = Toolbox([Echo().post]).for_asker(replace(ADA, words="You can post the map."))
     assert "required property" in await use.run(_call("post", "{}"))
-    assert use.question == ""
+    assert use.proposal is None
 
 
 @pytest.mark.asyncio
