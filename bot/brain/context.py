@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 EXCERPT_CHARS = 600
 # Earlier tool results take at most a quarter of a prompt.
 EXCHANGES_SHARE = 4
+# What the asker agreed to may have been done for this very question, by speech-to-speech that failed then.
+_TURNS = frozenset({PartKind.TURN, PartKind.CURRENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,7 @@ def _earlier_exchanges(
 
 def _pop_unsent(exchanged: dict[int, list[ChatMessage]], parts: Sequence[PayloadPart]) -> list[list[ChatMessage]]:
     """Remove and return the exchanges whose questions have no room: their turns are not among `parts`."""
-    sent = {part.seq_from for part in parts if part.kind is PartKind.TURN}
+    sent = {part.seq_from for part in parts if part.kind in _TURNS}
     return [exchanged.pop(seq) for seq in list(exchanged) if seq not in sent]
 
 
@@ -189,7 +191,7 @@ def _message(part: PayloadPart) -> ChatMessage:
 
 
 def _turn_in(part: PayloadPart) -> Seq | None:
-    return part.seq_from if part.kind is PartKind.TURN else None
+    return part.seq_from if part.kind in _TURNS else None
 
 
 def _excerpt(turns: Sequence[Turn], zone: tzinfo, policy: PromptPolicy) -> tuple[PayloadPart, ...]:

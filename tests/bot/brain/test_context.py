@@ -337,6 +337,24 @@ async def test_what_tools_answered_stands_behind_its_question() -> None:
 
 
 @pytest.mark.asyncio
+async def test_what_was_done_for_the_question_itself_is_known() -> None:
+    """Speech-to-speech may fail after it has done what the asker agreed to. The language model that answers then must
+    not ask again whether to do it.
+    """
+    toolbox = Toolbox([SEARCH])
+    async with a_talk() as talk:
+        question = await talk.say("Ada", "Yes, please.")
+        toolbox.exchanges.record(question.seq, [STEP])
+        context = _with_tools(talk, question, toolbox)
+    assert [message.role for message in context.messages] == [
+        ChatRole.SYSTEM,
+        ChatRole.USER,
+        ChatRole.ASSISTANT,
+        ChatRole.TOOL,
+    ]
+
+
+@pytest.mark.asyncio
 async def test_a_tool_output_that_is_not_sent_takes_no_room() -> None:
     """An output whose question has no room, and the part of an old output that is cut before it is sent, leave their
     room to the talk.
