@@ -37,7 +37,7 @@ class ScriptedResponder:
     `contexts` keeps every context that was passed.
     """
 
-    def __init__(self, *pieces: str | Exception | asyncio.Event) -> None:
+    def __init__(self, *pieces: str | BaseException | asyncio.Event) -> None:
         self.pieces = pieces
         self.contexts: list[ModelContext] = []
 
@@ -45,7 +45,7 @@ class ScriptedResponder:
         """Yield the pieces of the script."""
         self.contexts.append(context)
         for piece in self.pieces:
-            if isinstance(piece, Exception):
+            if isinstance(piece, BaseException):
                 raise piece
             if isinstance(piece, asyncio.Event):
                 await piece.wait()

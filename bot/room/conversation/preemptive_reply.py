@@ -177,13 +177,14 @@ class PreemptiveReply:
                     attempt.pieces.put_nowait(piece)
                     if not attempt.first_sentence:
                         self._begin_speech(attempt, splitter.feed(piece), read)
-            attempt.pieces.put_nowait(None)
             if not attempt.first_sentence:
                 self._begin_speech(attempt, splitter.flush(), read)
         except Exception as error:  # noqa: BLE001 - raised again in `respond`, if the reply is used
             attempt.pieces.put_nowait(error)
         finally:
             attempt.built.set()
+            # Also if something that this task waited for was cancelled: nobody may wait for more.
+            attempt.pieces.put_nowait(None)
 
     def _begin_speech(self, attempt: _Attempt, sentences: Iterable[str], read: SentenceReader) -> None:
         """Begin to synthesise the first of these sentences that is spoken.

@@ -26,6 +26,7 @@ from compaction.errors import StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -38,7 +39,7 @@ ASKED = Question(TURN, "u1", 1.0, "1")
 class Desk:
     """A preemptive reply with scripted contexts and words."""
 
-    def __init__(self, *pieces: str | Exception | asyncio.Event) -> None:
+    def __init__(self, *pieces: str | BaseException | asyncio.Event) -> None:
         self.responder = ScriptedResponder(*pieces)
         self.built: list[Question] = []
         self.error: Exception | None = None
@@ -95,6 +96,16 @@ async def test_what_was_thought_ahead_is_the_answer() -> None:
             assert await desk.answer(replace(ASKED, turn=replace(TURN, ended_at=11.5))) == ["Bo ", "brings it."]
         assert [line["event"] for line in logs] == ["preemptive_reply_used"]
         assert (len(desk.built), len(desk.responder.contexts)) == (1, 1)
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_waits_for_something_cancelled_ends() -> None:
+    """As the connection of a tool server may be: nobody waits for the rest until the time for a reply is over."""
+    desk = Desk("Bo ", asyncio.CancelledError())
+    async with desk.running():
+        desk.preemptive.start(ASKED)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await desk.answer(ASKED) == ["Bo "]
 
 
 @pytest.mark.asyncio
