@@ -57,6 +57,9 @@ RAY_ENVIRONMENT: Final[Mapping[str, str]] = {
     # An utterance goes straight to the recogniser's own gRPC server, and not as a task of Ray's: 3 ms less. Ray checks
     # the cluster's token there too.
     "RAY_SERVE_USE_GRPC_BY_DEFAULT": "1",
+    # gRPC asks for this one before `https_proxy` and `http_proxy`, and takes none if it is empty. Ray itself uses no
+    # proxy between its machines, but Serve would send utterances through one, also those for this machine.
+    "grpc_proxy": "",
 }
 
 

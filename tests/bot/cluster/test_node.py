@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import stat
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from bot.cluster.node import NodeSettings, make_token, running_node, start_comma
 from bot.cluster.running_process import occupied
 from bot.cluster.worker_folder import worker_folder
 from bot.cluster.worker_names import worker_name
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +57,30 @@ async def test_without_ray_the_sentence_says_how_to_install_it(tmp_path: Path, m
         async with running_node(NodeSettings(tmp_path / "cluster")):
             pass
     assert not (tmp_path / "cluster").exists()
+
+
+def test_an_utterance_takes_no_proxy_on_its_way_to_a_recogniser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray Serve hands it over with gRPC, which would take the proxy of the environment, even on one machine."""
+    import grpc
+
+    class Recogniser(grpc.GenericRpcHandler):  # type: ignore[misc]
+        def service(self, _: object) -> Any:
+            return grpc.unary_unary_rpc_method_handler(lambda utterance, _: utterance)
+
+    for name in ("https_proxy", "http_proxy"):
+        # Nobody listens there.
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name, value in node.RAY_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    with ThreadPoolExecutor(1) as threads:
+        server = grpc.server(threads, [Recogniser()])
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        try:
+            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+                assert channel.unary_unary("/recogniser/hear")(b"sound", timeout=PATIENCE_S) == b"sound"
+        finally:
+            server.stop(None).wait()
 
 
 def test_the_first_machine_is_the_head(tmp_path: Path) -> None:
