@@ -18,7 +18,7 @@ import typer
 
 from bot.cli.cluster_rooms import HANDED_OVER, Cluster, Most, RoomsEach, Waiting, check_rooms, rooms_pool
 from bot.cli.cluster_rooms import command as rooms
-from bot.cli.environment import cluster_folder
+from bot.cli.environment import cluster_folder, logging_from_settings
 from bot.cli.output import say
 from bot.cli.signals import stop_on_signals, until_stopped
 from bot.cluster.room_offer import PROCESSES, RoomOffer, workers_count
@@ -111,7 +111,9 @@ def up(
         raise SetupError("--rooms, --waiting, --rooms-each, --cluster and --worker-… are for --workers: give how many.")
     reserved = ("--cpus", str(cpus), "--gpus", str(gpus))
     pool = [] if join else ["scale", recognisers, *reserved, "--batch", str(batch)]
-    raise typer.Exit(asyncio.run(_up(node, pool, asked)))
+    with logging_from_settings(settings, wordless=True):
+        status = asyncio.run(_up(node, pool, asked))
+    raise typer.Exit(status)
 
 
 @app.command()
@@ -184,7 +186,8 @@ def down() -> None:
     from bot.cluster.ray_process import ray_process
     from bot.cluster.running_process import running_process
 
-    folder = cluster_folder(load())
+    settings = load()
+    folder = cluster_folder(settings)
     if (process := running_process(folder)) is not None:
         os.kill(process, signal.SIGTERM)
         say("Asked `roomtone cluster up` to end: recognisers finish what they have begun, rooms go on elsewhere.")
@@ -192,7 +195,8 @@ def down() -> None:
     if ray_process(folder) is None and not workers_in_use(folder):
         say("This machine is in no cluster.")
         return
-    asyncio.run(until_stopped(_end_rest(folder)))
+    with logging_from_settings(settings, wordless=True):
+        asyncio.run(until_stopped(_end_rest(folder)))
 
 
 def check_own_addresses(ip: str, join: str) -> None:
@@ -307,12 +311,17 @@ async def _serve(
     """
     from bot.cluster.left_behind import workers_in_use
 
+    others_back_at = asyncio.get_running_loop().time() + OTHERS_BACK_S
     if pool and (failed := await _unless_stopped(stop, _run_command(pool))):
         return failed
     if not node.join and not stop.is_set():
         say(f"Another machine joins with `roomtone cluster up --join {node.address} --ip ITS-ADDRESS`, after")
         say(f"{node.folder / 'token'} was copied there.")
-    if workers and not stop.is_set() and (failed := await _unless_stopped(stop, _ask(node, workers, ended))):
+    if (
+        workers
+        and not stop.is_set()
+        and (failed := await _unless_stopped(stop, _ask(node, workers, ended, others_back_at)))
+    ):
         return failed
     if stop.is_set():
         return 0
@@ -325,13 +334,14 @@ async def _serve(
     return 1
 
 
-async def _ask(node: NodeSettings, workers: Sequence[str], ended: asyncio.Task[int]) -> int:
-    """Ask for room workers once the other machines had time to come back; return the command's exit status, and 0 if
-    Ray has `ended` before.
+async def _ask(node: NodeSettings, workers: Sequence[str], ended: asyncio.Task[int], others_back_at: float) -> int:
+    """Ask for room workers once the other machines had time to come back, which is in seconds of the event loop; return
+    the command's exit status, and 0 if Ray has `ended` before.
     """
-    if not ip_address(node.ip).is_loopback:
-        say(f"Room workers are asked for in {OTHERS_BACK_S:g} s, when other machines had time to come back.")
-        await asyncio.wait({ended}, timeout=OTHERS_BACK_S)
+    wait_s = others_back_at - asyncio.get_running_loop().time()
+    if wait_s > 0 and not ip_address(node.ip).is_loopback:
+        say(f"Room workers are asked for in {wait_s:.0f} s, when other machines had time to come back.")
+        await asyncio.wait({ended}, timeout=wait_s)
     return 0 if ended.done() else await _run_command(workers)
 
 

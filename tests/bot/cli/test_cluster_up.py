@@ -10,12 +10,14 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 
 from bot.cli import cluster
 from bot.cli.app import run_command_line
 from bot.cli.failures import INTERRUPTED
 from bot.cluster.node import NodeSettings
 from bot.cluster.ray_process import ray_process
+from bot.logs import log_path
 from tests.bot.cluster.test_ray_process import left_ray
 from tests.bot.cluster.test_room_worker import is_alive, until
 from tests.patience import PATIENCE_S
@@ -33,12 +35,15 @@ class Machine:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
         self.happens: list[str] = []
+        # How long the pool takes.
+        self.pool_s = 0.0
         # How each command ends; at the others the operator says that the machine is to stop.
         self.statuses = {"scale": 0, "rooms": 0}
         self.ray_starts = True
         self.ray_status = asyncio.Future[int]()
         monkeypatch.setattr("bot.cluster.node.running_node", self._running_node)
         monkeypatch.setattr(cluster, "_run_command", self._run_command)
+        self._monkeypatch = monkeypatch
 
     async def up(self, ip: str = "127.0.0.1") -> int:
         """Run `cluster up` and return its exit status."""
@@ -62,10 +67,18 @@ class Machine:
 
     async def _run_command(self, words: Sequence[str]) -> int:
         self.happens.append(words[0])
+        if words[0] == "scale":
+            self._pass(self.pool_s)
         status = self.statuses.get(words[0])
         if status is None:
             await self._stopped(words[0])
         return status or 0
+
+    def _pass(self, seconds: float) -> None:
+        """Let time pass on the event loop's clock."""
+        loop = asyncio.get_running_loop()
+        before = loop.time
+        self._monkeypatch.setattr(loop, "time", lambda: before() + seconds)
 
     async def _stopped(self, what: str) -> None:
         """Hang, and let systemd stop the service meanwhile."""
@@ -136,7 +149,7 @@ async def test_workers_are_asked_for_when_other_machines_had_time_to_come_back(
 ) -> None:
     """Else all of them would come to the first machine. A Ray that ends meanwhile is noticed, and asked for nothing."""
     machine = Machine(tmp_path, monkeypatch)
-    monkeypatch.setattr(cluster, "OTHERS_BACK_S", PATIENCE_S if ray_ends else 0.0)
+    monkeypatch.setattr(cluster, "OTHERS_BACK_S", PATIENCE_S if ray_ends else 0.01)
     running = asyncio.create_task(machine.up("10.0.0.1"))
     told = ""
     while "Room workers are asked for in" not in told:
@@ -148,6 +161,40 @@ async def test_workers_are_asked_for_when_other_machines_had_time_to_come_back(
     machine.ray_status.set_result(1)
     assert await running == 1
     assert machine.happens == ["Ray runs", "scale", *([] if ray_ends else ["rooms"]), "Ray ends"]
+
+
+@pytest.mark.asyncio
+async def test_a_slow_pool_is_time_for_other_machines_to_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The wait begins with Ray: five minutes after it, workers that were left behind hand their rooms over."""
+    machine = Machine(tmp_path, monkeypatch)
+    machine.pool_s = cluster.OTHERS_BACK_S
+    machine.statuses["rooms"] = 3
+    assert await machine.up("10.0.0.1") == 3
+    assert machine.happens == ["Ray runs", "scale", "rooms", "Ray ends"]
+    assert "Room workers are asked for in" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["up"], ["down"]])
+def test_events_go_into_the_log_and_not_to_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    """A terminal that is closed ends `up`, which then hands rooms over: a line for that terminal would be an error."""
+
+    async def work(*_: object) -> int:
+        structlog.get_logger().info("worker_hands_over", worker="a-worker-1")
+        return 0
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "roomtone.toml").touch()
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setattr(cluster, "_up", work)
+    monkeypatch.setattr(cluster, "_end_rest", work)
+    monkeypatch.setattr("bot.cluster.ray_process.ray_process", lambda _: 1)
+    assert run_command_line(["cluster", *words]) == 0
+    assert "worker_hands_over" in log_path(tmp_path / "data").read_text("utf-8")
+    assert "worker_hands_over" not in "".join(capsys.readouterr())
 
 
 @pytest.mark.asyncio
