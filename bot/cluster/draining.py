@@ -1,8 +1,8 @@
 """Takes a machine out of the cluster while people speak.
 
-Ray places nothing more on a machine that is drained. Its room workers start elsewhere first, and then hand their
-rooms over (`workers`). Ray Serve starts each of its recognisers anew elsewhere, and ends
-the old one when it has finished what it has. Ray does not take a drained machine back: it leaves and joins again.
+Ray places nothing more on a machine that is drained. Its room workers start elsewhere first, and then hand their rooms
+over (`workers`). Ray Serve starts each of its recognisers anew elsewhere, and ends the old one when that has finished
+what it has. Ray does not take a drained machine back: it leaves and joins again.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.cluster.address import CALL_TIMEOUT_S, ClusterError
+from bot.cluster.address import CALL_TIMEOUT_S, ClusterError, told
 from bot.cluster.deployment import DRAIN_S
 from bot.cluster.state import cluster_state, recognisers_on
 from bot.cluster.workers import MovedWorkers, move_workers
@@ -29,6 +30,7 @@ MOVE_S = 60.0
 _PREEMPTION = 2
 _REASON = "roomtone cluster drain"
 _POLL_S = 0.5
+_SILENT = "The cluster does not say whether the machine may leave. Is its head running?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,7 @@ async def drain(ip: str) -> Departure:
     """
     node = leaving_node((await cluster_state()).nodes, ip)
     deadline_s = MOVE_S + DRAIN_S
-    async with asyncio.timeout(CALL_TIMEOUT_S):
-        refusal = await asyncio.to_thread(_ask_ray, node.id, deadline_s)
+    refusal = await told(partial(_ask_ray, node.id, deadline_s), _SILENT)
     if refusal is not None:
         raise ClusterError(f"Ray does not let {ip} leave: {refusal}")
     moved, gone = await asyncio.gather(move_workers(node.id), _recognisers_left(node.id, deadline_s + CALL_TIMEOUT_S))

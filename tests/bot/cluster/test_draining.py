@@ -6,9 +6,10 @@ import re
 
 import pytest
 
+from bot.cluster import draining
 from bot.cluster.address import ClusterError
 from bot.cluster.draining import Departure, leaving_node
-from bot.cluster.state import NodeState
+from bot.cluster.state import ClusterState, NodeState
 from bot.cluster.workers import MovedWorkers
 
 HEAD = NodeState("10.0.0.1", alive=True, cpus=4, gpus=0, id="a", is_head=True)
@@ -59,3 +60,19 @@ def test_what_cannot_leave_is_told(nodes: list[NodeState], ip: str, sentence: st
     """The first machine, a lost one and an unknown one are refused with what could be done instead."""
     with pytest.raises(ClusterError, match=sentence):
         leaving_node(nodes, ip)
+
+
+@pytest.mark.asyncio
+async def test_a_head_that_fails_meanwhile_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever Ray raises, the operator reads a sentence."""
+
+    async def state() -> ClusterState:
+        return ClusterState((HEAD, OTHER), pool=None)
+
+    def lost(node_id: str, deadline_s: float) -> None:
+        raise OSError
+
+    monkeypatch.setattr(draining, "cluster_state", state)
+    monkeypatch.setattr(draining, "_ask_ray", lost)
+    with pytest.raises(ClusterError, match="head running"):
+        await draining.drain("10.0.0.2")
