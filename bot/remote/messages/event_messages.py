@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, get_args
 
 import numpy as np
 from pydantic import PlainSerializer, PlainValidator, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from bot import events
 from bot.remote.messages.frames import MalformedError
@@ -37,9 +39,14 @@ _NAMES: Final[dict[str, Any]] = {
 
 
 def event_message(event: events.Event) -> EventTold:
-    """Return an event as a message."""
+    """Return an event as a message. Half of a character, which a model may write, becomes the replacement character."""
     kind = type(event).__name__
-    return EventTold(kind, _adapter(kind).dump_json(event).decode())
+    adapter = _adapter(kind)
+    try:
+        return EventTold(kind, adapter.dump_json(event).decode())
+    except PydanticSerializationError:
+        told = json.dumps(adapter.dump_python(event, mode="json"), ensure_ascii=False)
+        return EventTold(kind, told.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def event_in(message: EventTold) -> events.Event:

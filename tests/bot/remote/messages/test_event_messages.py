@@ -103,3 +103,12 @@ def test_a_wrong_event_is_refused(told: EventTold) -> None:
     with pytest.raises(MalformedError) as refused:
         event_in(told)
     assert "0.1" not in str(refused.value)
+
+
+def test_half_of_a_character_is_replaced_and_two_halves_are_one() -> None:
+    """A model's server may cut an emoji in two: the dashboard shows the turn, and the room goes on."""
+    said = replace(TURN, parts=(TurnPart("0", "Roomtone", "half \ud83d, whole \ud83d\ude00"),))
+    told = event_in(event_message(events.TurnRecorded(said, 3.0, (SPOKEN,))))
+    assert isinstance(told, events.TurnRecorded)
+    assert told.turn.text == "half \N{REPLACEMENT CHARACTER}, whole \N{GRINNING FACE}"
+    assert told.utterances[0].recognition == SPOKEN.recognition
