@@ -100,7 +100,7 @@ class PoolFront:
             return None
         # Ray's errors have no base: a recogniser that was killed, one that is not there, a connection. Or it took long.
         except Exception as error:  # noqa: BLE001 - the caller then hears by itself
-            log.warning("pool_call_failed", error=type(error).__name__)
+            log.warning("pool_call_failed", error_class=type(error).__name__)
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, _NOBODY)
 
     async def _heard(self, utterance: PooledUtterance, receive: Receive) -> Answer | None:

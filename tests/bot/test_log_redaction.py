@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import json
 import logging
+import re
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import httpx
 import openai
@@ -19,7 +22,12 @@ from bot.errors import BotError, SetupError
 from bot.llm.endpoint_errors import translate_error
 from bot.log_redaction import NAME_KEYS, REDACTED, LogRedactor, describe_library_message
 from compaction.errors import StoreError
+from compaction.folding.events import CompactionEvent
+from compaction.payload import context_built_fields
 from voice.errors import VoiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 TOKEN = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 
@@ -170,19 +178,35 @@ def test_library_messages_keep_their_constant_part(message: str, arguments: tupl
     assert describe_library_message(record, record.args) == detail
 
 
-def test_log_calls_hand_errors_over_as_they_are() -> None:
-    """Every log call names its event by a constant, and gives an error as an object: its text would be withheld."""
-    root, said = Path(__file__).parents[2], {"problem", "error", "reason"}
-    wrong = [
-        f"{path.relative_to(root)}:{call.lineno}"
-        for package in ("bot", "compaction", "voice")
+@cache
+def method_calls(*packages: str) -> Sequence[tuple[str, str, ast.Call]]:
+    """Return the calls of methods: where each is, what it is a method of, and the call."""
+    root = Path(__file__).parents[2]
+    return [
+        (f"{path.relative_to(root)}:{call.lineno}", ast.unparse(call.func.value), call)
+        for package in packages
         for path in (root / package).rglob("*.py")
         for call in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
-        and call.func.attr in {"debug", "info", "warning", "error", "exception", "critical"}
-        and ast.unparse(call.func.value) in {"log", "_log", "self._log", "structlog.get_logger()"}
-        and not (
+        and call.func.attr in {"debug", "info", "warning", "error", "exception", "critical", "bind"}
+    ]
+
+
+def log_calls(*packages: str) -> Iterator[tuple[str, ast.Call]]:
+    """Yield the calls that write to the log, with where they are."""
+    for where, of, call in method_calls(*packages):
+        if of in {"log", "_log", "self._log", "structlog.get_logger()"} and call.args:
+            yield where, call
+
+
+def test_log_calls_hand_errors_over_as_they_are() -> None:
+    """Every log call names its event by a constant, and gives an error as an object: its text would be withheld."""
+    said = {"problem", "error", "reason"}
+    wrong = [
+        where
+        for where, call in log_calls("bot", "compaction", "voice")
+        if not (
             isinstance(call.args[0], ast.Constant | ast.Name)
             and not any(
                 ast.unparse(each.value).startswith(("str(", "repr(")) for each in call.keywords if each.arg in said
@@ -190,6 +214,30 @@ def test_log_calls_hand_errors_over_as_they_are() -> None:
         )
     ]
     assert wrong == []
+
+
+def test_names_that_log_calls_have_are_told() -> None:
+    """What is called a name there has a key for names: under another one the line would withhold it."""
+    name = re.compile(r"(^|[._])name(__)?$")
+    wrong = [
+        f"{where} {each.arg}"
+        for where, call in log_calls("bot", "compaction", "voice")
+        for each in call.keywords
+        if name.search(ast.unparse(each.value)) and each.arg not in NAME_KEYS
+    ]
+    assert wrong == []
+
+
+def test_every_key_for_names_is_one_of_some_line() -> None:
+    """A key that no line has any more would let through what a later line has under it."""
+    calls = method_calls("bot", "compaction", "voice", "rehearsal")
+    in_calls = {each.arg for *_, call in calls for each in call.keywords}
+    in_compactions = {each.name for kind in get_args(CompactionEvent) for each in dataclasses.fields(kind)}
+    by_the_log_itself = {"event", "level", "location", "logger", "timestamp"}
+    assert (
+        NAME_KEYS - in_calls - in_compactions - by_the_log_itself - context_built_fields((), summary_revision=0).keys()
+        == set()
+    )
 
 
 def test_objects_show_their_type_alone() -> None:
