@@ -1,5 +1,9 @@
 """Finds out what somebody may see on the dashboard, by their roles and permissions on the bot's servers.
 
+Nobody who logs in with Discord sees the rooms of age-restricted channels, not even moderators: Discord tells no bot who
+is of age, and asks people itself where they enter such a channel (`bot.discord.audience`). There the commands tell them
+what was said. Only the operator's login link shows these rooms.
+
 Implements `bot.dashboard.access.Directory`.
 """
 
@@ -13,6 +17,7 @@ import structlog
 
 from bot.dashboard.access import Access
 from bot.discord.access import CommandUser
+from bot.discord.audience import may_enter
 from bot.discord.request_errors import REQUEST_ERRORS
 
 if TYPE_CHECKING:
@@ -55,7 +60,7 @@ class DiscordDirectory:
                 continue
             user = self._user(member)
             if user.is_moderator or user.has_role:
-                channels[member.guild.id] = _may_enter(member)
+                channels[member.guild.id] = _shown_to(member)
             if user.is_manager:
                 prompts.add(member.guild.id)
         return Access(channels, frozenset(prompts))
@@ -83,8 +88,7 @@ async def _member(guild: discord.Guild, user_id: int) -> discord.Member | None:
         return None
 
 
-def _may_enter(member: discord.Member) -> frozenset[int]:
-    """Return the voice channels that a member may enter."""
+def _shown_to(member: discord.Member) -> frozenset[int]:
+    """Return the voice channels whose rooms a member sees."""
     rooms = (*member.guild.voice_channels, *member.guild.stage_channels)
-    allowed = ((room, room.permissions_for(member)) for room in rooms)
-    return frozenset(room.id for room, may in allowed if may.view_channel and may.connect)
+    return frozenset(room.id for room in rooms if may_enter(room, member) and not room.is_nsfw())

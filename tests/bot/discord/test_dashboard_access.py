@@ -100,3 +100,16 @@ async def test_a_channel_that_somebody_may_not_enter_is_not_shown(monkeypatch: p
         ben = await found.access_of(BEN)
         assert ben.sees(GUILD, 600)
         assert not ben.sees(GUILD, 602)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("who", [ADA, BEN])
+async def test_age_restricted_rooms_are_shown_to_nobody_who_logs_in_with_discord(
+    monkeypatch: pytest.MonkeyPatch, who: int
+) -> None:
+    """Discord keeps minors out of such a channel, moderators or not, whatever their permissions say; the bot cannot."""
+    async with directory(roles=(GUILD,)) as found:
+        monkeypatch.setattr(VoiceChannel, "is_nsfw", lambda channel: channel.id == 602)
+        seen = await found.access_of(who)
+        assert seen.sees(GUILD, 600)
+        assert not seen.sees(GUILD, 602)
