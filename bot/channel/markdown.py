@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from bot.texts.text import in_language
+
 # What Discord reads as formatting or as part of a mention, a masked link or a timestamp; the colon of an address,
 # without which it is no link; and the first colon of an emoji by its name (`:fire:`), whose second may come after the
 # text.
@@ -14,6 +16,14 @@ _SIGN = re.compile(f"({_ANYWHERE}|{_ITEM})")
 _NUMBERED_ITEM = re.compile(r"^(\d+)\.(?= )")
 # Control characters, and those that turn the direction of what follows. Neither can be seen.
 _UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def in_message(text: str, language: str) -> str:
+    """Return a text in a language as a message of Discord: the names and other values in its sentences are escaped.
+
+    What is `verbatim` is not: a mention, a link, or what is escaped already.
+    """
+    return in_language(text, language, escape=escape_markdown)
 
 
 def escape_markdown(text: str) -> str:

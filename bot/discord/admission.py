@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import discord
 import structlog
 
+from bot.channel.markdown import in_message
 from bot.discord.request_errors import REQUEST_ERRORS
-from bot.texts.text import Text, in_language, verbatim
+from bot.texts.text import Text, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,7 +140,7 @@ async def _tell(guild: discord.Guild) -> None:
     if channel is None:
         return
     try:
-        text = in_language(UNINVITED.fill(guild_id=str(guild.id)), guild.preferred_locale.value)
+        text = in_message(UNINVITED.fill(guild_id=str(guild.id)), guild.preferred_locale.value)
         await channel.send(text, allowed_mentions=discord.AllowedMentions.none())
     except REQUEST_ERRORS as error:
         log.warning("guild_not_told", guild_id=guild.id, error_class=type(error).__name__)

@@ -13,9 +13,10 @@ import discord
 import structlog
 from discord import app_commands
 
+from bot.channel.markdown import in_message
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.texts.catalogue import catalogue
-from bot.texts.text import Text, in_language, verbatim
+from bot.texts.text import Text, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -65,7 +66,7 @@ async def answer(
 
     A text that is too long for one message goes on in others. After `interaction.response.defer` this is the follow-up.
     """
-    sentence, *others = message_parts(in_language(text, language_of(interaction)))
+    sentence, *others = message_parts(in_message(text, language_of(interaction)))
     nobody = discord.AllowedMentions.none()
     how: dict[str, Any] = {
         "ephemeral": True,
@@ -173,10 +174,10 @@ class Field(NamedTuple):
 
 def embed_in(language: str, *, title: Text, text: Text | None = None, fields: Sequence[Field] = ()) -> discord.Embed:
     """Return an embed in a language. Each part is cut to Discord's limit; more than 25 fields are left out."""
-    described = None if text is None else in_language(text, language)[:_TEXT_CHARS]
-    embed = discord.Embed(title=in_language(title, language)[:_TITLE_CHARS], description=described)
+    described = None if text is None else in_message(text, language)[:_TEXT_CHARS]
+    embed = discord.Embed(title=in_message(title, language)[:_TITLE_CHARS], description=described)
     for each in fields[:_MOST_FIELDS]:
-        name, value = in_language(each.name, language), in_language(each.text, language)
+        name, value = in_message(each.name, language), in_message(each.text, language)
         embed.add_field(name=name[:_FIELD_NAME_CHARS], value=value[:_FIELD_CHARS] or "–", inline=each.inline)
     return embed
 

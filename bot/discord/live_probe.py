@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import discord
 import structlog
 
+from bot.channel.markdown import in_message
 from bot.discord.bot_token import COPY_AGAIN, require_token
 from bot.discord.endpoint import connector, point_at
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.errors import SetupError
-from bot.texts.text import Text, in_language
+from bot.texts.text import Text
 from voice.transport.connector import Connector
 from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel, check_entry
 from voice.transport.header_recorder import HeaderRecorder
@@ -182,7 +183,7 @@ async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: f
 async def _tell(channel: VoiceChannel, text: Text) -> bool:
     """Post a sentence in the channel's chat, in the server's language. Returns whether Discord took it."""
     try:
-        await channel.send(in_language(text, channel.guild.preferred_locale.value))
+        await channel.send(in_message(text, channel.guild.preferred_locale.value))
     except REQUEST_ERRORS as error:
         _log.warning("live_probe_not_announced", error_class=type(error).__name__)
         return False

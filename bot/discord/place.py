@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import discord
 import structlog
 
-from bot.channel.markdown import escape_markdown
+from bot.channel.markdown import in_message
 from bot.channel.port import ChannelNotAllowedError, ChatError, Person
 from bot.channel.voice_connection import voice_connection
 from bot.discord.answers import MESSAGE_CHARS, Field, embed_in, message_parts
@@ -191,7 +191,7 @@ class DiscordPlace:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 nobody = discord.AllowedMentions.none()
                 # No sentence about who hears what is cut off, however long a server's own words are.
-                *others, last = message_parts(in_language(text, self.language))
+                *others, last = message_parts(in_message(text, self.language))
                 for part in others:
                     await self._send(part, allowed_mentions=nobody)
                 await self._send(last, allowed_mentions=nobody, view=buttons)
@@ -229,7 +229,7 @@ class DiscordPlace:
     async def open_thread(self, channel_id: int) -> DiscordThread:
         channel = self._channel.guild.get_channel(channel_id)
         if channel is not None and not is_told_in(self._channel, channel):
-            raise ChatError(FOR_EVERY_AGE.fill(channel=escape_markdown(channel.name)))
+            raise ChatError(FOR_EVERY_AGE.fill(channel=channel.name))
         if not isinstance(channel, discord.TextChannel):
             # The chat of a voice channel, or a channel that is gone.
             return DiscordThread(channel if isinstance(channel, VOICE_CHANNELS) else self._channel)
@@ -243,7 +243,7 @@ class DiscordPlace:
 
     async def post_file(self, name: str, content: bytes, text: Text) -> None:
         file = discord.File(io.BytesIO(content), name)
-        sentence = in_language(text, self.language)
+        sentence = in_message(text, self.language)
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 await self._channel.send(sentence, file=file, allowed_mentions=discord.AllowedMentions.none())
@@ -277,7 +277,7 @@ class DiscordPlace:
         return True
 
     def _recap(self, digest: Digest) -> discord.Embed:
-        return digest_embed(digest, self.language, title=RECAP.fill(channel=escape_markdown(self.name)))
+        return digest_embed(digest, self.language, title=RECAP.fill(channel=self.name))
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         if self._catch_up_button is None:
@@ -286,9 +286,9 @@ class DiscordPlace:
             minutes,
             "{name}, you were away for {count} minute.",
             "{name}, you were away for {count} minutes.",
-            name=escape_markdown(person.name),
+            name=person.name,
         )
-        sentence, button = in_language(offer, self.language), self._catch_up_button(self.language)
+        sentence, button = in_message(offer, self.language), self._catch_up_button(self.language)
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 nobody = discord.AllowedMentions.none()

@@ -72,7 +72,7 @@ async def install(entry: ModelEntry, models: ModelDirectory, report: Callable[[f
             Text(
                 "{model} could not be downloaded within {minutes} minutes. Whoever runs me can take longer: `roomtone "
                 "models pull {model}`.",
-                model=entry.name,
+                model=verbatim(entry.name),
                 minutes=round(INSTALL_TIMEOUT_S / 60),
             )
         ) from exc
@@ -81,7 +81,7 @@ async def install(entry: ModelEntry, models: ModelDirectory, report: Callable[[f
     if process.returncode != 0:
         sentence = printed.decode(errors="replace").strip()
         broke_off = Text(
-            "The download of {model} broke off. `roomtone models pull {model}` shows more.", model=entry.name
+            "The download of {model} broke off. `roomtone models pull {model}` shows more.", model=verbatim(entry.name)
         )
         failure = ModelError(verbatim(sentence) if sentence else broke_off)
         log.warning("model_not_downloaded", model=entry.name, problem=failure)

@@ -62,7 +62,9 @@ class ListeningNotice:
         """
         transcript = None
         if listen is not None:
-            transcript = TO_FILE if listen.target == "file" else TO_THREAD.fill(channel=f"<#{listen.channel_id}>")
+            transcript = (
+                TO_FILE if listen.target == "file" else TO_THREAD.fill(channel=verbatim(f"<#{listen.channel_id}>"))
+            )
         return replace(self, wording=wording or self.wording, transcript=transcript)
 
     @property

@@ -16,7 +16,7 @@ from compaction.errors import CompactionError
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 class Text(str):
@@ -33,7 +33,7 @@ class Text(str):
     separator: str
 
     def __new__(cls, english: str, /, **values: object) -> Self:
-        self = super().__new__(cls, _filled(english, values, Catalogue("English"), ENGLISH))
+        self = super().__new__(cls, _filled(english, values, _Formatter(Catalogue("English"), ENGLISH, str)))
         self.template, self.values, self.parts, self.separator = english, values, (), ""
         return self
 
@@ -75,15 +75,18 @@ def sentence_of(error: BaseException) -> Text:
     return verbatim(str(error))
 
 
-def in_language(text: str, language: str) -> str:
-    """Return a text in a Discord locale. A plain `str`, and a sentence without a translation, stay as they are."""
+def in_language(text: str, language: str, *, escape: Callable[[str], str] = str) -> str:
+    """Return a text in a Discord locale. A plain `str`, and a sentence without a translation, stay as they are.
+
+    `escape` is applied to each value that is neither a text nor a number: a name, a path, what a server answered.
+    """
     if not isinstance(text, Text):
         return text
     if text.parts:
-        return text.separator.join(in_language(part, language) for part in text.parts)
+        return text.separator.join(in_language(part, language, escape=escape) for part in text.parts)
     known = catalogue(language)
     try:
-        return _filled(known.texts.get(text.template, text.template), text.values, known, language)
+        return _filled(known.texts.get(text.template, text.template), text.values, _Formatter(known, language, escape))
     except (LookupError, ValueError):
         # A line of a language's file with other placeholders than the English one. A test finds those in ours.
         return str(text)
@@ -102,24 +105,25 @@ def all_in_language(value: object, language: str) -> object:
             return value
 
 
-def _filled(template: str, values: Mapping[str, object], known: Catalogue, language: str) -> str:
-    return _Formatter(known, language).vformat(template, (), values) if values else template
+def _filled(template: str, values: Mapping[str, object], formatter: _Formatter) -> str:
+    return formatter.vformat(template, (), values) if values else template
 
 
 class _Formatter(string.Formatter):
-    """Fills placeholders in one language."""
+    """Fills placeholders in one language. `escape`: as for `in_language`."""
 
-    def __init__(self, known: Catalogue, language: str) -> None:
+    def __init__(self, known: Catalogue, language: str, escape: Callable[[str], str]) -> None:
         super().__init__()
         self._known = known
         self._language = language
+        self._escape = escape
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, BaseException):
             value = sentence_of(value)
-        if isinstance(value, str):
-            return in_language(value, self._language)
+        if isinstance(value, Text):
+            return in_language(value, self._language, escape=self._escape)
         if isinstance(value, int | float) and not isinstance(value, bool):
             plain = ",d" if isinstance(value, int) else ",g"
             return self._known.number(format(value, format_spec or plain))
-        return format(value, format_spec)
+        return self._escape(value if isinstance(value, str) else format(value, format_spec))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import discord
 from discord import app_commands
 
-from bot.channel.markdown import escape_markdown
 from bot.discord.access import RULES
 from bot.discord.answers import answer, defer, language_of
 from bot.discord.audience import nearest_channels, readable_channels
@@ -88,7 +87,7 @@ class CatchUp:
             return not_read(error), None
         if digest.is_empty:
             return NOTHING_MISSED, None
-        title = (TITLE if minutes is None else LATELY).fill(channel=escape_markdown(channels[session.channel_id or 0]))
+        title = (TITLE if minutes is None else LATELY).fill(channel=channels[session.channel_id or 0])
         return verbatim(""), digest_embed(digest, language_of(interaction), title=title, shows_last=True)
 
 

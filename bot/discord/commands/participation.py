@@ -13,7 +13,6 @@ import discord
 from discord import app_commands
 
 from bot.brain.name_search import MOST_WORDS
-from bot.channel.markdown import escape_markdown
 from bot.discord.answers import answer_when_known
 from bot.errors import BotError
 from bot.guild import VoiceMode
@@ -163,7 +162,7 @@ async def set_wake_names(
             )
         await participation.choose_names(guild_id, wanted, by=interaction.user.id)
     standing = await participation.of_guild(guild_id)
-    called = ", ".join(escape_markdown(name) for name in standing.wake_names)
+    called = ", ".join(standing.wake_names)
     return Text("I listen to: {names}.", names=called)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import discord
 from discord import app_commands
 
-from bot.channel.markdown import escape_markdown
+from bot.channel.markdown import escape_markdown, in_message
 from bot.discord.answers import answer, defer, embed_in, language_of
 from bot.discord.audience import nearest_channels, readable_channels
 from bot.discord.commands.store_failures import not_looked_up
@@ -106,7 +106,7 @@ class RecallSearch:
         await defer(interaction, in_place=True)
         sentence, embed, view = await self._view(interaction, wanted)
         await interaction.edit_original_response(
-            content=in_language(sentence, language_of(interaction)),
+            content=in_message(sentence, language_of(interaction)),
             embeds=[] if embed is None else [embed],
             view=view,
             allowed_mentions=discord.AllowedMentions.none(),
@@ -154,7 +154,7 @@ class RecallSearch:
         head = Text("{found}, the best first; page {page} of {pages}.", found=found, page=page + 1, pages=pages)
         embed = embed_in(
             language,
-            title=Text("What was said about {words}", words=escape_markdown(wanted.words)),
+            title=Text("What was said about {words}", words=wanted.words),
             text=joined((head, verbatim("\n\n".join(lines))), "\n\n"),
         )
         view = _Pages(self, replace(wanted, page=page), language)
@@ -186,7 +186,7 @@ class RecallSearch:
         view.add_moves(turns, around)
         embed = embed_in(
             language,
-            title=Text("What was said in {channel}", channel=escape_markdown(channels[session.channel_id])),
+            title=Text("What was said in {channel}", channel=channels[session.channel_id]),
             text=joined(
                 (
                     verbatim(f"<t:{near[min(lines)].started_at:.0f}:f>"),
@@ -289,7 +289,7 @@ def _hit_text(found: _Found, number: int, language: str) -> str:
     if hit.superseded_by is not None:
         head += f" · *{in_language(Text('corrected later'), language)}*"
     if hit.kind is PassageKind.NOTE:
-        seen = in_language(Text("on {name}'s screen", name=escape_markdown(hit.speaker)), language)
+        seen = in_message(Text("on {name}'s screen", name=hit.speaker), language)
         return f"{head} · {seen}\n> {escape_markdown(cut_at_word(hit.text, _TURN_CHARS))}"
     return "\n".join((head, *(f"> {_turn_text(turn, marks=turn.seq == hit.seq)}" for turn in hit.turns)))
 

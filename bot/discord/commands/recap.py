@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import discord
 from discord import app_commands
 
-from bot.channel.markdown import escape_markdown
 from bot.discord.answers import answer, defer, language_of
 from bot.discord.audience import readable_channels
 from bot.discord.commands.store_failures import not_read
@@ -56,5 +55,5 @@ async def recap_for(
     if digest.is_empty:
         return NOTHING_TO_TELL, None
     channel = readable_channels(interaction).get(found.channel_id or 0, "")
-    title = RECAP.fill(channel=escape_markdown(channel))
+    title = RECAP.fill(channel=channel)
     return verbatim(""), digest_embed(digest, language_of(interaction), title=title)

@@ -9,7 +9,6 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.channel.markdown import escape_markdown
 from bot.channel.port import ListenRequest
 from bot.discord.answers import answer
 from bot.discord.audience import is_told_in, readable_channels
@@ -104,7 +103,7 @@ def add_room_commands(
 def unfinished_sentence(words: UnfinishedWords) -> Text:
     """Return what somebody is saying in a sentence: of long speech the end."""
     text = words.text if len(words.text) <= MOST_WORDS_CHARS else f"… {words.text[-MOST_WORDS_CHARS:]}"
-    return Text("{name} is saying: {words}", name=escape_markdown(words.name), words=escape_markdown(text))
+    return Text("{name} is saying: {words}", name=words.name, words=text)
 
 
 async def _answer_while(change: Coroutine[Any, Any, object], interaction: discord.Interaction, sentence: Text) -> None:
@@ -134,7 +133,7 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
         and isinstance(channel, (discord.TextChannel, *VOICE_CHANNELS))
         and not is_told_in(here, channel)
     ):
-        return FOR_EVERY_AGE.fill(channel=escape_markdown(channel.name))
+        return FOR_EVERY_AGE.fill(channel=channel.name)
     is_other_chat = isinstance(channel, VOICE_CHANNELS) and (here is None or channel.id != here.id)
     if is_other_chat and not allowed.send_messages:
         return Text("You may not write in this channel, so I do not do it for you.")

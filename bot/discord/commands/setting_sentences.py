@@ -157,6 +157,6 @@ def live_sentence(settings: ServerSettings) -> Text:
     return Text("No message shows how a session goes; /status tells.")
 
 
-def _mentions(kind: str, ids: tuple[int, ...]) -> str:
+def _mentions(kind: str, ids: tuple[int, ...]) -> Text:
     """Return Discord's mentions of channels (`#`), roles (`@&`) or people (`@`). An answer pings nobody."""
-    return ", ".join(f"<{kind}{number}>" for number in ids)
+    return verbatim(", ".join(f"<{kind}{number}>" for number in ids))

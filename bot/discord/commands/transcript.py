@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import discord
 from discord import app_commands
 
-from bot.channel.markdown import escape_markdown
 from bot.discord.answers import answer, defer
 from bot.discord.audience import readable_channels
 from bot.discord.commands.store_failures import not_read
@@ -91,7 +90,7 @@ async def transcript_for(
         file.lines,
         "The session in {channel} that began {when}: {count} line. Only you see this message.",
         "The session in {channel} that began {when}: {count} lines. Only you see this message.",
-        channel=escape_markdown(channel),
+        channel=channel,
         when=verbatim(f"<t:{found.started_at:.0f}:f>"),
     )
     left_out = counted(

@@ -13,6 +13,7 @@ import discord
 import structlog
 from discord import app_commands
 
+from bot.channel.markdown import in_message
 from bot.discord.answers import MESSAGE_CHARS, Field, answer, defer, embed_in, language_of
 from bot.discord.commands.store_failures import not_stored
 from bot.discord.request_errors import REQUEST_ERRORS
@@ -234,7 +235,7 @@ async def _make_ready(interaction: discord.Interaction, voice: EmbeddedVoice, vo
 
 async def _tell(interaction: discord.Interaction, text: Text) -> None:
     """Replace the private answer. Discord takes changes for a quarter of an hour; what comes later is not told."""
-    sentence = in_language(text, language_of(interaction))[:MESSAGE_CHARS]
+    sentence = in_message(text, language_of(interaction))[:MESSAGE_CHARS]
     try:
         async with asyncio.timeout(TELL_TIMEOUT_S):
             await interaction.edit_original_response(content=sentence, allowed_mentions=discord.AllowedMentions.none())

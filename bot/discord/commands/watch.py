@@ -90,7 +90,7 @@ async def _link(watching: ScreenSharing, guild_id: int, user_id: int) -> Text:
     url = await watching.link(guild_id, user_id)
     minutes = max(1, round(watching.valid_s / 60))
     sentences = (
-        Text("Open this on your computer and choose what to share: {link}", link=f"<{url}>"),
+        Text("Open this on your computer and choose what to share: {link}", link=verbatim(f"<{url}>")),
         counted(
             minutes,
             "It is for you alone, works once, and has to be opened within {count} minute. What I see becomes short "

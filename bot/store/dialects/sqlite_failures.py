@@ -33,7 +33,7 @@ _SENTENCES: dict[str, Text] = {
         "wait until it has finished."
     ),
     "SQLITE_CORRUPT": Text(
-        "{path} is damaged. Stop the bot and restore a backup, or try `sqlite3 {path} .recover`; or move "
+        "{path} is damaged. Stop the bot and restore a backup, or try `sqlite3 FILE .recover`; or move "
         "the file away to begin with an empty one."
     ),
     "SQLITE_NOTADB": Text(

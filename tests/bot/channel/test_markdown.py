@@ -6,8 +6,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bot.channel.markdown import escape_markdown
+from bot.channel.markdown import escape_markdown, in_message
+from bot.texts.text import Text, counted, in_language, joined, verbatim
 from tests.bot.channel.discord_rendering import Shown, shown
+from voice.errors import LinkError
 
 # What somebody says, and what Discord would make of it if it were sent as it is.
 HOSTILE = {
@@ -113,3 +115,24 @@ def test_nothing_that_is_said_is_more_than_text(said: str, around: str) -> None:
 )
 def test_it_is_one_line_of_what_can_be_seen(said: str, line: str) -> None:
     assert shown(escape_markdown(said)) == Shown(line, ())
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("said", HOSTILE)
+def test_a_name_in_a_sentence_is_shown_as_it_is(said: str, language: str) -> None:
+    """No sentence has to escape the name of a channel itself, nor one in an error that it tells."""
+    refused = LinkError("The voice channel {channel} is gone.", channel=said)
+    for text in (
+        Text("I am in {channel} already.", channel=said),
+        Text("I could not join {channel}. {error}", channel="Evening", error=refused),
+        joined((counted(2, "{count} place", "{count} places"), Text("I am coming to {channel}.", channel=said))),
+    ):
+        sentence = in_message(text, language)
+        assert shown(sentence) == Shown(in_language(text, language), ())
+
+
+def test_what_the_bot_means_as_a_mention_is_one() -> None:
+    """Mentions and links of the bot's own are `verbatim`."""
+    text = Text("I only write down what is said, in a thread of {channel}. I say nothing.", channel=verbatim("<#600>"))
+    assert "<#600>" in in_message(text, "de")
+    assert in_message(verbatim("**Words** of <@2001>"), "de") == "**Words** of <@2001>"
