@@ -30,10 +30,10 @@ TIMEOUT_S = 8.0
 # Asking who somebody is takes a tenth of a second; a tool has 8 to 12 s for everything.
 ASKER_TIMEOUT_S = 2.0
 
-_NO_RIGHT = Text("I may not {what} in this channel's chat. Give me the right {right} there.")
+_NO_RIGHT = Text("I may not {what} in this channel's chat. Give me the permission {right} there.")
 _NO_RIGHT_OF_ASKER = Text(
-    "Who asks may not {what} in this channel's chat, so I don't do it for them. A moderator can give them the right "
-    "{right} there."
+    "Who asks may not {what} in this channel's chat, so I don't do it for them. A moderator can give them the "
+    "permission {right} there."
 )
 _NOBODY_ASKS = Text("I use the chat only for one person who asks, and I can't tell who that is.")
 _FAILED = Text("Discord did not let me {what} in this channel's chat just now. Try again.")

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from bot.brain.decider import Reason
+from bot.guild import VoiceMode
 from bot.participation.costs import Cost, CostCeiling
 from bot.texts.text import Text, counted, joined
 
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
     from bot.brain.decider import Decision
     from bot.participation.guild_participation import GuildParticipation
 
+# What people read of a mode.
+MODES: Final[Mapping[VoiceMode, Text]] = {
+    VoiceMode.NAME: Text("name: I speak only when I am called by name"),
+    VoiceMode.ENGAGED: Text(
+        "engaged: I speak when I am called by name, when somebody I have just answered goes on, and to whoever is "
+        "alone with me"
+    ),
+    VoiceMode.FREE: Text("free: I also answer questions to the room, if nobody in particular is asked"),
+}
 # What people read of a reason, before how often it was.
 REASONS: Final[Mapping[Reason, Text]] = {
     Reason.WAKE_NAME: Text("called by name"),
@@ -50,7 +60,9 @@ class ParticipationStatistics:
         (self._took_part if decision.answer else self._kept_silent)[decision.reason] += 1
 
     def format(self, guild: GuildParticipation, *, silenced: bool, now: float) -> Text:
-        """Return plain sentences. `silenced`: whether the bot is silenced in this room; `now`: monotonic seconds."""
+        """Return plain sentences, each on a line. `silenced`: whether the bot is silenced in this room.
+        `now`: monotonic seconds.
+        """
         sentences = []
         if self._took_part:
             total = self._took_part.total()
@@ -67,13 +79,17 @@ class ParticipationStatistics:
         if cost != Cost():
             sentences.append(Text("The last hour took {amounts}.", amounts=cost_in_words(cost, guild.costs.ceiling)))
         if guild.listens_only:
-            return joined((*sentences, Text("I only write down what is said.")))
-        sentences.append(Text("I speak in the mode {mode}.", mode=guild.voice_mode.value))
+            return joined((*sentences, Text("I only write down what is said.")), "\n")
+        sentences.append(mode_sentence(guild.voice_mode))
         if guild.silence.always:
             sentences.append(Text("A moderator has silenced me."))
         elif silenced:
             sentences.append(Text("I am silenced for now; /talk lets me speak."))
-        return joined(sentences)
+        return joined(sentences, "\n")
+
+
+def mode_sentence(mode: VoiceMode) -> Text:
+    return Text("I take part in the mode {mode}.", mode=MODES[mode])
 
 
 def cost_in_words(cost: Cost, ceiling: CostCeiling | None = None) -> Text:

@@ -34,8 +34,8 @@ def room_status(
     open_s: float,
     now: float,
 ) -> Text:
-    """Return the status of an open room. `answers`: it does not only write down. `health`: which parts of the process
-    do not work. `open_s`: for how long the room has been open. `now`: monotonic seconds.
+    """Return the status of an open room, each subject on a line. `answers`: it does not only write down. `health`:
+    which parts of the process do not work. `open_s`: for how long the room has been open. `now`: monotonic seconds.
     """
     people = sum(not person.is_bot for person in place.members())
     return joined(
@@ -46,19 +46,22 @@ def room_status(
                 minutes=counted(round(open_s / 60), "{count} minute", "{count} minutes"),
                 people=counted(people, "{count} person", "{count} people"),
             ),
-            _memory_sentence(memory),
-            summary_sentence(memory.segments),
+            joined((_memory_sentence(memory), summary_sentence(memory.segments))),
             _dropped_sentence(conversation.dropped),
-            _link_sentence(link, now),
-            _voice_sentence(place) if answers else verbatim(""),
+            joined((_link_sentence(link, now), _encryption_sentence(link))),
+            joined((_voice_sentence(place), _responder_sentence(conversation))) if answers else verbatim(""),
             DEAFENED if place.deafened else verbatim(""),
-            _encryption_sentence(link),
             conversation.participation(),
-            Text("I answer with {responder}.", responder=conversation.responder_name),
-            conversation.voice(),
             health,
-        )
+        ),
+        "\n",
     )
+
+
+def _responder_sentence(conversation: ConversationStatus) -> Text:
+    """Return what answers, and why another voice than the chosen one speaks."""
+    responder = Text("I answer with {responder}.", responder=conversation.responder_name)
+    return joined((responder, conversation.voice()))
 
 
 def _voice_sentence(place: Place) -> Text:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.room.endings import EMPTY, LONGEST
-from bot.texts.text import Text
+from bot.texts.text import Text, counted
 
 if TYPE_CHECKING:
     from bot.server_settings import ServerSettings
@@ -53,5 +53,5 @@ def _too_long(longest_h: float) -> Text:
     return Text(
         "This session has lasted {hours}, as long as one may on this server, so I end it and leave. What was said "
         "stays remembered; /join begins a new one.",
-        hours=Text("{count} hour", count=1) if longest_h == 1 else Text("{count} hours", count=longest_h),
+        hours=counted(longest_h, "{count} hour", "{count} hours"),
     )

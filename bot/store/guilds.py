@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 UNKNOWN_MODE = Text(
-    "Guild {guild_id} has a mode of memory that this Roomtone does not know: {mode}. Choose one by /rolling-context."
+    "Server {guild_id} has a mode of memory that this Roomtone does not know: {mode}. Choose one by /rolling-context."
 )
 UNREADABLE = Text(
-    "What guild {guild_id} has chosen of when I speak cannot be read. Choose anew by /voice-mode and /wake-names."
+    "What server {guild_id} has chosen of when I speak cannot be read. Choose anew by /voice-mode and /wake-names."
 )
 
 

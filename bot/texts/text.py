@@ -42,7 +42,7 @@ class Text(str):
         return Text(self.template, **{**self.values, **values})
 
 
-def counted(count: int, one: str, many: str, /, **values: object) -> Text:
+def counted(count: float, one: str, many: str, /, **values: object) -> Text:
     """Return the sentence `one` or `many` for a number of things; both may use `{count}`."""
     return Text(one if count == 1 else many, count=count, **values)
 

@@ -45,11 +45,11 @@ def add_memory_commands(tree: app_commands.CommandTree[Any], *, people: PersonFa
         name="memory", description="What I remember of you, and forgetting it.", guild_only=True
     )
 
-    @group.command(name="me", description="See what I keep about you on this server.")
+    @group.command(name="me", description="See what you told about yourself on this server.")
     async def me(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, format_facts(people, interaction.guild_id, str(interaction.user.id)))
 
-    @group.command(name="forget", description="Delete what I keep about you on this server.")
+    @group.command(name="forget", description="Delete what you told about yourself on this server; the rest stays.")
     async def forget(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, delete_facts(people, interaction.guild_id, str(interaction.user.id)))
 

@@ -17,6 +17,7 @@ from bot.discord.answers import answer_when_known
 from bot.errors import BotError
 from bot.guild import VoiceMode
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, ParticipationUnreadError
+from bot.participation.statistics import mode_sentence
 from bot.texts.text import Text, counted, sentence_of
 from compaction.errors import StoreError
 
@@ -33,15 +34,6 @@ MOST_NAME_CHARS = 32
 DEFAULT = "default"
 # At least two letters in a row, and no signs with which it could look like another part of a prompt.
 _SPEAKABLE = re.compile(r"(?=.*[^\W\d_]{2})[\w .'’*-]+")
-
-MODES = {
-    VoiceMode.NAME: Text("name: I speak only when I am called by name"),
-    VoiceMode.ENGAGED: Text(
-        "engaged: I speak when I am called by name, when somebody I have just answered goes on, and to whoever is "
-        "alone with me"
-    ),
-    VoiceMode.FREE: Text("free: I also answer questions to the room, if nobody in particular is asked"),
-}
 
 
 def add_participation_commands(tree: CheckedCommandTree, *, participation: GuildParticipations) -> None:
@@ -142,7 +134,7 @@ async def set_voice_mode(
         chosen = None if mode == DEFAULT else VoiceMode(mode)
         await participation.choose_mode(guild_id, chosen, by=interaction.user.id)
     standing = await participation.of_guild(guild_id)
-    return Text("I take part in the mode {mode}.", mode=MODES[standing.voice_mode])
+    return mode_sentence(standing.voice_mode)
 
 
 async def set_wake_names(

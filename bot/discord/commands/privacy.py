@@ -78,7 +78,11 @@ class PrivacyFacts:
             else Text("My log has numbers and times, but nothing that is said.")
         )
         until = (
-            Text("**How long:** all of it is deleted {days} days after it was said or seen.", days=days)
+            counted(
+                days,
+                "**How long:** all of it is deleted {count} day after it was said or seen.",
+                "**How long:** all of it is deleted {count} days after it was said or seen.",
+            )
             if days
             else Text("**How long:** all of it is kept until somebody deletes it.")
         )

@@ -9,7 +9,7 @@ import discord
 
 from bot.channel.markdown import escape_markdown
 from bot.discord.answers import Field
-from bot.discord.commands.participation import MODES
+from bot.participation.statistics import MODES
 from bot.texts.catalogue import languages
 from bot.texts.text import Text, counted, joined, verbatim
 
@@ -122,21 +122,28 @@ def auto_join_sentence(settings: ServerSettings) -> Text:
 
 
 def empty_sentence(settings: ServerSettings, operator: OperatorSettings) -> Text:
-    minutes = (settings.leave_when_empty_s or operator.leave_when_empty_s) / 60
-    return Text("I leave a voice channel after {minutes} minutes without people.", minutes=round(minutes, 1))
+    return counted(
+        round((settings.leave_when_empty_s or operator.leave_when_empty_s) / 60, 1),
+        "I leave a voice channel after {count} minute without people.",
+        "I leave a voice channel after {count} minutes without people.",
+    )
 
 
 def longest_sentence(settings: ServerSettings) -> Text:
     if settings.longest_session_h is None:
         return Text("A session may last as long as people stay.")
-    return Text("A session ends after {hours} hours; /join begins a new one.", hours=settings.longest_session_h)
+    return counted(
+        settings.longest_session_h,
+        "A session ends after {count} hour; /join begins a new one.",
+        "A session ends after {count} hours; /join begins a new one.",
+    )
 
 
 def retention_sentence(settings: ServerSettings, operator: OperatorSettings) -> Text:
     days = operator.kept_days(settings)
     if not days:
         return Text("I keep what was said until somebody deletes it.")
-    return Text("I delete what was said after {days} days.", days=days)
+    return counted(days, "I delete what was said after {count} day.", "I delete what was said after {count} days.")
 
 
 def recap_sentence(settings: ServerSettings) -> Text:

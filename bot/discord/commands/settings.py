@@ -40,7 +40,7 @@ from bot.server_settings import (
     SHORTEST_SESSION_H,
 )
 from bot.texts.catalogue import languages
-from bot.texts.text import Text, joined, sentence_of, verbatim
+from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -258,8 +258,12 @@ class SettingsCommands(
     @app_commands.describe(days="Days; 0 leaves it to whoever runs me. Never longer than their setting.")
     async def retention(self, interaction: discord.Interaction, days: app_commands.Range[int, 0, 36_500]) -> None:
         if self._operator.retention_days and days > self._operator.retention_days:
-            most = self._operator.retention_days
-            await answer(interaction, Text("Whoever runs me keeps nothing longer than {days} days.", days=most))
+            longest = counted(
+                self._operator.retention_days,
+                "Whoever runs me keeps nothing longer than {count} day.",
+                "Whoever runs me keeps nothing longer than {count} days.",
+            )
+            await answer(interaction, longest)
             return
         await self._change(
             interaction,

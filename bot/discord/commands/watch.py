@@ -63,7 +63,8 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenS
     @app_commands.describe(everybody="End every share here (moderators).")
     async def stop(interaction: discord.Interaction, everybody: bool = False) -> None:
         async def stopped(guild_id: int) -> Text:
-            return format_ended(await watching.stop(guild_id, interaction.user.id, everybody=everybody))
+            ended = await watching.stop(guild_id, interaction.user.id, everybody=everybody)
+            return format_ended(ended, everybody=everybody)
 
         await _answer(interaction, stopped)
 
@@ -102,9 +103,9 @@ async def _link(watching: ScreenSharing, guild_id: int, user_id: int) -> Text:
     return joined((*sentences, LOCAL) if watching.is_local else sentences, "\n")
 
 
-def format_ended(count: int) -> Text:
+def format_ended(count: int, *, everybody: bool) -> Text:
     if not count:
-        return Text("You are not sharing a screen with me.")
+        return Text("Nobody shares a screen now.") if everybody else Text("You are not sharing a screen with me.")
     return counted(count, "Sharing has ended.", "{count} shares have ended.")
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.brain.decider import Decision, Reason
 from bot.guild import Silence, VoiceMode
 from bot.participation.costs import Cost, CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
-from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words
+from bot.participation.statistics import MODES, REASONS, ParticipationStatistics, cost_in_words, mode_sentence
+from bot.texts.catalogue import catalogue
 from bot.texts.text import in_language
+
+FREE = mode_sentence(VoiceMode.FREE)
 
 
 def guild(ceiling: CostCeiling | None = None) -> GuildParticipation:
@@ -17,7 +22,7 @@ def guild(ceiling: CostCeiling | None = None) -> GuildParticipation:
 
 def test_nothing_happened_yet() -> None:
     """Before anything happens, the status has only the mode."""
-    assert ParticipationStatistics().format(guild(), silenced=False, now=0.0) == "I speak in the mode free."
+    assert ParticipationStatistics().format(guild(), silenced=False, now=0.0) == FREE
 
 
 def test_everything_is_told_by_reason() -> None:
@@ -29,9 +34,9 @@ def test_everything_is_told_by_reason() -> None:
     statistics.skipped = 1
     here.costs.add(Cost(3, 12_345, 61.4), now=0.0)
     assert statistics.format(here, silenced=True, now=1.0) == (
-        "I took part 3 times (talking on with me: 2, called by name: 1). 1 time there was nothing to say after all. "
-        "I kept silent 1 time (not meant for me: 1). The last hour took 3 calls of the model, 12,345 tokens, 61 "
-        "seconds of speech. I speak in the mode free. I am silenced for now; /talk lets me speak."
+        "I took part 3 times (talking on with me: 2, called by name: 1).\n1 time there was nothing to say after all.\n"
+        "I kept silent 1 time (not meant for me: 1).\nThe last hour took 3 calls of the model, 12,345 tokens, 61 "
+        f"seconds of speech.\n{FREE}\nI am silenced for now; /talk lets me speak."
     )
 
 
@@ -41,8 +46,8 @@ def test_a_ceiling_and_a_moderators_silence_are_told() -> None:
     here.silence = Silence(always=True)
     here.costs.add(Cost(1, 650, 4.0), now=0.0)
     assert ParticipationStatistics().format(here, silenced=True, now=1.0) == (
-        "The last hour took 1 of 240 calls of the model, 650 of 1,000,000 tokens, 4 of 1,800 seconds of speech. "
-        "I speak in the mode free. A moderator has silenced me."
+        "The last hour took 1 of 240 calls of the model, 650 of 1,000,000 tokens, 4 of 1,800 seconds of speech.\n"
+        f"{FREE}\nA moderator has silenced me."
     )
 
 
@@ -61,3 +66,11 @@ def test_every_reason_has_its_words() -> None:
     statistics.count(Decision(True, Reason.WAKE_NAME))
     told = in_language(statistics.format(guild(), silenced=False, now=0.0), "de")
     assert "(beim Namen gerufen: 1)" in told
+
+
+@pytest.mark.parametrize("mode", VoiceMode)
+def test_the_mode_has_the_name_that_can_be_chosen(mode: VoiceMode) -> None:
+    """Whoever reads a mode in German finds it by the same name among the choices of /voice-mode."""
+    chosen = catalogue("de").commands[mode]
+    assert in_language(mode_sentence(mode), "de").startswith(f"Ich rede mit im Modus {chosen}: ")
+    assert set(MODES) == set(VoiceMode)

@@ -165,6 +165,7 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Litera
         house.listen = None
         async with living(house) as (room, task):
             assert "only write down" in room.status()
+            assert "I answer" not in room.status()
             assert "only write down" in str(await room.play_sample(DEFAULT_VOICE))
             await house.say(BO.id, "Roomtone, you may talk again.")
             await house.pass_time(11)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.guild import VoiceMode
+from bot.participation.statistics import mode_sentence
 from bot.room.room_status import summary_sentence
 from tests.bot.room.room_scene import a_house, living
 from tests.compaction.turn_store_contract import segment
@@ -26,17 +28,18 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
         await house.say(ADA.id, "The first thing that was said.")
         await house.pass_time(57.0, step_s=1.0)
         assert room.status() == (
-            "I have been in Lounge for 1 minute, with 2 people. I remember 1 turn of this session. "
-            "This call is end-to-end encrypted; compare its privacy code with yours: 12345 67890. "
-            "I kept silent 1 time (not meant for me: 1). I speak in the mode engaged. I answer with what I heard."
+            "I have been in Lounge for 1 minute, with 2 people.\nI remember 1 turn of this session.\n"
+            "This call is end-to-end encrypted; compare its privacy code with yours: 12345 67890.\n"
+            "I answer with what I heard.\nI kept silent 1 time (not meant for me: 1).\n"
+            f"{mode_sentence(VoiceMode.ENGAGED)}"
         )
         house.place.links[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
         await house.pass_time(2.0)
-        assert "I left out 1 sound (1 too short). This call is end-to-end encrypted" in room.status()
+        assert "I left out 1 sound (1 too short).\nThis call is end-to-end encrypted" in room.status()
         house.place.links[-1].privacy_code = ""
-        assert "(1 too short). This call is not end-to-end encrypted, so Discord's servers could" in room.status()
+        assert "(1 too short).\nThis call is not end-to-end encrypted, so Discord's servers could" in room.status()
         house.ailing = "The voice kokoro has not worked for 3 minutes; the embedded voice speaks."
-        assert room.status().endswith(f"I answer with what I heard. {house.ailing}")
+        assert room.status().endswith(f"\n{house.ailing}")
 
 
 _WRITTEN = replace(

@@ -20,6 +20,7 @@ from bot.monitoring.metrics import Metrics
 from bot.monitoring.queues import QUEUES
 from bot.monitoring.traces import open_traces
 from bot.participation.all_guilds import GuildParticipations
+from bot.participation.statistics import mode_sentence
 from bot.room.joined_channel import CHECK_ROOM_S
 from bot.wiring.dashboard import open_dashboard
 from bot.wiring.process_parts import ProcessParts, open_stores
@@ -130,7 +131,7 @@ async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: P
             await house.say(ADA.id, "Otto, how are you this evening?")
             reply = await house.reply(1)
             assert reply.answer_to == 1
-            assert "I speak in the mode name." in room.status()
+            assert mode_sentence(VoiceMode.NAME) in room.status()
             built = house.of(events.ContextBuilt)
         assert [event.answer_to for event in built if isinstance(event, events.ContextBuilt)][-1] == 1
         system = str(server.calls[-1].messages[0]["content"])

@@ -10,7 +10,6 @@ import pytest
 
 from bot.discord.access import PEOPLE, Who
 from bot.discord.commands.participation import (
-    MODES,
     add_participation_commands,
     parse_names,
 )
@@ -18,6 +17,7 @@ from bot.discord.connection import connected
 from bot.guild import VoiceMode
 from bot.participation.all_guilds import SILENCED_FOR_GOOD, GuildParticipations
 from bot.participation.settings import ParticipationSettings
+from bot.participation.statistics import mode_sentence
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
 from tests.bot.participation.test_all_guilds import FakeRoom
@@ -113,12 +113,12 @@ async def test_a_moderator_silences_it_for_good() -> None:
 async def test_a_moderator_chooses_the_mode_and_everybody_sees_it() -> None:
     """A moderator can set the voice mode and reset it; every member can read it."""
     async with online() as table:
-        assert await table.say(BEN, "voice-mode") == f"I take part in the mode {MODES[VoiceMode.ENGAGED]}."
+        assert await table.say(BEN, "voice-mode") == mode_sentence(VoiceMode.ENGAGED)
         refused = await table.say(BEN, "voice-mode", mode="free")
         assert refused == NOT_A_MODERATOR
-        assert await table.say(ADA, "voice-mode", mode="free") == f"I take part in the mode {MODES[VoiceMode.FREE]}."
+        assert await table.say(ADA, "voice-mode", mode="free") == mode_sentence(VoiceMode.FREE)
         await table.say(ADA, "voice-mode", mode="default")
-        assert await table.say(BEN, "voice-mode") == f"I take part in the mode {MODES[VoiceMode.ENGAGED]}."
+        assert await table.say(BEN, "voice-mode") == mode_sentence(VoiceMode.ENGAGED)
 
 
 @pytest.mark.asyncio

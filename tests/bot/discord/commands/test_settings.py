@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.discord.commands.setting_sentences import OperatorSettings, setting_fields
+from bot.discord.commands.setting_sentences import (
+    OperatorSettings,
+    empty_sentence,
+    longest_sentence,
+    retention_sentence,
+    setting_fields,
+)
 from bot.discord.commands.settings import add_settings_command, language_choices, with_or_without
 from bot.discord.commands.voice import VoiceCommands, voice_sentence
 from bot.discord.connection import connected
@@ -24,6 +30,7 @@ from bot.server_settings import (
     ServerSettingsBook,
     no_server_settings,
 )
+from bot.texts.text import in_language
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
@@ -211,6 +218,17 @@ async def test_a_server_may_be_stricter_than_the_operator_and_never_laxer() -> N
     async with online(operator(asks=True)) as server:
         assert "I may not hear more" in await server.change("consent", whom="notice")
         assert server.now == ServerSettings()
+
+
+def test_one_minute_hour_or_day_is_no_minutes_hours_or_days() -> None:
+    """The smallest values that can be chosen read well, in German too."""
+    least = ServerSettings(leave_when_empty_s=60.0, longest_session_h=1.0, retention_days=1.0)
+    assert empty_sentence(least, operator()) == "I leave a voice channel after 1 minute without people."
+    assert longest_sentence(least) == "A session ends after 1 hour; /join begins a new one."
+    assert in_language(retention_sentence(least, operator()), "de") == "Was gesagt wurde, lösche ich nach 1 Tag."
+    assert (
+        retention_sentence(ServerSettings(), operator(retention_days=1.5)) == "I delete what was said after 1.5 days."
+    )
 
 
 @pytest.mark.asyncio
