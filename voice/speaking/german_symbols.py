@@ -10,10 +10,10 @@ import re
 from typing import TYPE_CHECKING
 
 from voice.speaking.german_ordinals import MONTHS, is_ordinal, ordinal_ending
-from voice.speaking.number_pairs import fraction_words, range_words
+from voice.speaking.sign_rules import SignWords, sign_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from voice.speaking.sign_rules import SignRule
 
 _ORDINALS = (
     "", "erst", "zweit", "dritt", "viert", "fünft", "sechst", "siebt", "acht", "neunt", "zehnt", "elft", "zwölft",
@@ -29,19 +29,6 @@ _UNITS = {
     "fps": "Bilder pro Sekunde", "m/s": "Meter pro Sekunde", "Mbit/s": "Megabit pro Sekunde",
     "Gbit/s": "Gigabit pro Sekunde",
 }  # fmt: skip
-# What follows a slash in '100 MB/s'.
-_PER = {"s": "Sekunde", "min": "Minute", "h": "Stunde", "l": "Liter"} | _UNITS
-_FRACTIONS = {
-    "1/2": "ein halb",
-    "1/3": "ein Drittel",
-    "2/3": "zwei Drittel",
-    "1/4": "ein Viertel",
-    "3/4": "drei Viertel",
-}
-_SIGNS = {
-    "+": "plus", "=": "gleich", "×": "mal", "*": "mal", "÷": "geteilt durch", "±": "plus minus", "≈": "ungefähr",
-    "≥": "mindestens", "≤": "höchstens", "≠": "ungleich", "<": "kleiner als", ">": "größer als", "→": "zu", "&": "und",
-}  # fmt: skip
 # Written without spaces here: 'z. B.' is the same as 'z.B.'.
 _SHORT = {
     "z.b.": "zum Beispiel", "d.h.": "das heißt", "u.a.": "unter anderem", "usw.": "und so weiter",
@@ -49,7 +36,21 @@ _SHORT = {
     "nr.": "Nummer", "mio.": "Millionen", "mrd.": "Milliarden",
 }  # fmt: skip
 
-_MEASURES = "|".join([*_MONEY.values(), *_UNITS.values(), "Prozent"])
+_WORDS = SignWords(
+    decimal=",", at="ät", dot="Punkt", percent="Prozent", degrees="Grad", per="pro", to="bis", out_of="von",
+    minus="minus", about="etwa", number="Nummer", power="hoch", and_or=("und", "oder"),
+    scales=("Millionen", "Milliarden"), money=_MONEY.values(),
+    units=_UNITS,
+    units_behind_per={"s": "Sekunde", "min": "Minute", "h": "Stunde", "l": "Liter"} | _UNITS,
+    fractions={
+        "1/2": "ein halb", "1/3": "ein Drittel", "2/3": "zwei Drittel", "1/4": "ein Viertel", "3/4": "drei Viertel",
+    },
+    signs={
+        "+": "plus", "=": "gleich", "×": "mal", "*": "mal", "÷": "geteilt durch", "±": "plus minus", "≈": "ungefähr",
+        "≥": "mindestens", "≤": "höchstens", "≠": "ungleich", "<": "kleiner als", ">": "größer als", "→": "zu",
+        "&": "und",
+    },
+)  # fmt: skip
 _NUMBER = r"\d+(?:[.,]\d+)*"
 
 
@@ -96,10 +97,9 @@ def _money(sign: str, amount: str) -> str:
 
 
 # The order matters: longer patterns come before patterns that match a part of them.
-RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+RULES: tuple[SignRule, ...] = (
     (re.compile(r"(?<!\w)(?:z\. ?B|d\. ?h|u\. ?a|usw|bzw|ca|evtl|ggf|inkl|nr|mio|mrd)\.", re.IGNORECASE),
      lambda m: _SHORT[m[0].lower().replace(" ", "")]),
-    (re.compile(r"\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)\b"), lambda m: f"{m[1]} ät {m[2].replace('.', ' Punkt ')}"),
     (re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])"), lambda m: _date(m[3], m[2], m[1], m[0])),
     (re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\d)"), lambda m: _date(m[1], m[2], m[3], m[0])),
     (re.compile(r"(?<![\w.,])(\d{1,2})\.\s?(\d{1,2})\.(?= [^\W\d_])"), _day_in_sentence),
@@ -116,27 +116,6 @@ RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(rf"([$€£¥])\s?({_NUMBER})"), lambda m: _money(m[1], m[2])),
     (re.compile(rf"({_NUMBER})\s?([$€£¥])"), lambda m: _money(m[2], m[1])),
     (re.compile(r"\s?([$€£¥])"), lambda m: f" {_MONEY[m[1]]}"),
-    (re.compile(r"(?<=\d)\s?%"), lambda _: " Prozent"),
-    (re.compile(r"(?<=\d)\s?°\s?([CF])\b"), lambda m: " Grad" + (" Fahrenheit" if m[1] == "F" else " Celsius")),
-    (re.compile(r"(?<=\d)\s?°"), lambda _: " Grad"),
-    (re.compile(rf"({_NUMBER})\s?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?!\w)"),
-     lambda m: f"{m[1]} {_UNITS[m[2]]}"),
-    (re.compile(rf"((?:\d|Millionen|Milliarden) (?:{_MEASURES})(?: \d\d?)?)/([^\W\d_]+)(?![\w/])"),
-     lambda m: f"{m[1]} pro {_PER.get(m[2], m[2])}"),
-    (re.compile(r"(?<![\w/])(\d+)/(\d+)(?![\w/])"), lambda m: fraction_words(m, _FRACTIONS, "von")),
-    (re.compile(r"(?<![\d.,-])(\d{1,4})\s?([-–])\s?(\d{1,4})(?![\d-])"), lambda m: range_words(m, "bis")),
-    (re.compile(r"(?<!\S)[-−](?=\d)"), lambda _: "minus "),
-    (re.compile(r"~(?=\d)"), lambda _: "etwa "),
-    (re.compile(r"#(?=\d)"), lambda _: "Nummer "),
     (re.compile(r"§+\s?(?=\d)"), lambda _: "Paragraf "),
-    (re.compile(r"\bund/oder\b", re.IGNORECASE), lambda _: "und oder"),
-    # Match only a single slash, because a path has several.
-    (re.compile(r"(?<![\w/.~])([^\W\d_]+)/([^\W\d_]+)(?![\w/])"), lambda m: f"{m[1]} oder {m[2]}"),
-    (re.compile(r"(?<!\w)([CcFf])#(?!\w)"), lambda m: f"{m[1]} sharp"),
-    (re.compile(r"(?<!\w)([Cc])\+\+"), lambda m: f"{m[1]} plus plus"),
-    (re.compile(r"(?<=[\w)])\^(?=[\w(-])"), lambda _: " hoch "),
-    (re.compile(rf"(?<=\s)([{re.escape(''.join(_SIGNS))}])(?=\s)"), lambda m: _SIGNS[m[1]]),
-    (re.compile(r"(?<=\d)([+×=÷≈≥≤])(?=\d)"), lambda m: f" {_SIGNS[m[1]]} "),
-    (re.compile(r"([≈≥≤±])(?=\d)"), lambda m: f"{_SIGNS[m[1]]} "),
-    (re.compile(r"(?<=\w)&(?=\w)"), lambda _: " und "),
+    *sign_rules(_WORDS),
 )  # fmt: skip

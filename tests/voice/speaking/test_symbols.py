@@ -35,7 +35,7 @@ from voice.speaking.symbols import expand_symbols
         ("Fruit, e.g. apples etc. vs. bread", "Fruit, for example apples et cetera versus bread"),
         ("Don't — it's Ada's, “really”!", "Don't — it's Ada's, “really”!"),
         ("left → right", "left to right"),
-        ("and/or, w/ friends, w/o me", "and or, with friends, without me"),
+        ("and/or, w/ friends and w/ #2, w/o me", "and or, with friends and with number 2, without me"),
         ("See /etc/passwd and ~/notes/today", "See etc passwd and notes today"),
         ("C#, F# and C++ beside .NET", "C sharp, F sharp and C plus plus beside .NET"),
         ("$20/month, $1/day, 3 €/kg", "20 dollars per month, 1 dollar per day, 3 euros per kilogram"),

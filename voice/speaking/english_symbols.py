@@ -1,0 +1,90 @@
+"""Replaces numbers and signs by English words: '5 %' becomes '5 percent', and '21:04' is read as a time. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from voice.speaking.sign_rules import SignWords, sign_rules
+
+if TYPE_CHECKING:
+    from voice.speaking.sign_rules import SignRule
+
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_MONEY = {"$": ("dollar", "dollars"), "€": ("euro", "euros"), "£": ("pound", "pounds"), "¥": ("yen", "yen")}
+_SCALES = {"k": "thousand", "m": "million", "bn": "billion", "b": "billion"}
+_UNITS = {
+    "km/h": "kilometres an hour", "mph": "miles an hour", "km": "kilometres", "cm": "centimetres",
+    "mm": "millimetres", "kg": "kilograms", "mg": "milligrams", "ml": "millilitres", "kB": "kilobytes",
+    "KB": "kilobytes", "MB": "megabytes", "GB": "gigabytes", "TB": "terabytes", "ms": "milliseconds",
+    "kHz": "kilohertz", "MHz": "megahertz", "GHz": "gigahertz", "fps": "frames a second",
+    "m/s": "metres per second", "Mbit/s": "megabits per second", "Gbit/s": "gigabits per second",
+}  # fmt: skip
+_SHORT = {"e.g.": "for example", "i.e.": "that is", "etc.": "et cetera", "vs.": "versus", "approx.": "about"}
+
+_WORDS = SignWords(
+    decimal=".", at="at", dot="dot", percent="percent", degrees="degrees", per="per", to="to", out_of="out of",
+    minus="minus", about="about", number="number", power="to the power of", and_or=("and", "or"),
+    scales=("thousand", "million", "billion"), money=[name for names in _MONEY.values() for name in names],
+    units=_UNITS,
+    units_behind_per={
+        "s": "second", "sec": "second", "min": "minute", "h": "hour", "hr": "hour", "mo": "month", "yr": "year",
+        "l": "litre",
+    } | {unit: name.removesuffix("s") for unit, name in _UNITS.items()},
+    fractions={
+        "1/2": "one half", "1/3": "one third", "2/3": "two thirds", "1/4": "one quarter", "3/4": "three quarters",
+    },
+    signs={
+        "+": "plus", "=": "equals", "×": "times", "*": "times", "÷": "divided by", "±": "plus or minus", "≈": "about",
+        "≥": "at least", "≤": "at most", "≠": "is not", "<": "less than", ">": "more than", "→": "to", "&": "and",
+    },
+)  # fmt: skip
+_NUMBER = r"\d+(?:\.\d+)?"
+
+
+def _date(found: re.Match[str]) -> str:
+    month, day = int(found[2]), int(found[3])
+    if not (1 <= month <= 12 and 1 <= day <= 31):
+        return f"{found[1]} {found[2]} {found[3]}"
+    return f"{day} {_MONTHS[month - 1]} {found[1]}"
+
+
+def _clock(found: re.Match[str]) -> str:
+    hour, minute = int(found[1]), int(found[2])
+    if hour > 24 or minute > 59:
+        return f"{found[1]} to {found[2]}"
+    half = f" {found[3]}" if found[3] else ""
+    if minute == 0:
+        return f"{hour}{half}" if half else f"{hour} o'clock"
+    return f"{hour} oh {minute}{half}" if minute < 10 else f"{hour} {minute}{half}"
+
+
+def _money(sign: str, amount: str, scale: str | None) -> str:
+    one, many = _MONEY[sign]
+    if scale:
+        return f"{amount} {_SCALES.get(scale.lower(), scale)} {many}"
+    return f"{amount} {one if amount == '1' else many}"
+
+
+# The order matters: longer patterns come before patterns that match a part of them.
+RULES: tuple[SignRule, ...] = (
+    (re.compile("|".join(re.escape(short) for short in _SHORT), re.IGNORECASE), lambda m: _SHORT[m[0].lower()]),
+    (re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])"), _date),
+    (re.compile(r"(?<![\d:])(\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\b\.?)?)\s?[-–]\s?(?=\d{1,2}(?![\d-]))",
+                re.IGNORECASE),
+     lambda m: f"{m[1]} to "),
+    (re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?::\d{2})?(?:\s?([ap])\.?m\b\.?)?(?![\d:])", re.IGNORECASE),
+     lambda m: _clock(m) + ("m" if m[3] else "")),
+    (re.compile(r"(?<=\d),(?=\d{3}(?!\d))"), lambda _: ""),
+    (re.compile(rf"([$€£¥])\s?({_NUMBER})(?:\s?(k|m|bn|b|thousand|million|billion)\b)?", re.IGNORECASE),
+     lambda m: _money(m[1], m[2], m[3])),
+    (re.compile(rf"({_NUMBER})\s?([€£¥$])(?!\d)"), lambda m: _money(m[2], m[1], None)),
+    (re.compile(r"(?<!\S)w/o(?!\w)", re.IGNORECASE), lambda _: "without"),
+    (re.compile(r"(?<!\S)w/(?=\s?\S)", re.IGNORECASE), lambda _: "with "),
+    (re.compile(r"(?<=[\w)])\^2(?!\d)"), lambda _: " squared"),
+    (re.compile(r"(?<=[\w)])\^3(?!\d)"), lambda _: " cubed"),
+    *sign_rules(_WORDS),
+)  # fmt: skip
