@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.llm.port import ChatRole
 from bot.llm.tool_calls import CallPiece, is_json_object
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bot.llm.port import ChatMessage, OfferedTools
     from compaction.budget.messages import MessageToolCall
 
@@ -21,8 +24,26 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _MOST_NAME_CHARS = 64
 
 
-def to_api_message(message: ChatMessage, signatures: Mapping[str, object]) -> dict[str, object]:
-    """Return one message of a call. `signatures`: what the endpoint wants back with a tool call, by the call's id.
+def to_api_messages(messages: Iterable[ChatMessage], own_calls: Mapping[str, object]) -> list[dict[str, object]]:
+    """Return the messages of a call. `own_calls`: what the endpoint sent with each tool call that its model made, and
+    wants back with it, by the call's id; None: nothing.
+
+    What another model's calls found is sent as the user's: Mistral takes only ids of nine letters, and Gemini 3 no call
+    that it has not signed.
+    """
+    sent: list[dict[str, object]] = []
+    for message in messages:
+        if message.tool_call_id is not None and message.tool_call_id not in own_calls:
+            sent.append({"role": ChatRole.USER.value, "content": message.content})
+        elif any(call.id not in own_calls for call in message.tool_calls):
+            sent += [{"role": ChatRole.ASSISTANT.value, "content": message.content}] * bool(message.content)
+        else:
+            sent.append(to_api_message(message, own_calls))
+    return sent
+
+
+def to_api_message(message: ChatMessage, own_calls: Mapping[str, object]) -> dict[str, object]:
+    """Return one message of a call. `own_calls`: see `to_api_messages`.
 
     A tool call with a name or arguments that endpoints refuse is sent with such as they take. Otherwise one slip of a
     model would fail all replies for as long as the call is in the prompt.
@@ -31,7 +52,7 @@ def to_api_message(message: ChatMessage, signatures: Mapping[str, object]) -> di
     if message.tool_calls:
         sent["tool_calls"] = [
             {"id": call.id, "type": "function", "function": _function(call)}
-            | ({"extra_content": signatures[call.id]} if call.id in signatures else {})
+            | ({} if (signature := own_calls.get(call.id)) is None else {"extra_content": signature})
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:

@@ -14,7 +14,7 @@ import httpx
 import openai
 import structlog
 
-from bot.llm.chat_wire import read_chunk, response_formats, to_api_message, to_api_tools
+from bot.llm.chat_wire import read_chunk, response_formats, to_api_messages, to_api_tools
 from bot.llm.endpoint_errors import translate_error
 from bot.llm.endpoint_features import REFUSED_IN_STREAM, REFUSED_STATUSES, EndpointFeatures
 from bot.llm.message_order import MessageOrder, in_order
@@ -40,8 +40,8 @@ log = structlog.get_logger()
 
 _REPORTED_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, FinishReason.FILTERED))
 
-# Signatures of tool calls that are kept. A call is sent back within the same reply.
-MOST_SIGNATURES = 64
+# Tool calls of all rooms that are remembered. A room sends back those of its last few questions.
+MOST_OWN_CALLS = 1_024
 
 
 class _NoAnswerError(ChatModelError):
@@ -70,9 +70,9 @@ class OpenAIChat:
         # No retries: a reply must not wait for them, and the compactor has its own.
         self._client = open_client(settings.base_url, self._key, timeout_s=settings.total_timeout_s)
         self._features = EndpointFeatures(settings.model)
-        # What the endpoint sent with a tool call and wants back with it, by the call's id. Gemini 3 refuses a call
-        # without its signature: https://ai.google.dev/gemini-api/docs/thought-signatures
-        self._signatures: dict[str, object] = {}
+        # The last tool calls that this model made, each with what the endpoint sent with it and wants back, by the
+        # call's id. Gemini 3 wants its signature: https://ai.google.dev/gemini-api/docs/thought-signatures
+        self._own_calls: dict[str, object] = {}
 
     async def __aenter__(self) -> Self:
         # First use imports the library's chat module, which would block the event loop for a second.
@@ -101,7 +101,7 @@ class OpenAIChat:
         A model that gives no usable answer with tools is asked again without them, one that does not take the order of
         the messages in a stricter order, and one that thinks for too long to think less.
         """
-        body = [to_api_message(message, self._signatures) for message in messages]
+        body = to_api_messages(messages, self._own_calls)
         offered = tools if self._features.supports_tools else NO_TOOLS
         while True:
             effort = self._features.effort
@@ -166,7 +166,7 @@ class OpenAIChat:
         if rest:
             yield rest
         end = self._ended(answer)
-        self._keep_signatures(end, answer.signatures)
+        self._remember_calls(end, answer.signatures)
         if end.calls:
             self._features.used_tools()
         yield end
@@ -242,15 +242,13 @@ class OpenAIChat:
         # A call that was cut off is incomplete and dropped.
         return StreamEnd(FinishReason(answer.reason) if answer.reason in _REPORTED_REASONS else FinishReason.STOP)
 
-    def _keep_signatures(self, end: StreamEnd, signatures: Sequence[object]) -> None:
-        """Remember what came with each call. Only calls that came whole have a signature."""
-        if len(signatures) != len(end.calls):
-            return
-        for call, signature in zip(end.calls, signatures, strict=True):
-            if signature is not None:
-                self._signatures[call.id] = signature
-        while len(self._signatures) > MOST_SIGNATURES:
-            del self._signatures[next(iter(self._signatures))]
+    def _remember_calls(self, end: StreamEnd, signatures: Sequence[object]) -> None:
+        """Remember the calls, and what came with each. Only calls that came whole have a signature."""
+        came_whole = len(signatures) == len(end.calls)
+        for number, call in enumerate(end.calls):
+            self._own_calls[call.id] = signatures[number] if came_whole else None
+        while len(self._own_calls) > MOST_OWN_CALLS:
+            del self._own_calls[next(iter(self._own_calls))]
 
     async def _open_stream(
         self, body: list[dict[str, object]], order: MessageOrder, max_output_tokens: int, tools: OfferedTools

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from typing import TYPE_CHECKING, Any, Self
 
 from aiohttp import web
@@ -187,6 +188,29 @@ class TemplateServer(ProviderServer):
 
     def whole(self, body: dict[str, Any]) -> dict[str, Any]:
         return _completion('{"gist": "Bo brings the lantern."}')
+
+
+class MistralServer(ProviderServer):
+    """Takes only ids of tool calls that could be its own. Some chat templates of its models do the same."""
+
+    def models(self) -> Iterable[str]:
+        return ["mistral-medium-latest"]
+
+    def refusal(self, body: dict[str, Any]) -> web.Response | None:
+        ids = [call["id"] for message in body["messages"] for call in message.get("tool_calls", ())]
+        ids += [message["tool_call_id"] for message in body["messages"] if "tool_call_id" in message]
+        strange = [each for each in ids if not re.fullmatch("[a-zA-Z0-9]{9}", each)]
+        if not strange:
+            return None
+        problem = f"Tool call id was {strange[0]} but must be a-z, A-Z, 0-9, with a length of 9."
+        return web.json_response({"object": "error", "message": problem, "code": "3280"}, status=400)
+
+    def whole(self, body: dict[str, Any]) -> dict[str, Any]:
+        return _completion('{"gist": "Bo brings the lantern."}')
+
+    def chunks(self, body: dict[str, Any]) -> Iterable[dict[str, Any]]:
+        yield _chunk({"role": "assistant", "content": "Bo brings the lantern."})
+        yield _chunk({}, "stop")
 
 
 class GeminiServer(ProviderServer):

@@ -23,7 +23,6 @@ from bot.llm.port import (
     Usage,
 )
 from bot.llm.settings import LlmSettings
-from compaction.budget.messages import MessageToolCall
 from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
 from rehearsal.servers.chat import (
@@ -328,22 +327,19 @@ async def test_a_stream_tells_its_cost_at_its_end() -> None:
 @pytest.mark.asyncio
 async def test_calls_of_tools_are_sent_as_the_api_takes_them() -> None:
     """The request contains each tool call with its arguments, and each result with the id of its call."""
-    call = MessageToolCall("c-1", "memory_search", '{"query": "lantern"}')
-    conversation = (
-        *QUESTION,
-        ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(call,)),
-        ChatMessage(ChatRole.TOOL, "Bo: I bring it.", tool_call_id="c-1", name="memory_search"),
-    )
     async with endpoint() as (chat, server):
+        server.behaviour.answer = lambda call: ASKING
+        *_, ended = await streamed(chat, LOOK)
+        assert isinstance(ended, StreamEnd)
+        results = [ChatMessage(ChatRole.TOOL, "Bo: I bring it.", tool_call_id=call.id) for call in ended.calls]
+        conversation = (*QUESTION, ChatMessage(ChatRole.ASSISTANT, "", tool_calls=ended.calls), *results)
         assert [piece async for piece in chat.stream(conversation, max_output_tokens=50)]
-        function = {"name": "memory_search", "arguments": '{"query": "lantern"}'}
-        assert server.calls[0].body["messages"][2:] == [
-            {
-                "role": "assistant",
-                "content": "",
-                "tool_calls": [{"id": "c-1", "type": "function", "function": function}],
-            },
-            {"role": "tool", "content": "Bo: I bring it.", "tool_call_id": "c-1"},
+        called, *found = server.calls[1].body["messages"][2:]
+        assert (called["role"], called["content"]) == ("assistant", "")
+        sent = [(each["id"], each["function"]["name"], each["function"]["arguments"]) for each in called["tool_calls"]]
+        assert sent == [(call.id, call.name, call.arguments) for call in ended.calls]
+        assert found == [
+            {"role": "tool", "content": "Bo: I bring it.", "tool_call_id": call.id} for call in ended.calls
         ]
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,7 +27,14 @@ from bot.llm.port import (
 from bot.llm.settings import LlmSettings
 from compaction.budget.messages import MessageToolCall
 from compaction.ports import CompletionRequest
-from tests.bot.llm.provider_servers import KEY, AnthropicServer, GeminiServer, ProviderServer, TemplateServer
+from tests.bot.llm.provider_servers import (
+    KEY,
+    AnthropicServer,
+    GeminiServer,
+    MistralServer,
+    ProviderServer,
+    TemplateServer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -107,6 +115,28 @@ async def test_tools_are_called_and_their_results_taken(server: ProviderServer, 
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("server", [GeminiServer(), MistralServer()], ids=["gemini", "mistral"])
+async def test_what_another_model_has_found_is_answered_from(server: ProviderServer) -> None:
+    """A model that stands in gets the results of the calls that the one before it made, whose ids it would refuse."""
+    call = MessageToolCall("call_zU3kq", "memory_search", '{"query": "lantern"}')
+    asked = (
+        *QUESTION,
+        ChatMessage(ChatRole.ASSISTANT, "Let me look.", tool_calls=(call,)),
+        ChatMessage(ChatRole.TOOL, "Bo: I bring the lantern.", tool_call_id=call.id),
+        ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(replace(call, id="call_9"),)),
+        ChatMessage(ChatRole.TOOL, "Bo: Tomorrow.", tool_call_id="call_9"),
+    )
+    async with adapter(server) as chat:
+        text, _ = await answered(chat, asked)
+    assert text == "Bo brings the lantern."
+    assert server.bodies[-1]["messages"][len(QUESTION) :] == [
+        {"role": "assistant", "content": "Let me look."},
+        {"role": "user", "content": "Bo: I bring the lantern."},
+        {"role": "user", "content": "Bo: Tomorrow."},
+    ]
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("server", [AnthropicServer(), GeminiServer()], ids=["anthropic", "gemini"])
 async def test_a_summary_is_written(server: ProviderServer) -> None:
     """A model without a temperature gets none from then on. An answer may lack its usage."""
@@ -141,6 +171,7 @@ async def test_a_strict_template_gets_the_order_that_it_takes(server: TemplateSe
         ChatMessage(ChatRole.SYSTEM, "Now answer in plain words."),
     )
     async with adapter(server) as chat:
+        chat._own_calls[call.id] = None
         for _ in range(2):
             text, _ = await answered(chat, asked, TOOLS)
             assert text == "Bo brings the lantern."
@@ -192,6 +223,7 @@ async def test_an_error_in_a_list_is_read() -> None:
     """Gemini's reason is in the sentence."""
     lonely = (*QUESTION, ChatMessage(ChatRole.TOOL, "nothing", tool_call_id="call_1"))
     async with adapter(GeminiServer()) as chat:
+        chat._own_calls["call_1"] = None
         with pytest.raises(ChatModelError, match="refused the request: 'The number of function response parts"):
             await answered(chat, lonely)
 
