@@ -20,7 +20,7 @@ from pydantic import SecretStr
 
 from bot.errors import BotError, SetupError
 from bot.llm.endpoint_errors import translate_error
-from bot.log_redaction import NAME_KEYS, REDACTED, LogRedactor, describe_library_message
+from bot.log_redaction import NAME_KEYS, REDACTED, LogRedactor, describe_library_message, describe_traceback
 from compaction.errors import StoreError
 from compaction.folding.events import CompactionEvent
 from compaction.payload import context_built_fields
@@ -108,9 +108,10 @@ def test_a_listed_name_has_no_spaces(key: str) -> None:
 
 
 def test_names_of_nested_fields_are_no_sentences() -> None:
-    """A dict with sentences as keys is logged without them."""
-    written = LogRedactor(speech=False)(None, "", {"counts": {"we meet at nine": 1, "notes": 2}})
-    assert written == {"counts": {"[str of 15 withheld]": 1, "notes": 2}}
+    """A dict with sentences as keys is logged without them, unless speech is logged."""
+    event = {"counts": {"we meet at nine": 1, "notes": 2}}
+    assert LogRedactor(speech=False)(None, "", dict(event)) == {"counts": {"[str of 15 withheld]": 1, "notes": 2}}
+    assert LogRedactor(speech=True)(None, "", dict(event)) == event
 
 
 @pytest.mark.parametrize(
@@ -176,6 +177,14 @@ def test_library_messages_keep_their_constant_part(message: str, arguments: tupl
     """Of a library's message only the constant part and numbers are logged."""
     record = logging.LogRecord("lib", logging.WARNING, "f.py", 1, message, arguments, None)
     assert describe_library_message(record, record.args) == detail
+
+
+def test_errors_that_cause_each_other_are_each_told_once() -> None:
+    """Libraries raise kept errors again, so a chain of causes may lead back to its beginning."""
+    first, second = StoreError("The disk is full."), StoreError("The room cannot go on.")
+    first.__cause__, second.__cause__ = second, first
+    told = describe_traceback((StoreError, first, None))
+    assert [told.count(str(each)) for each in (first, second)] == [1, 1]
 
 
 @cache

@@ -267,11 +267,27 @@ async def test_rooms_drop_what_is_forgotten() -> None:
 
 @pytest.mark.asyncio
 async def test_opting_out_again_interrupts_nobody() -> None:
-    """Only the first /opt-out stops the reply in progress."""
+    """Only the first /opt-out stops the reply in progress, and no /opt-in, after which they are heard again."""
     house = House()
-    (await house.participation.of_guild(GUILD)).room = room = FakeRoom()
-    for _ in range(3):
-        await house.participation.set_opt_out(GUILD, ADA, out=True)
+    guild = await house.participation.of_guild(GUILD)
+    guild.room = room = FakeRoom()
+    for out in (True, True, True, False, False):
+        await house.participation.set_opt_out(GUILD, ADA, out=out)
+        assert guild.excludes(ADA) is out
+    assert room.opted_out == [ADA]
+
+
+@pytest.mark.asyncio
+async def test_taking_an_agreement_back_drops_what_the_person_has_said() -> None:
+    """Where the bot asks, it is as an opt-out: nothing of them goes on its way. Only who was heard has said anything."""
+    house = House()
+    guild = await house.participation.of_guild(GUILD)
+    guild.asks = True
+    guild.room = room = FakeRoom()
+    await house.participation.set_agreed(GUILD, BO, agrees=False)
+    assert room.opted_out == []
+    for agrees in (True, True, False, False):
+        await house.participation.set_agreed(GUILD, ADA, agrees=agrees)
     assert room.opted_out == [ADA]
 
 

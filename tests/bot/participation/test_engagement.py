@@ -91,6 +91,23 @@ def test_who_says_something_to_others_has_ended_it() -> None:
     assert engagement.is_engaged(BO, at=101.0)
 
 
+def test_who_calls_somebody_else_by_name_ends_it_for_everybody() -> None:
+    """However short it is: people talk with each other again."""
+    engagement = talking()
+    engagement.on_utterance(BO, "Cy, come.", TO_OTHER)
+    assert not engagement.is_engaged(ADA, at=101.0)
+
+
+def test_an_answer_in_the_works_belongs_to_who_asked() -> None:
+    """Neither the end of an earlier answer to somebody else nor somebody else's leaving ends it."""
+    engagement = Engagement(window_s=WINDOW_S)
+    engagement.on_reply_begun(ADA)
+    engagement.on_reply_ended(BO, "It is blue.", now=100.0)
+    engagement.remove(BO)
+    assert engagement.is_engaged(ADA, at=500.0)
+    assert not engagement.is_engaged(BO, at=101.0)
+
+
 def test_told_to_be_silent_it_talks_with_nobody() -> None:
     """`clear` ends the engagement of everybody."""
     engagement = talking()

@@ -212,6 +212,18 @@ def test_a_view_is_made_once() -> None:
     assert known.view(new) is new
 
 
+def test_what_was_left_for_one_is_not_what_is_left_for_two() -> None:
+    """Somebody else opts out, and no landing has made a new view since: their words leave it all the same."""
+    out = {ADA}
+    known = people(turn(15, BO, "rain"), turn(45, ADA, SECRET))
+    known.withhold(lambda: frozenset(out))
+    whole = LedgerView.of(SegmentLedger(folded(9)))
+    for person, left in ((ADA, ["s0", "s1", "s2", "s3", "s7", "s8"]), (BO, ["s0", "s7", "s8"])):
+        out.add(person)
+        known.update(said_until=Seq(120), folded_until=Seq(70), landed_at=T0)
+        assert [each.id for each in known.view(whole).ledger.segments] == left
+
+
 def test_a_chapter_made_after_their_words_were_folded_may_repeat_them() -> None:
     """Its writer was told what came after its turns. One made after the opt-out was not told theirs."""
     segments = folded(16)

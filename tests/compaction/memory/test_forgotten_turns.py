@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
+
+import pytest
+
 from compaction.memory.forgotten_turns import answers_to_forget, has_part_of, without_part_of, words_in_session
 from compaction.memory.restating import forgotten_words
 from compaction.model import Seq, Turn, TurnKind, TurnPart
@@ -22,10 +27,10 @@ def replied(seq: int, text: str, *, answers: int | None = None) -> Turn:
     return said(seq, BOT, text, kind=TurnKind.ASSISTANT, answers=answers)
 
 
-def forgotten_of(turns: list[Turn]) -> list[int]:
+def forgotten_of(turns: list[Turn], *, shown_at: float = inf) -> list[int]:
     """Return the numbers of the bot's turns that go with all of Ada's."""
     theirs = [turn for turn in turns if has_part_of(turn, ADA)]
-    return [turn.seq for turn in answers_to_forget(turns, theirs, ADA, WORDS)]
+    return [turn.seq for turn in answers_to_forget(turns, theirs, ADA, WORDS, shown_at=shown_at)]
 
 
 def test_an_answer_to_them_goes_and_one_to_another_stays() -> None:
@@ -43,6 +48,56 @@ def test_an_old_answer_counts_by_its_distance() -> None:
     near, far = Seq(REACH_TURNS), Seq(REACH_TURNS + 1)
     assert forgotten_of([said(0, ADA, SECRET), replied(near, "I have noted that.")]) == [near]
     assert forgotten_of([said(0, ADA, SECRET), replied(far, "I have noted that.")]) == []
+
+
+@pytest.mark.parametrize(
+    ("turns", "gone"),
+    [
+        pytest.param([said(20, ADA, SECRET), replied(21, "Noted.")], [21], id="late in the session"),
+        pytest.param([said(0, ADA, SECRET), replied(1, "Noted."), replied(2, "Soup.")], [1], id="only the first"),
+        pytest.param([said(0, BO, "Soup?"), replied(1, "Soup."), said(2, ADA, SECRET)], [], id="to somebody else"),
+        pytest.param(
+            [said(0, ADA, SECRET), said(1, BO, "Soup?"), replied(2, "Soup.", answers=1)], [], id="known to be another's"
+        ),
+        pytest.param(
+            [said(0, ADA, "(laughs)", kind=TurnKind.EFFECT), replied(1, "Soup.")], [], id="a laugh is no question"
+        ),
+    ],
+)
+def test_an_old_answer_is_that_to_the_last_question(turns: list[Turn], gone: list[int]) -> None:
+    assert forgotten_of(turns) == gone
+
+
+RETOLD = "By the gate is a flowerpot."
+
+
+@pytest.mark.parametrize(
+    ("turns", "gone"),
+    [
+        pytest.param([said(0, ADA, SECRET), said(1, BO, "So?"), replied(2, RETOLD, answers=1)], [2], id="afterwards"),
+        pytest.param([replied(0, RETOLD), said(1, ADA, SECRET)], [], id="before she said it"),
+        pytest.param([said(0, BO, "So?"), replied(1, RETOLD, answers=0)], [], id="she never said it"),
+        pytest.param(
+            [said(0, ADA, SECRET), said(1, BO, "I see a gate, a flowerpot."), replied(2, RETOLD, answers=1)],
+            [],
+            id="Bo said it too",
+        ),
+        pytest.param(
+            [said(0, ADA, SECRET), replied(1, RETOLD, answers=9), said(2, BO, "I see a gate, a flowerpot.")],
+            [1],
+            id="Bo said it later",
+        ),
+    ],
+)
+def test_what_it_tells_in_other_words_goes(turns: list[Turn], gone: list[int]) -> None:
+    """Unless it said so before she did, or somebody else had said these words."""
+    assert forgotten_of(turns) == gone
+
+
+def test_what_it_tells_of_their_screen_goes() -> None:
+    """From when it was noted first, though they may never have said a word."""
+    turns = [said(0, BO, "So?"), replied(1, RETOLD, answers=0), said(2, BO, "So?"), replied(3, RETOLD, answers=2)]
+    assert forgotten_of(turns, shown_at=turns[2].started_at) == [3]
 
 
 def test_naming_them_or_quoting_them_goes() -> None:
@@ -63,7 +118,17 @@ def test_a_name_of_somebody_else_is_no_reason() -> None:
     assert words_in_session(WORDS, [other], ADA, spoke=True).names == frozenset()
     asked = said(0, BO, "Has anybody seen Ada?")
     assert words_in_session(WORDS, [asked], ADA, spoke=False).names == frozenset()
-    assert words_in_session(WORDS, [asked], ADA, spoke=True).names == {"Ada"}
+    assert words_in_session(WORDS, [asked, said(1, ADA, SECRET)], ADA, spoke=True).names == {"Ada"}
+
+
+def test_a_single_word_of_a_name_means_them_unless_others_have_it_too() -> None:
+    """A brother has the same surname; somebody whom nobody heard there may share the first name with anybody."""
+    words = forgotten_words([SECRET], {"Ada Miller"})
+    theirs = replace(said(0, ADA, SECRET), parts=(TurnPart(ADA, "Ada Miller", SECRET),))
+    brother = replace(said(1, BO, "Hello, Ada."), parts=(TurnPart(BO, "Bo Miller", "Hello, Ada."),))
+    assert words_in_session(words, [theirs], ADA, spoke=True).name_words == {"Ada", "Miller"}
+    assert words_in_session(words, [theirs, brother], ADA, spoke=True).name_words == {"Ada"}
+    assert words_in_session(words, [brother], ADA, spoke=False).name_words == frozenset()
 
 
 def test_words_of_others_in_the_same_turn_stay() -> None:
