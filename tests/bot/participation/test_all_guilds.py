@@ -279,7 +279,7 @@ async def test_opting_out_again_interrupts_nobody() -> None:
 
 @pytest.mark.asyncio
 async def test_taking_an_agreement_back_drops_what_the_person_has_said() -> None:
-    """Where the bot asks, it is as an opt-out: nothing of them goes on its way. Only who was heard has said anything."""
+    """Where the bot asks, it is as an opt-out: what is on its way is dropped, unless they were not heard anyway."""
     house = House()
     guild = await house.participation.of_guild(GUILD)
     guild.asks = True
