@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bot.channel.port import ListenRequest
 from bot.room.notice import ALL_LOCAL, ASKING, COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.settings import DEFAULT_NOTICE, RoomSettings
 from bot.texts.text import verbatim
@@ -36,6 +37,30 @@ def test_where_people_must_agree_the_notice_says_so() -> None:
     notice = ListeningNotice("I listen.")
     assert ASKING in notice.written(asks=True)
     assert ASKING not in notice.written()
+
+
+LISTENS = "I only write down what is said"
+
+
+@pytest.mark.parametrize(
+    ("listen", "where"),
+    [
+        (ListenRequest("file", 7), "post it in this chat as a file when I leave"),
+        (ListenRequest("thread", 7), "in a thread of <#7>"),
+        (None, None),
+    ],
+)
+@pytest.mark.parametrize("wording", [None, "Hear ye."])
+def test_a_room_that_only_writes_down_says_so_and_where(
+    listen: ListenRequest | None, where: str | None, wording: str | None
+) -> None:
+    """In writing and aloud, below the server's own sentences; without such, nothing says that the bot answers."""
+    notice = ListeningNotice(DEFAULT_NOTICE).for_room(wording, listen=listen)
+    for told in (str(notice.written()), " ".join(map(str, notice.spoken()))):
+        assert told.startswith(wording or ("I am listening" if listen else DEFAULT_NOTICE))
+        assert (LISTENS in told) is (listen is not None)
+        assert where is None or where in told
+        assert listen is None or DEFAULT_NOTICE not in told
 
 
 def test_a_mark_that_failed_is_told_with_its_remedy() -> None:

@@ -57,12 +57,23 @@ LLM = {"llm.api_key": "k"}
                 "pictures of shared screens, and what is asked about them to eyes.example.org (vision model gpt-4.1)",
             ],
         ),
+        (
+            {"llm.base_url": "https://llm.example.org/v1", "screen.model": "eyes-1"},
+            ["language model", "pictures of shared screens, and what is asked about them to llm.example.org (vision"],
+        ),
         ({"screen.model": "gpt-4.1", "screen.base_url": "https://x.org/v1", "screen.enabled": False}, []),
         ({"recall.base_url": "https://find.example.org/v1"}, ["what is said, as text to find.example.org (search"]),
+        (
+            {"recall.embedder": "endpoint", "recall.base_url": "https://find.example.org/v1"},
+            ["what is said, as text to find.example.org (search"],
+        ),
+        ({"recall.embedder": "minilm", "recall.base_url": "https://find.example.org/v1"}, []),
         (
             {"mcp.servers": [{"name": "wiki", "url": "https://mcp.example.org/mcp", "tools": ["*"]}]},
             ["what I ask my tools to mcp.example.org (tools of wiki)"],
         ),
+        ({"mcp.servers": [{"name": "wiki", "url": "https://mcp.example.org/mcp"}]}, []),
+        ({"mcp.servers": [{"name": "notes", "command": "notes-server", "tools": ["*"]}]}, []),
     ],
 )
 def test_every_endpoint_on_another_machine_is_named(given: dict[str, object], named: list[str], tmp_path: Path) -> None:
