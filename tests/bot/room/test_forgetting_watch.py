@@ -88,6 +88,10 @@ async def test_who_is_forgotten_elsewhere_is_forgotten_here(tmp_path: Path) -> N
         scene.people = ()
         await scene.forget("1", session_id=EVENING)
         assert await scene.check() == ([2, 1], 3)
+        # First one turn, then everything, between two looks.
+        await scene.forget("2", session_id=EVENING, seq=0)
+        await scene.forget("2", session_id=EVENING)
+        assert await scene.check() == ([2, 1, 2], 4)
 
 
 @pytest.mark.asyncio
