@@ -119,7 +119,7 @@ def _load(directory: Path, threads: int) -> Any:
         from piper import PiperVoice
         from piper.config import PiperConfig
     except ImportError as exc:
-        raise SynthesisError("The embedded voice is not installed. Install Roomtone with its part piper.") from exc
+        raise SynthesisError(_NOT_INSTALLED) from exc
     model, config = directory / _MODEL_FILE, directory / _CONFIG_FILE
     if not model.is_file() or not config.is_file():
         raise SynthesisError("There is no voice in {directory}. Run `roomtone models pull voice`.", directory=directory)
