@@ -193,7 +193,8 @@ def discord_addresses(discord: LocalDiscord, token: str) -> DiscordAddresses:
 def _guild(scenario: Scenario) -> GuildSpec:
     # The first person is a moderator, because a person who invites a bot usually is one.
     people = tuple(
-        Member(one.id, one.name, moderator=one.moderator or at == 0) for at, one in enumerate(scenario.people)
+        Member(one.id, one.name, moderator=one.moderator or at == 0, locale=one.locale)
+        for at, one in enumerate(scenario.people)
     )
     return GuildSpec(
         id=_GUILD_ID,

@@ -88,7 +88,10 @@ def add_room_commands(
         leaving = Text("I am leaving {channel}. What was said stays remembered.", channel=place.name)
         await _answer_while(rooms.leave(interaction.guild_id), interaction, leaving)
 
-    @tree.command(name="status", description="Ask where I am, whom I hear, and what I remember.")
+    @tree.command(
+        name="status",
+        description="See where I am, what I remember, why I spoke or kept silent, and what does not work.",
+    )
     @app_commands.guild_only()
     async def status(interaction: discord.Interaction) -> None:
         assert interaction.guild_id is not None, "guild_only"
@@ -140,6 +143,13 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
     return None
 
 
+def _is_here(place: Place, listen: ListenRequest | None) -> Text:
+    """Return that the bot is in the person's channel; for /listen, how it can come to only write down there."""
+    if listen is None:
+        return Text("I am in {channel} already.", channel=place.name)
+    return Text("I am in {channel} already. Use /leave first.", channel=place.name)
+
+
 def _voice_channel_of(interaction: discord.Interaction) -> VoiceChannel | None:
     """Return the voice channel that the person is in, or None."""
     member = interaction.user
@@ -152,12 +162,11 @@ async def _join(
     guild, channel = interaction.guild, _voice_channel_of(interaction)
     place = None if guild is None or channel is None else find_place(guild.id, channel.id)
     if guild is None or channel is None or place is None:
-        await answer(interaction, Text("Join a voice channel first, then use /join."))
+        await answer(interaction, Text("Join a voice channel first, then use this command again."))
         return
     here = rooms.place_of(guild.id)
     if here is not None:
-        at_home = here.channel_id == channel.id
-        await answer(interaction, Text("I am in {channel} already.", channel=here.name) if at_home else ELSEWHERE)
+        await answer(interaction, ELSEWHERE if here.channel_id != channel.id else _is_here(here, listen))
         return
     if (refused := place.refusal()) is not None:
         await answer(interaction, refused)

@@ -120,7 +120,10 @@ class SettingsCommands(
             voice=voice_sentence(self._voice_commands.voices, self._servers.of(guild_id).voice),
         )
         title = Text("Settings of {server}", server=interaction.guild.name if interaction.guild else "")
-        hint = Text("Each of them has a command of its own: /settings and its name.")
+        hint = Text(
+            "Each of them has a command of its own: /settings and its name. /persona and /rolling-context show what "
+            "else is chosen here."
+        )
         return embed_in(language_of(interaction), title=title, text=hint, fields=fields)
 
     @app_commands.command(name="language", description="The language of what everybody in a channel reads.")

@@ -30,8 +30,8 @@ async def test_people_read_their_own_language_and_channels_the_servers() -> None
             await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
             answers[person] = result.replies[0].content
         assert answers == {
-            ADA: "Geh zuerst in einen Sprachkanal, dann benutze /komm.",
-            BEN: "Join a voice channel first, then use /join.",
+            ADA: "Geh zuerst in einen Sprachkanal, dann benutze diesen Befehl noch einmal.",
+            BEN: "Join a voice channel first, then use this command again.",
         }
         place = client.place(local.guild.id, 600)
         assert place is not None

@@ -197,7 +197,7 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
             assert all(reply.ephemeral for reply in result.replies)
             return [reply.content for reply in result.replies]
 
-        assert await say("join") == ["Join a voice channel first, then use /join."]
+        assert await say("join") == ["Join a voice channel first, then use this command again."]
         assert await say("leave") == ["I am not in a voice channel here."]
         await local.join(ADA)
         async with asyncio.timeout(PATIENCE_S):
@@ -209,6 +209,7 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         assert (place.guild_id, place.channel_id, place.name) == (local.guild.id, 600, "Evening")
         assert [(person.id, person.name, person.is_bot) for person in place.members()] == [(ADA, "Ada", False)]
         assert await say("join") == ["I am in Evening already."]
+        assert await say("listen") == ["I am in Evening already. Use /leave first."]
         await local.join(BEN, channel_id=602)
         await settle(lambda: len(household.movements) == 2)
         assert await say("join", BEN) == [ELSEWHERE]

@@ -55,6 +55,16 @@ async def test_who_is_a_moderator_is_one_on_the_local_discord() -> None:
 
 
 @pytest.mark.asyncio
+async def test_people_use_discord_in_their_language() -> None:
+    """The bot answers somebody's commands in the language that the scenario gives them."""
+    made = hello()
+    people = (made.people[0].model_copy(update={"locale": "de"}), *made.people[1:])
+    async with open_local_environment(made.model_copy(update={"people": people})) as environment:
+        locales = [member.locale for member in environment.discord.guild.people]
+    assert locales == ["de", *(person.locale for person in made.people[1:])]
+
+
+@pytest.mark.asyncio
 async def test_what_the_bot_says_is_heard_and_outlives_the_listener() -> None:
     """Listeners hear the bot through the real protocol. What they heard can still be read after they have left."""
     made = hello()
