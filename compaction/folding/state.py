@@ -133,7 +133,7 @@ def land_run(state: SessionState, run_id: RunId, *, was_asked: bool = True) -> S
         hold_until=None,
         model_failures=0 if by_model else state.model_failures,
         model_rest_until=None if by_model else state.model_rest_until,
-        model_well=by_model or (state.model_well and not run.degraded),
+        model_well=by_model or state.model_well,
         chapter_allowed=run.chapter is None,
     )
 
@@ -157,7 +157,7 @@ def fail_run(
         model_failures=model_failures,
         hold_until=hold_until,
         model_rest_until=model_rest_until,
-        model_well=state.model_well and run.degraded,
+        model_well=False,
     )
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.model import NoteId
-from compaction.notes import LIVE_NOTES, NoteBuffer
+from compaction.notes import LIVE_NOTES, NoteBuffer, condense_notes
 from tests.compaction.turn_store_contract import note
+
+if TYPE_CHECKING:
+    from compaction.model import Note
 
 
 def test_oldest_live_note_becomes_pending_beyond_twelve() -> None:
@@ -44,6 +51,44 @@ def test_same_note_twice_is_one_note() -> None:
     buffer = NoteBuffer(live=(note("b"),), pending=(note("a"),))
     assert buffer.with_note(note("a")) is buffer
     assert buffer.with_note(note("b")) is buffer
+
+
+HARBOUR, CAKE, AGAIN = (
+    replace(note(name), what=what)
+    for name, what in (
+        ("a", "A map of the old harbour with seven piers."),
+        ("b", "A recipe for plum cake."),
+        ("c", "The map of the old harbour with its seven piers."),
+    )
+)
+ESSAY = replace(note("d"), what="An essay about lighthouses. " * 20)
+
+
+@pytest.mark.parametrize(
+    ("notes", "shown"),
+    [
+        ((), ()),
+        ((HARBOUR, CAKE), (HARBOUR, CAKE)),
+        ((HARBOUR, CAKE, AGAIN), (CAKE, AGAIN)),
+        # One that does not fit keeps no other out.
+        ((HARBOUR, ESSAY, CAKE), (HARBOUR, CAKE)),
+    ],
+)
+def test_a_prompt_shows_the_notes_that_say_something_new(notes: tuple[Note, ...], shown: tuple[Note, ...]) -> None:
+    """Oldest first, and of a screen that was read again the newest."""
+    assert condense_notes(notes) == shown
+
+
+@given(st.lists(st.integers(0, 300), max_size=20), st.integers(0, 600))
+def test_notes_in_a_prompt_fit(lengths: list[int], room: int) -> None:
+    """The newest go first, and the limit counts their words and names."""
+    notes = [
+        replace(note(f"n{number}"), what=f"w{number}" * (length // 2 + 1)) for number, length in enumerate(lengths)
+    ]
+    shown = condense_notes(notes, max_chars=room)
+    assert sum(len(each.what) + len(each.who) for each in shown) <= room
+    assert [each for each in notes if each in shown] == list(shown)
+    assert not notes or notes[-1] in shown or len(notes[-1].what) + len(notes[-1].who) + 50 > room
 
 
 @given(st.lists(st.one_of(st.integers(0, 60), st.just("retire"), st.just("fold")), max_size=120))

@@ -34,7 +34,8 @@ class FairQueue(Generic[JobT]):
     def __init__(self) -> None:
         # The first speaker is served next. A served speaker moves to the end.
         self._finals: OrderedDict[Speaker, deque[Entry[JobT]]] = OrderedDict()
-        self._interims: OrderedDict[Speaker, Entry[JobT]] = OrderedDict()
+        # In the order of arrival.
+        self._interims: dict[Speaker, Entry[JobT]] = {}
         self._count = 0
         self._arrivals = 0
 
@@ -88,7 +89,7 @@ class FairQueue(Generic[JobT]):
 
         Returns None if only finished speech waits.
         """
-        oldest = min(self._interims.values(), key=lambda entry: entry.order, default=None)
+        oldest = next(iter(self._interims.values()), None)
         shed = self._interims.get(of, oldest)
         if shed is not None:
             self.remove(shed)

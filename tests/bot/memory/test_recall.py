@@ -12,7 +12,7 @@ from bot.memory.recall import MOST_TURNS, Recall, RecallScope, RoomRecall
 from compaction.errors import EmbeddingError, StoreError
 from compaction.memory.passage import Scope
 from compaction.memory.ranked_passage import TurnRef
-from compaction.model import Seq, SessionId
+from compaction.model import Seq, SessionId, TurnKind
 from tests.compaction.memory.corrected_statements import REPLACED
 from tests.compaction.memory.recall_index_contract import (
     ELSEWHERE,
@@ -195,20 +195,24 @@ async def test_a_room_finds_what_everybody_present_could_have_heard() -> None:
 
 @pytest.mark.asyncio
 async def test_nothing_of_who_opted_out_is_found() -> None:
-    """Neither the search nor the numbers of turns bring a withheld person's words, alone or beside somebody else's; the
-    others' own words are found, and all of it again after an opt-in.
+    """Neither the search nor the numbers of turns bring a withheld person's words, alone or beside somebody else's, or
+    as the bot or a note may repeat them; the others' own words are found, and all of it again after an opt-in.
     """
     mine, yours = turn(0, "Lisbon is lovely."), turn(1, "Lisbon is far away.")
     yours = replace(yours, parts=tuple(replace(part, speaker_id="bo", speaker="Bo") for part in yours.parts))
+    told = replace(turn(2, "Lisbon is lovely, I hear."), kind=TurnKind.ASSISTANT)
+    told = replace(told, parts=tuple(replace(part, speaker_id="assistant", speaker="Roomtone") for part in told.parts))
     (part,) = mine.parts
-    index, store = await evening(mine, yours)
+    index, store = await evening(mine, yours, told)
+    index.tell(EVENING, note("n", "A map of Lisbon"), guild_id=1, channel_id=10)
     out = {part.speaker_id}
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10), withheld=lambda _: frozenset(out))
     (hit,) = await room.memory_search("Lisbon")
     assert (hit.text, hit.turns) == ("Lisbon is far away.", (yours,))
-    assert await room.recall_turns(0, 1) == (yours,)
+    assert await room.recall_turns(0, 2) == (yours,)
     out.clear()
-    assert len(await room.memory_search("Lisbon")) == 2
+    assert len(await room.memory_search("Lisbon")) == 4
+    assert await room.recall_turns(0, 2) == (mine, yours, told)
 
 
 @pytest.mark.asyncio

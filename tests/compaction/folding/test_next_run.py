@@ -58,6 +58,14 @@ def test_segment_that_was_given_up_holds_up_no_other() -> None:
     assert of_run(begun(state, replace(NOTHING_DUE, degraded=(FIRST, SECOND)))) == ("repair", 10, 20)
 
 
+def test_a_repair_tells_which_attempt_it_is() -> None:
+    for failed in range(REPAIR_ATTEMPTS):
+        state = replace(FOLDED, failed_repairs={FIRST.segment_id: failed})
+        run = begun(state, replace(NOTHING_DUE, degraded=(FIRST,)))
+        assert isinstance(run, Run)
+        assert run.attempt == failed + 1
+
+
 def test_neither_is_made_after_a_failure_of_the_model() -> None:
     """Both wait until it works again. A chapter that it failed to make often enough is made without it."""
     failing = replace(FOLDED, model_well=False)
@@ -67,6 +75,37 @@ def test_neither_is_made_after_a_failure_of_the_model() -> None:
     run = begun(replace(failing, failed_chapters={check.chapter: CHAPTER_ATTEMPTS}), check)
     assert isinstance(run, Run)
     assert (run.chapter, run.degraded, run.attempt) == (check.chapter, True, CHAPTER_ATTEMPTS + 1)
+
+
+GIVEN_UP = replace(SECOND, segment_id=SegmentId("given up"))
+LATER = replace(SECOND, start=Seq(80), end=Seq(90))
+
+
+@pytest.mark.parametrize(
+    ("degraded", "level", "is_made"),
+    [
+        ((), 1, True),
+        ((FIRST,), 1, False),
+        ((GIVEN_UP, FIRST), 1, False),
+        ((GIVEN_UP,), 1, True),
+        ((LATER,), 1, True),
+        # It is made of chapters, which were made of segments that were final.
+        ((FIRST,), 2, True),
+    ],
+)
+def test_no_chapter_is_made_of_what_waits_to_be_made_again(
+    degraded: tuple[DegradedSegment, ...], level: int, is_made: bool
+) -> None:
+    """Not even without the model, which has failed to make it often enough and fails now."""
+    chapter = replace(CHAPTER, level=level)
+    state = replace(
+        FOLDED,
+        model_well=False,
+        failed_repairs={GIVEN_UP.segment_id: REPAIR_ATTEMPTS},
+        failed_chapters={chapter: CHAPTER_ATTEMPTS},
+    )
+    made = begun(state, replace(NOTHING_DUE, degraded=degraded, chapter=chapter))
+    assert isinstance(made, Run) is is_made
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,17 @@ def test_degraded_landing_leaves_the_model_resting() -> None:
     assert (after.model_failures, after.model_rest_until) == (3, 9.0)
 
 
+def test_after_a_failure_the_model_is_not_well_before_it_has_made_something() -> None:
+    """What the fallback makes meanwhile proves nothing."""
+    state = begin_run(SessionState(model_well=True), run())
+    state = fail_run(state, RunId("r1"), model_failures=1, hold_until=None, model_rest_until=9.0)
+    assert not state.model_well
+    for degraded in (True, False):
+        state = begin_run(state, run(degraded=degraded))
+        state = land_run(await_landing(state, RunId("r1"), landing(0, 10, revision=0)), RunId("r1"))
+        assert state.model_well is not degraded
+
+
 @pytest.mark.parametrize("model_well", [False, True])
 def test_a_landing_for_which_nobody_was_asked_says_nothing_of_the_model(model_well: bool) -> None:
     """Its failures stay counted, and whether it worked the last time. The failures of runs are over all the same."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.listening.end_policy import END_POLICY, PauseEvidence
+from voice.listening.end_policy import END_POLICY, EndPolicy, PauseEvidence
 from voice.listening.endpointing import EndpointingParameters
 
 probabilities = st.floats(0.0, 1.0)
@@ -53,3 +54,20 @@ def test_the_pause_is_announced_before_the_shortest_silence() -> None:
 def test_who_is_surer_is_waited_for_less(sure: PauseEvidence, unsure: PauseEvidence) -> None:
     """The silence after the surer end is shorter by a tenth of a second at least."""
     assert END_POLICY.silence_needed_s(sure) + 0.1 < END_POLICY.silence_needed_s(unsure)
+
+
+@given(st.floats(END_POLICY.surely_finished, 1.0), st.none() | probabilities)
+def test_who_sounds_surely_finished_is_waited_for_least_whatever_the_text_says(
+    finished: float, sentence_end: float | None
+) -> None:
+    """The text comes later, so nobody waits for it then."""
+    assert END_POLICY.silence_needed_s(PauseEvidence(finished, sentence_end)) == END_POLICY.shortest_s
+
+
+@given(st.floats(0.0, 1.0))
+def test_the_silence_changes_evenly_between_sure_and_unsure(share: float) -> None:
+    """Half as sure waits half of what an unsure end waits beyond the shortest silence."""
+    policy = EndPolicy(surely_finished=2.0, finished_alone_weight=1.0, unsure=1.0, sure=3.0)
+    finished = 1 / (1 + math.exp(-(3.0 - 2.0 * share)))
+    waited = policy.silence_needed_s(PauseEvidence(finished)) - policy.shortest_s
+    assert waited == pytest.approx(share * (policy.longest_s - policy.shortest_s))
