@@ -96,12 +96,9 @@ class MemoryAdmin:
     async def overview(self, session_id: SessionId) -> SegmentOverview:
         tiers = await self._tiers.tiers_of(session_id)
         stored = await self._sessions.find(session_id)
-        total = 0
-        if stored is not None and stored.turn_count:
-            total = (await self._turns.load(session_id)).total_turns
         return SegmentOverview(
             session_id,
-            total,
+            0 if stored is None else stored.turn_count,
             await self._tiers.last_check(session_id),
             tiers,
             SegmentTopics(each.kept.segment for each in tiers),

@@ -39,6 +39,7 @@ class StoredSession:
     """One session. `guild_id` and `channel_id` are Discord's; None for a session without a channel (a replay).
 
     Times are UTC epoch seconds; `last_turn_at` is the end of the last stored turn, or `started_at` before one.
+    `turn_count`: how many turns it has had, also those that were deleted for their age; the seq of the next one.
     """
 
     id: SessionId
@@ -237,7 +238,7 @@ class Sessions:
 def _select_sessions() -> Select[Any]:
     of_session = turns.c.session_id == sessions.c.id
     last = select(func.max(turns.c.ended_at)).where(of_session).scalar_subquery()
-    count = select(func.count()).where(of_session).scalar_subquery()
+    count = select(func.coalesce(func.max(turns.c.seq) + 1, 0)).where(of_session).scalar_subquery()
     # A restored session may hold turns older than its row, so take the later of the two.
     last_turn_at = case((last > sessions.c.started_at, last), else_=sessions.c.started_at)
     return select(sessions, last_turn_at.label("last_turn_at"), count.label("turn_count"))

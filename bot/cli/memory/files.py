@@ -42,9 +42,8 @@ def export(
     """
     from config.load import load
 
-    overviews = asyncio.run(_overviews(load(), session))
-    written = sum(_write(folder, overview) for overview in overviews)
-    say(f"Wrote {count(written, 'segment')} of {count(len(overviews), 'session')} to {folder}.")
+    written = asyncio.run(_export(load(), session, folder))
+    say(f"Wrote {count(sum(written), 'segment')} of {count(len(written), 'session')} to {folder}.")
 
 
 def import_files(
@@ -88,7 +87,8 @@ class _ImportCounts:
     problems: list[str] = field(default_factory=list)
 
 
-async def _overviews(settings: Settings, session: str | None) -> list[SegmentOverview]:
+async def _export(settings: Settings, session: str | None, folder: Path) -> list[int]:
+    """Write the files of one session, or of all that have segments. Returns the number of segments of each."""
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
@@ -98,10 +98,13 @@ async def _overviews(settings: Settings, session: str | None) -> list[SegmentOve
         clock = SystemClock()
         admin = MemoryAdmin(database, clock)
         if session is not None:
-            return [await admin.overview(await admin.find_session(session))]
-        everybody = await Sessions(database, clock).recent(limit=1_000_000)
-        found = [await admin.overview(each.id) for each in reversed(everybody)]
-        return [overview for overview in found if overview.tiers]
+            return [_write(folder, await admin.overview(await admin.find_session(session)))]
+        written: list[int] = []
+        for each in reversed(await Sessions(database, clock).recent(limit=1_000_000)):
+            overview = await admin.overview(each.id)
+            if overview.tiers:
+                written.append(_write(folder, overview))
+        return written
 
 
 def _write(folder: Path, overview: SegmentOverview) -> int:
@@ -109,13 +112,11 @@ def _write(folder: Path, overview: SegmentOverview) -> int:
     from bot.memory.admin import file_name, location_of
     from compaction.memory.export_format import queue_json, segment_json
 
-    written = 0
     for tier in overview.tiers:
         _write_json(folder / location_of(tier.kept), segment_json(tier.kept.segment, overview.record(tier)))
-        written += 1
     name = f"{file_name(overview.session_id)}{_QUEUE_ENDING}"
     _write_json(folder / QUEUE_FOLDER / name, queue_json(overview.queue()))
-    return written
+    return len(overview.tiers)
 
 
 def _write_json(path: Path, content: object) -> None:

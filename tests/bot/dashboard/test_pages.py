@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 import pytest_asyncio
+from sqlalchemy import delete
 
 from bot.dashboard.access import Access
 from bot.settings import WebSettings
 from bot.shards import Shards
 from bot.store.forgetting import SpeechForgetter
+from bot.store.tables import turns
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS_OF_ONE_PERSON
 from bot.web.login_cookies import LOGIN
 from bot.web.viewer import Viewer
@@ -198,6 +200,21 @@ async def test_history_is_read_in_pieces_and_searched(browser: Browser) -> None:
     assert "Leica" in json.dumps(hits[0])
     assert hits[0]["where"]["room"] == "Lounge"
     assert (await browser.get("search?q="))[1]["hits"] == []
+
+
+@pytest.mark.asyncio
+async def test_a_session_whose_oldest_turns_were_deleted_is_shown_from_the_next_one_on(browser: Browser) -> None:
+    """All turns that it has had count: those that are left have their numbers."""
+    house = browser.house
+    for number in range(6):
+        await house.say(f"This is my parcel {number}.")
+    async with house.evening.database.writing() as connection:
+        # As `bot.store.ageing` does with what is too old.
+        await connection.execute(delete(turns).where(turns.c.seq < 4))
+    await browser.log_in()
+    _, session = await browser.get("sessions/evening")
+    assert [turn["seq"] for turn in session["turns"]] == [4, 5]
+    assert (session["total"], len(session["by_turn"])) == (6, 6)
 
 
 @pytest.mark.asyncio

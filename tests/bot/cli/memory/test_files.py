@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bot.cli.memory.stored_evening import data_dir, told
+from bot.memory.admin import MemoryAdmin
+from tests.bot.cli.memory.stored_evening import at_evening, data_dir, told
+
+if TYPE_CHECKING:
+    from bot.memory.admin import SegmentOverview
+    from compaction.model import SessionId
+    from tests.bot.evening import Evening
 
 __all__ = ["data_dir"]
 
@@ -57,6 +64,27 @@ def test_what_is_exported_comes_back_elsewhere(
     (found,) = json.loads(told(capsys, "memory", "search", "gate code", "--archived", "--json"))
     assert (found["kind"], found["seq_from"], found["seq_to"]) == ("segment", 0, 9)
     assert "4411" in found["text"]
+
+
+def test_sessions_are_exported_one_at_a_time(
+    data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files of one session are written before the next one is read: a memory of years fits into no process."""
+
+    async def fill(evening: Evening) -> None:
+        await evening.talk(61)
+
+    at_evening(data_dir, fill, name="later")
+    written: list[int] = []
+    overview = MemoryAdmin.overview
+
+    async def counted(admin: MemoryAdmin, session_id: SessionId) -> SegmentOverview:
+        written.append(len(files(tmp_path / "out")))
+        return await overview(admin, session_id)
+
+    monkeypatch.setattr(MemoryAdmin, "overview", counted)
+    assert "Wrote 5 segments of 2 sessions " in told(capsys, "memory", "export", "out")
+    assert written == [0, 5]
 
 
 @pytest.mark.usefixtures("data_dir")
