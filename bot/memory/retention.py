@@ -46,8 +46,6 @@ DAY_S = 24 * 3600.0
 RETRY_S = 3600.0
 # When to try again while another process of the bot does it: that takes some seconds.
 LOCKED_S = 60.0
-# Segments pruned in one transaction: each holds the write lock for some milliseconds.
-MOST_PRUNED = 15
 
 
 def shorter_times(days: float, servers: Mapping[int, ServerSettings]) -> dict[int, float]:
@@ -175,12 +173,6 @@ class Retention:
             return 0, error
 
     async def _prune(self, now: float) -> int:
-        """Prune the segments that have been archived for long, in small transactions."""
-        count = 0
-        before = now - self._settings.prune_after_days * DAY_S
-        while outdated := await self._tiers.archived(before=before, most=MOST_PRUNED):
-            pruned = await self._tiers.prune(outdated, now=now)
-            if not pruned:
-                break
-            count += pruned
-        return count
+        """Prune the segments that have been archived for long."""
+        outdated = await self._tiers.archived(before=now - self._settings.prune_after_days * DAY_S)
+        return await self._tiers.prune(outdated, now=now)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from compaction.model import Segment
 
 _SPOKEN = (TurnKind.SPEECH.value, TurnKind.ASSISTANT.value)
+# Segments pruned in one transaction: each holds the write lock for some milliseconds.
+MOST_PRUNED = 15
 
 
 class TierStore:
@@ -126,31 +128,31 @@ class TierStore:
                     await _count_access(connection, session_id, first, last, at)
 
     async def prune(self, segment_ids: Mapping[SessionId, Sequence[SegmentId]], *, now: float) -> int:
-        """Reduce these archived segments to their short content. Returns how many were pruned."""
+        """Reduce these archived segments to their short content. Returns how many were pruned.
+
+        It makes many short transactions, so that turns can be stored in between.
+        """
         count = 0
-        async with self._database.writing() as connection:
-            for session_id, names in segment_ids.items():
-                done = sum([await _prune(connection, session_id, name, now) for name in names])
-                if done and await _is_open(connection, session_id):
-                    await rerender_summary(connection, session_id, now=now)
+        for session_id, names in segment_ids.items():
+            for start in range(0, len(names), MOST_PRUNED):
+                async with self._database.writing() as connection:
+                    some = names[start : start + MOST_PRUNED]
+                    done = sum([await _prune(connection, session_id, name, now) for name in some])
+                    if done and await _is_open(connection, session_id):
+                        await rerender_summary(connection, session_id, now=now)
                 count += done
         return count
 
-    async def archived(
-        self, *, before: float | None = None, most: int | None = None
-    ) -> Mapping[SessionId, tuple[SegmentId, ...]]:
+    async def archived(self, *, before: float | None = None) -> Mapping[SessionId, tuple[SegmentId, ...]]:
         """Return the archived, unpruned segments of all sessions.
 
-        `before`: only segments archived by then (epoch seconds). `most`: the largest number of segments; the earliest
-        archived come first.
+        `before`: only segments archived by then (epoch seconds).
         """
         wanted = select(segment_tiers.c.session_id, segment_tiers.c.segment_id).where(
             segment_tiers.c.archived_at.is_not(None), segment_tiers.c.pruned_at.is_(None)
         )
         if before is not None:
             wanted = wanted.where(segment_tiers.c.archived_at <= before)
-        if most is not None:
-            wanted = wanted.order_by(segment_tiers.c.archived_at).limit(most)
         found: dict[SessionId, tuple[SegmentId, ...]] = {}
         async with self._database.reading() as connection:
             for row in await connection.execute(wanted):

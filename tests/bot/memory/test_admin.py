@@ -1,7 +1,11 @@
-"""File names of sessions, and finding a session by the beginning of its id. The commands are tested in `cli`."""
+"""File names of sessions, finding a session by the beginning of its id, and clearing an archive while a room is open.
+
+The commands are tested in `cli`.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -10,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.memory.admin import MemoryAdmin, MemoryAdminError, file_name
+from bot.store import tiers
 from tests.bot.evening import Evening
 
 if TYPE_CHECKING:
@@ -44,3 +49,28 @@ async def test_a_session_is_found_by_how_it_begins(place: Place) -> None:
             await tending.find_session("2026")
         with pytest.raises(MemoryAdminError, match="There is no session x"):
             await tending.find_session("x")
+
+
+@pytest.mark.asyncio
+async def test_turns_are_stored_while_an_archive_is_pruned(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An archive of years is pruned in small transactions: whoever speaks meanwhile is not kept waiting for all."""
+    monkeypatch.setattr(tiers, "MOST_PRUNED", 1)
+    async with Evening(place) as evening:
+        await evening.talk(71)
+        folded = [segment.id for segment in evening.memory.segments]
+        await evening.shelf.archive(evening.session_id, folded, now=evening.clock.now())
+        prune, said, unstored = tiers._prune, [], []
+
+        async def watched(*args: object) -> int:
+            unstored.append(evening.memory.unstored_items)
+            if not said:
+                said.append(asyncio.create_task(evening.say("Am I kept waiting?")))
+                # Until it waits for the database.
+                await asyncio.sleep(0)
+            return await prune(*args)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(tiers, "_prune", watched)
+        admin = MemoryAdmin(evening.database, evening.clock)
+        assert await admin.clear_archive(None) == len(folded) == 2
+        assert unstored == [0, 0]
+        await asyncio.gather(*said)
