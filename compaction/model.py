@@ -209,11 +209,6 @@ class Segment:
         return any(word.startswith(Strategy.RECURSIVE.value) for word in self.summariser.split())
 
     @property
-    def has_model_paragraph(self) -> bool:
-        """Return whether a model wrote the summary in this fold, and what it wrote is used."""
-        return bool(self.paragraph) and is_by_model(self.summariser)
-
-    @property
     def was_asked_of_model(self) -> bool:
         """Return whether a model was asked in this fold; it may have failed, or its answer may have been of no use."""
         return self.degraded or bool(self.paragraph_problem) or is_by_model(self.summariser)
@@ -242,10 +237,10 @@ class Chapter:
     paragraph: str = ""
     paragraph_problem: str = ""
 
-    @property
-    def has_model_paragraph(self) -> bool:
-        """Return whether a model wrote the summary with this chapter, and what it wrote is used."""
-        return bool(self.paragraph) and is_by_model(self.summariser)
+
+def has_model_paragraph(record: Segment | Chapter) -> bool:
+    """Return whether a model wrote the summary with this record, and what it wrote is used."""
+    return bool(record.paragraph) and is_by_model(record.summariser)
 
 
 @dataclass(frozen=True, slots=True)

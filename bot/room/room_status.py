@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bot.dropped_sounds import reasons_text
 from bot.room.trouble_notice import DEAFENED, MUTED, SUPPRESSED
 from bot.texts.text import Text, counted, joined, verbatim
+from compaction.model import has_model_paragraph
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -86,7 +87,7 @@ def _memory_sentence(memory: SessionMemory) -> Text:
 def summary_sentence(segments: Sequence[Segment]) -> Text:
     """Return how often the model's text was the summary, if one was asked: a small model's often cannot be used."""
     asked = [segment for segment in segments if segment.was_asked_of_model]
-    written = sum(segment.has_model_paragraph for segment in asked)
+    written = sum(map(has_model_paragraph, asked))
     if not asked:
         return verbatim("")
     if written == len(asked):

@@ -35,7 +35,7 @@ from compaction.folding.signals import (
 )
 from compaction.folding.skip_reports import SkipReports
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW, Skip, eligible_turns
-from compaction.model import Chapter, CompactionState, RunId, Segment
+from compaction.model import Chapter, CompactionState, RunId, Segment, has_model_paragraph
 from compaction.ports import Landing
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ def _failure(event: RunFailed, run: Run, state: SessionState, now: float, next_r
 def _paragraph_by(run: Run, record: Segment | Chapter) -> Literal["model", "code", "nobody"]:
     if run.repairs:
         return "nobody"
-    return "model" if record.has_model_paragraph else "code"
+    return "model" if has_model_paragraph(record) else "code"
 
 
 def _ms(seconds: float) -> float:

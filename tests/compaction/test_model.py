@@ -15,6 +15,7 @@ from compaction.model import (
     SegmentId,
     Seq,
     SessionId,
+    has_model_paragraph,
 )
 
 
@@ -68,4 +69,4 @@ def test_whose_paragraph_it_is(summariser: str, paragraph: str, *, by_model: boo
         summariser,
         paragraph=paragraph,
     )
-    assert (folded.has_model_paragraph, chapter.has_model_paragraph) == (by_model, by_model)
+    assert (has_model_paragraph(folded), has_model_paragraph(chapter)) == (by_model, by_model)

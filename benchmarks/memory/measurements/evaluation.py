@@ -18,7 +18,7 @@ from benchmarks.memory.judges.text_matching import mentions_any
 from benchmarks.memory.systems.memory_system import MAX_INPUT_TOKENS, RoomtoneMemory, format_line, payload_tokens
 from compaction.errors import ContextOverflowError
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
-from compaction.model import is_by_model
+from compaction.model import has_model_paragraph, is_by_model
 from compaction.summary.port import MAX_SUMMARY_CHARS
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def paragraph_makers(segments: Sequence[Segment]) -> Counter[str]:
 
 
 def _paragraph_maker(segment: Segment) -> str:
-    if segment.has_model_paragraph:
+    if has_model_paragraph(segment):
         return "model"
     # A repair gives a segment the model's facts, and no paragraph.
     if segment.degraded or (is_by_model(segment.summariser) and not segment.paragraph_problem):
