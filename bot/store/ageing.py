@@ -8,7 +8,6 @@ where it cannot be read; a later segment that cannot be read keeps the facts tha
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,8 @@ from bot.store.each_session import write_each
 from bot.store.history import rerender_summary
 from bot.store.prompts import RENEWED_S
 from bot.store.rebuilding import blanked_refs, rebuild_records, store_segments
-from bot.store.salvage import salvage_segment, salvage_turn
+from bot.store.salvage import salvage_segment
+from bot.store.stored_memory import read_turns
 from bot.store.tables import (
     chapters,
     landings,
@@ -140,10 +140,9 @@ async def _age_segments(
     """
     of_session = segments.c.session_id == session_id
     await connection.execute(delete(segments).where(of_session, segments.c.ended_at < before))
-    found = await connection.execute(
-        select(segments).where(of_session).order_by(segments.c.start_seq, segments.c.position)
-    )
-    salvaged = await asyncio.to_thread(lambda stored: list(map(salvage_segment, stored)), found.all())
+    wanted = select(segments).where(of_session).order_by(segments.c.start_seq, segments.c.position)
+    found = (await connection.execute(wanted)).all()
+    salvaged = await in_thread(connection, lambda: list(map(salvage_segment, found)))
     if not salvaged:
         return None
     left = [each.thing for each in salvaged]
@@ -158,10 +157,7 @@ async def _age_segments(
     said: list[Turn] = []
     if again:
         first = min(each.start for each in again) - REACH_TURNS
-        wanted = select(turns).where(turns.c.session_id == session_id, turns.c.seq >= first).order_by(turns.c.seq)
-        stored = (await connection.execute(wanted.where(turns.c.tombstone.is_(False)))).all()
-        read = await asyncio.to_thread(lambda: [salvage_turn(row).thing for row in stored])
-        said = [turn for turn in read if turn.parts]
+        said = [turn for turn in await read_turns(connection, session_id, start=first, end=None) if turn.parts]
     changed = await in_thread(connection, lambda: _remake(left, said, seqs, gone_notes, aged))
     await store_segments(connection, session_id, changed)
     superseded = frozenset(ref for segment in left for fact in segment.facts for ref in fact.supersedes)

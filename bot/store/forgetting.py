@@ -84,7 +84,7 @@ class SpeechForgetter:
         if (known := await self.find_by_id(wanted, session_id=session_id)) is not None:
             return (known,)
         async with self._database.reading() as connection:
-            spoke = await read_speakers(connection, _select_turns(session_id))
+            spoke = await read_speakers(connection, _select_turns(session_id).order_by(turns.c.started_at))
             everybody = await with_sharers(connection, spoke, session_id=session_id)
         named = [each for each in everybody.values() if any(is_called(name, wanted) for name in each.names)]
         return tuple(sorted(named, key=lambda each: -each.last_at))
@@ -93,7 +93,7 @@ class SpeechForgetter:
         """Return who spoke or shared a screen with that id, or has it in a server's settings, or None."""
         theirs = _select_turns(session_id).where(turns.c.parts.contains(f'"{person_id}"', autoescape=True))
         async with self._database.reading() as connection:
-            spoke = await read_speakers(connection, theirs, of=person_id)
+            spoke = await read_speakers(connection, theirs.order_by(turns.c.started_at), of=person_id)
             known = (await with_sharers(connection, spoke, session_id=session_id, of=person_id)).get(person_id)
             if known is None and session_id is None and (number := _discord_id(person_id)) is not None:
                 named = await servers_that_name(connection, number)
@@ -224,7 +224,7 @@ class SpeechForgetter:
         words: ForgottenWords,
     ) -> ForgetReport:
         now = self._clock.now()
-        before = await _turns(connection, _select_turns(session_id))
+        before = await _turns(connection, session_id)
         theirs = [turn for turn in before if (seq is None or turn.seq == seq) and has_part_of(turn, person.id)]
         own_names = {part.speaker for turn in theirs for part in turn.parts if part.speaker_id == person.id}
         here = await in_thread(connection, lambda: words_in_session(words, before, person.id, spoke=bool(theirs)))
@@ -240,7 +240,7 @@ class SpeechForgetter:
         await _blank_turns(connection, session_id, blanked)
         gone = await _delete_notes(connection, session_id, shown)
         seqs = frozenset(turn.seq for turn in (*theirs, *answers, *unreadable))
-        left = await _turns(connection, _select_turns(session_id))
+        left = await _turns(connection, session_id)
         remade = await rebuild_segments(connection, session_id, left, seqs=seqs, gone_notes=gone, words=here, now=now)
         about = await delete_facts_about(connection, session_id, person.id, seq)
         about += await delete_facts_made_of(connection, session_id, remade, left, here)
@@ -270,20 +270,18 @@ class SpeechForgetter:
         )
 
 
-def _select_turns(session_id: SessionId | None, start: int = 0, end: int | None = None) -> Select[Any]:
-    wanted = select(turns).where(turns.c.tombstone.is_(False), turns.c.seq >= start)
-    if session_id is not None:
-        wanted = wanted.where(turns.c.session_id == session_id)
-    if end is not None:
-        wanted = wanted.where(turns.c.seq < end)
-    return wanted.order_by(turns.c.started_at, turns.c.session_id, turns.c.seq)
+def _select_turns(session_id: SessionId | None) -> Select[Any]:
+    wanted = select(turns).where(turns.c.tombstone.is_(False))
+    return wanted if session_id is None else wanted.where(turns.c.session_id == session_id)
 
 
-async def _turns(connection: AsyncConnection, wanted: Select[Any]) -> list[Turn]:
-    """Return the turns; those that cannot be read have no parts."""
-    found = (await connection.execute(wanted)).all()
+async def _turns(connection: AsyncConnection, session_id: SessionId) -> list[Turn]:
+    """Return the turns of a session in order, which their times tell only until a clock is set back. Those that cannot
+    be read have no parts.
+    """
+    found = (await connection.execute(_select_turns(session_id).order_by(turns.c.seq))).all()
     # In a thread: a long session has thousands.
-    return await asyncio.to_thread(lambda: [salvage_turn(row).thing for row in found])
+    return await in_thread(connection, lambda: [salvage_turn(row).thing for row in found])
 
 
 async def _turns_of_speaker(
@@ -291,7 +289,7 @@ async def _turns_of_speaker(
 ) -> list[Turn]:
     return [
         turn
-        for turn in await _turns(connection, _select_turns(session_id))
+        for turn in await _turns(connection, session_id)
         if (seq is None or turn.seq == seq) and has_part_of(turn, person.id)
     ]
 
@@ -344,7 +342,7 @@ async def _blank_turns(connection: AsyncConnection, session_id: SessionId, blank
         return
     same = (turns.c.session_id == session_id) & (turns.c.seq == bindparam("numbered"))
     new: dict[str, object] = {"parts": bindparam("new_parts"), "tombstone": bindparam("new_tombstone")}
-    values = await asyncio.to_thread(lambda: [rows.turn_values(session_id, turn) for turn in blanked])
+    values = await in_thread(connection, lambda: [rows.turn_values(session_id, turn) for turn in blanked])
     # Triggers remove the turns from the index.
     await execute_for_each(
         connection,

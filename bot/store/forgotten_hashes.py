@@ -5,7 +5,6 @@ The words cannot be read from the hashes. Whoever has the database can test whet
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import math
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from sqlalchemy import case, func, select
 from bot.store.dialects.upsert import insert_into
 from bot.store.inserts import add_all_once
 from bot.store.tables import forgotten_runs, forgotten_sessions
+from bot.store.thread_work import in_thread
 from compaction.memory.quotations import is_long_enough, runs_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ async def may_hold_forgotten(connection: AsyncConnection, session_id: SessionId,
 async def list_words(connection: AsyncConnection, runs: Runs) -> None:
     """Note word sequences of the forgotten text, inside a write transaction."""
     # In a thread: the words of a long session have tens of thousands.
-    digests = await asyncio.to_thread(lambda: sorted(_digests(runs.runs)))
+    digests = await in_thread(connection, lambda: sorted(_digests(runs.runs)))
     for start in range(0, len(digests), _BATCH):
         values: list[dict[str, object]] = [{"digest": each} for each in digests[start : start + _BATCH]]
         await add_all_once(connection, forgotten_runs, values)

@@ -15,7 +15,8 @@ from bot.store import rows
 from bot.store.inserts import add_once
 from bot.store.salvage import salvage_chapter, salvage_segment
 from bot.store.speakers import quotable_speakers
-from bot.store.tables import chapters, landings, notes, segments, sessions, turns
+from bot.store.stored_memory import read_turns
+from bot.store.tables import chapters, landings, notes, segments, sessions
 from bot.store.thread_work import in_thread
 from compaction.model import ChapterId, SegmentId
 from compaction.summary.ledger import render_summary
@@ -55,12 +56,7 @@ class SessionHistory:
                     .order_by(landings.c.revision)
                 )
             ).all()
-            found = await connection.execute(
-                select(segments)
-                .where(segments.c.session_id == session_id, segments.c.closing.is_(False))
-                .order_by(segments.c.start_seq, segments.c.position)
-            )
-            stored = tuple(rows.segment_from_row(row) for row in found)
+            stored = [each for each in await segments_of(connection, session_id) if not each.closing]
             made = await chapters_of(connection, session_id)
         last = next((row for row in reversed(landed) if row.revision == revision), None)
         by_then = {SegmentId(row.segment_id) for row in landed if row.segment_id is not None}
@@ -76,10 +72,8 @@ class SessionHistory:
 
     async def segments(self, session_id: SessionId) -> tuple[Segment, ...]:
         """Return the present segments of a session, including the closing one."""
-        wanted = select(segments).where(segments.c.session_id == session_id)
         async with self._database.reading() as connection:
-            found = await connection.execute(wanted.order_by(segments.c.start_seq, segments.c.position))
-            return tuple(rows.segment_from_row(row) for row in found)
+            return await segments_of(connection, session_id)
 
     async def chapters(self, session_id: SessionId) -> tuple[Chapter, ...]:
         """Return the chapters of a session, ordered by `start`, then by `level`."""
@@ -127,14 +121,17 @@ class SessionHistory:
 
     async def names(self, session_id: SessionId, *, until: int) -> dict[str, str]:
         """Return the name each person had when they last spoke, up to turn `until`, by person id."""
-        wanted = (
-            select(turns)
-            .where(turns.c.session_id == session_id, turns.c.seq <= until, turns.c.tombstone.is_(False))
-            .order_by(turns.c.seq)
-        )
         async with self._database.reading() as connection:
-            spoken = [rows.turn_from_row(row) for row in await connection.execute(wanted)]
+            spoken = await read_turns(connection, session_id, start=0, end=until + 1)
         return {part.speaker_id: part.speaker for turn in spoken for part in turn.parts}
+
+
+async def segments_of(connection: AsyncConnection, session_id: SessionId) -> tuple[Segment, ...]:
+    """Return the segments of a session, including the closing one, in order."""
+    wanted = select(segments).where(segments.c.session_id == session_id)
+    found = (await connection.execute(wanted.order_by(segments.c.start_seq, segments.c.position))).all()
+    # A long session has a thousand.
+    return await in_thread(connection, lambda: tuple(map(rows.segment_from_row, found)))
 
 
 async def chapters_of(connection: AsyncConnection, session_id: SessionId) -> tuple[Chapter, ...]:

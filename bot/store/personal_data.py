@@ -6,7 +6,6 @@ cannot be read.
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from bot.store.tables import (
     sessions,
     turns,
 )
+from bot.store.thread_work import in_thread
 from compaction.language.text import plain
 from compaction.model import TurnKind
 
@@ -79,7 +79,7 @@ async def _of_session(connection: AsyncConnection, session: Any, person_id: str)
     stored = (await connection.execute(wanted)).all()
     seen = (await connection.execute(select(notes).where(notes.c.session_id == session.id).order_by(notes.c.at))).all()
     # In a thread: a long session has thousands of turns.
-    return await asyncio.to_thread(_describe, session, stored, seen, person_id)
+    return await in_thread(connection, lambda: _describe(session, stored, seen, person_id))
 
 
 def _describe(session: Any, stored: Sequence[Any], seen: Sequence[Any], person_id: str) -> dict[str, object] | None:

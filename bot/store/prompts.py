@@ -9,13 +9,13 @@ can tell whose words they contain.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select
 
 from bot.store.inserts import add_once, put_row
 from bot.store.tables import prompts, sent_prompts, sent_texts, sessions
+from bot.store.thread_work import in_thread
 from compaction.payload import text_digest
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ async def forget_prompts(connection: AsyncConnection, words: ForgottenWords) -> 
     if not (words.names or words.runs.runs):
         return
     found = (await connection.execute(select(prompts))).all()
-    telling = await asyncio.to_thread(lambda: [row.digest for row in found if words.quoted_or_named_in(row.text)])
+    telling = await in_thread(connection, lambda: [row.digest for row in found if words.quoted_or_named_in(row.text)])
     for digest in telling:
         await connection.execute(delete(prompts).where(prompts.c.digest == digest))
 

@@ -10,7 +10,6 @@ is made of its turns and of the facts that can be read, and the chapter is delet
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -54,9 +53,8 @@ class Remade:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The segments by place, those to store, and when the first of them was folded."""
+    """The segments to store, and the refs of the facts that they have lost."""
 
-    stored: tuple[Segment, ...]
     changed: tuple[Segment, ...]
     blanked: tuple[str, ...]
 
@@ -75,10 +73,9 @@ async def rebuild_segments(
 
     `left`: the session's remaining turns. `seqs`: the turns of which something was forgotten. `now`: epoch seconds.
     """
-    found = await connection.execute(
-        select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq, segments.c.position)
-    )
-    salvaged = await asyncio.to_thread(lambda found: list(map(salvage_segment, found)), found.all())
+    wanted = select(segments).where(segments.c.session_id == session_id)
+    found = (await connection.execute(wanted.order_by(segments.c.start_seq, segments.c.position))).all()
+    salvaged = await in_thread(connection, lambda: list(map(salvage_segment, found)))
     stored = [each.thing for each in salvaged]
     lost = frozenset(each.thing.id for each in salvaged if each.lost is not None)
     made = select(chapters).where(chapters.c.session_id == session_id)
@@ -184,7 +181,7 @@ def _remake(
         blanked += blanked_refs(before, made)
         after.append(made)
         changed.append(made)
-    return _Plan(tuple(after), tuple(changed), tuple(blanked))
+    return _Plan(tuple(changed), tuple(blanked))
 
 
 def blanked_refs(before: Segment, made: Segment) -> list[str]:
@@ -198,7 +195,7 @@ async def store_segments(connection: AsyncConnection, session_id: SessionId, mad
     if not made:
         return
     same = (segments.c.session_id == session_id) & (segments.c.id == bindparam("named"))
-    values = await asyncio.to_thread(lambda: [rows.segment_values(session_id, each) for each in made])
+    values = await in_thread(connection, lambda: [rows.segment_values(session_id, each) for each in made])
     columns: dict[str, object] = {key: bindparam(f"new_{key}") for key in _REMADE}
     await execute_for_each(
         connection,

@@ -4,7 +4,6 @@ turns; and who may be quoted in a session in which they did not speak.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import dataclass, replace
 from math import inf
@@ -15,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.store.rows import UNREADABLE, parts_of
 from bot.store.tables import hearing_opt_outs, notes, sessions, turns
+from bot.store.thread_work import in_thread
 from compaction.language.text import plain
 from compaction.model import SessionId
 
@@ -52,7 +52,8 @@ async def read_speakers(
 
     `of`: only the person with this id, who counts as a speaker of each of these turns that cannot be read.
     """
-    return await asyncio.to_thread(_speakers_of, (await connection.execute(wanted)).all(), of)
+    found = (await connection.execute(wanted)).all()
+    return await in_thread(connection, lambda: _speakers_of(found, of))
 
 
 def _speakers_of(stored: Iterable[Any], of: str | None) -> dict[str, StoredSpeaker]:

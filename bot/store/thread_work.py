@@ -1,4 +1,4 @@
-"""Computes in a thread inside a write transaction, without seeming to hang."""
+"""Computes in a thread inside a transaction, without seeming to hang and without keeping the event loop from audio."""
 
 from __future__ import annotations
 

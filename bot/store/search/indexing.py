@@ -6,7 +6,6 @@ earlier version stored, or what has changed since.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, select, tuple_, update
@@ -18,6 +17,7 @@ from bot.store.search.fact_kind import KIND as FACT_KIND
 from bot.store.search.fact_passages import index_facts
 from bot.store.search.tags import passage_tags
 from bot.store.tables import corrections, notes, passages, search_marks, segments, sessions, turns
+from bot.store.thread_work import in_thread
 from compaction.language.terms import terms_version
 from compaction.memory.passage import PassageKind, source_kind, source_terms
 from compaction.model import Note, Segment, Seq, SessionId, Turn
@@ -63,8 +63,9 @@ async def index_segments_again(connection: AsyncConnection, session_id: SessionI
     """
     place = await _place_of(connection, session_id)
     # In a thread: a long session has hundreds of segments.
-    values = await asyncio.to_thread(
-        lambda: [_values(session_id, each, place, key=each.id, start=each.start, at=each.started_at) for each in made]
+    values = await in_thread(
+        connection,
+        lambda: [_values(session_id, each, place, key=each.id, start=each.start, at=each.started_at) for each in made],
     )
     if values:
         await add_all_once(connection, passages, values)

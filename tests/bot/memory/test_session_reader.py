@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.memory import session_reader
 from bot.memory.session_reader import SessionReader
+from bot.store import rows
+from bot.store.history import SessionHistory
 from bot.store.sessions import Sessions
 from compaction.model import SessionId, TurnKind
 from tests.bot.evening import CHANNEL, GUILD, Evening
@@ -74,6 +77,35 @@ async def test_a_session_of_days_is_read_from_its_newest_turns(place: Place, mon
         assert found is not None
         read = await sessions.read(found)
         assert ([turn.seq for turn in read.turns], read.cut) == ([1], 1)
+
+
+@pytest.mark.asyncio
+async def test_a_long_session_is_read_beside_the_event_loop(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decoding ten thousand turns takes a fifth of a second, and a thousand segments half of that: on the event loop
+    nobody would be heard meanwhile.
+    """
+    async with Evening(place) as evening:
+        await evening.talk(61)
+        threads: dict[str, set[threading.Thread]] = {}
+
+        def watch(name: str) -> None:
+            original = getattr(rows, name)
+
+            def watched(row: object) -> object:
+                threads.setdefault(name, set()).add(threading.current_thread())
+                return original(row)
+
+            monkeypatch.setattr(rows, name, watched)
+
+        watch("turn_from_row")
+        watch("segment_from_row")
+        found = await reader(evening).find(GUILD, [CHANNEL])
+        assert found is not None
+        assert len((await reader(evening).read(found)).turns) == 61
+        assert len(await SessionHistory(evening.database).segments(found.id)) == 1
+        assert await SessionHistory(evening.database).names(found.id, until=60)
+        assert threads.keys() == {"turn_from_row", "segment_from_row"}
+        assert threading.main_thread() not in set().union(*threads.values())
 
 
 @pytest.mark.asyncio

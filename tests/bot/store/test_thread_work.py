@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from bot import store
 from bot.store.database import open_database
 from bot.store.thread_work import in_thread
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 # As long as only a failing test waits.
@@ -56,3 +57,15 @@ async def test_what_the_work_raises_is_raised(tmp_path: Path) -> None:
         with pytest.raises(KeyError):
             async with database.writing() as connection:
                 await in_thread(connection, broken)
+
+
+def test_whoever_has_a_connection_computes_in_this_way() -> None:
+    """No function that is given a connection waits for a thread of its own: it may be in a write transaction."""
+    others = []
+    for path in sorted(Path(store.__file__).parent.rglob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(function, ast.AsyncFunctionDef) and path.name != "thread_work.py":
+                given = {argument.arg for argument in function.args.args}
+                called = {ast.unparse(node) for node in ast.walk(function) if isinstance(node, ast.Attribute)}
+                others += [f"{path.name}: {function.name}"] * ("connection" in given and "asyncio.to_thread" in called)
+    assert others == []
