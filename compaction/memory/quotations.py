@@ -20,8 +20,10 @@ RUN_WORDS = 4
 _WORD_WEIGHT = 2
 _RUN_WEIGHT = RUN_WORDS * _WORD_WEIGHT
 
+# The marks on letters: accents, Hebrew and Arabic vowels, those of Indian scripts.
+_MARKS = r"\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0dff"
 # A word with its capital letters, and with the marks on its letters.
-_CASED = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u036f\u0900-\u0dff'’])*")
+_CASED = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}'’])*")
 _SENTENCE_END = re.compile(r"[.!?…:\n]")
 # After a capital at the beginning of a sentence, these show that the word before is a verb: 'Will it rain?'.
 _SUBJECT = re.compile(

@@ -68,13 +68,17 @@ def test_other_writings_are_quoted_too(said: str, text: str, repeated: bool) -> 
         ("xX_Dragon_99 is late", True),
         ("Zsófia went home, and سارة too.", True),
         ("أهلا يا سارة", True),
+        ("قال مُحَمَّد ذلك", True),
+        ("قال محمد ذلك", True),
+        ("תָּמָר אמרה", True),
     ],
 )
 def test_a_name_stands_as_a_name(text: str, named: bool) -> None:
     """A name is found with all its words in order, and not where it is an ordinary word. One without letters is never
     found.
     """
-    names = {"Ada", "Mary Ann", "!!", "小明", "明", "지수", "Will", "moon", "xx_dragon_99", "Zsófia", "سارة"}
+    latin = {"Ada", "Mary Ann", "!!", "Will", "moon", "xx_dragon_99", "Zsófia"}
+    names = latin | {"小明", "明", "지수", "سارة", "مُحَمَّد", "תָּמָר"}
     assert names_any(text, names) is named
 
 
