@@ -16,7 +16,7 @@ from sqlalchemy import delete, func, or_, select, update
 from bot.store.each_session import write_each
 from bot.store.history import rerender_summary
 from bot.store.prompts import RENEWED_S
-from bot.store.rebuilding import blanked_refs, rebuild_records, store_segments
+from bot.store.rebuilding import blanked_refs, heard_in, rebuild_records, store_segments
 from bot.store.salvage import salvage_segment
 from bot.store.stored_memory import read_turns
 from bot.store.tables import (
@@ -180,7 +180,7 @@ def _remake(
     remaining = RemainingWords.of(said)
     for each in left:
         segment = each
-        heard = [turn for turn in said if each.start - REACH_TURNS <= turn.seq < each.end]
+        heard = heard_in(said, each)
         own = [turn for turn in heard if turn.seq >= each.start]
         if each.id in aged:
             segment, _ = forget_in_segment(each, own, heard, seqs, frozenset(gone_notes), remaining, shown)

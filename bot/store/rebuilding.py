@@ -10,6 +10,7 @@ is made of its turns and of the facts that can be read, and the chapter is delet
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -143,15 +144,19 @@ def _says_again(segment: Segment, left: Sequence[Turn], words: ForgottenWords, r
     # A record is made of the facts, but an imported segment has none, and its record those of before.
     told = " ".join((segment.gist, segment.paragraph, *facts, "" if segment.facts else record))
     if words.quoted_or_named_in(told):
-        said = [part.text for turn in _heard(left, segment) for part in turn.parts]
+        said = [part.text for turn in heard_in(left, segment) for part in turn.parts]
         # What others say of the person is theirs.
         named = {name for name in words.names if not any(names_any(text, {name}) for text in said)}
         return ForgottenWords(words.runs, frozenset(named)).quoted_or_named_in(told)
     return False
 
 
-def _heard(left: Sequence[Turn], segment: Segment) -> list[Turn]:
-    return [turn for turn in left if segment.start - REACH_TURNS <= turn.seq < segment.end]
+def heard_in(left: Sequence[Turn], segment: Segment) -> Sequence[Turn]:
+    """Return those of the turns, which are in order, that a segment is made of, and those just before it."""
+    first, end = (
+        bisect_left(left, seq, key=lambda turn: turn.seq) for seq in (segment.start - REACH_TURNS, segment.end)
+    )
+    return left[first:end]
 
 
 def _remake(
@@ -172,7 +177,7 @@ def _remake(
         if before.id not in affected:
             after.append(before)
             continue
-        heard = _heard(left, before)
+        heard = heard_in(left, before)
         said = [turn for turn in heard if turn.seq >= before.start]
         made, _ = forget_in_segment(before, said, heard, seqs, gone_notes, remaining, words)
         if before.is_recursive:

@@ -18,7 +18,7 @@ from compaction.summary.ledger import render_summary
 from compaction.summary.port import FoldRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from compaction.memory.restating import ForgottenWords
     from compaction.model import Fact, Segment, Seq, Turn
@@ -54,8 +54,8 @@ class RemainingWords:
 
 def forget_in_segment(
     segment: Segment,
-    said: list[Turn],
-    heard: list[Turn],
+    said: Sequence[Turn],
+    heard: Sequence[Turn],
     seqs: frozenset[Seq],
     gone_notes: frozenset[str],
     left: RemainingWords,
@@ -102,7 +102,9 @@ def forget_in_segment(
     )
 
 
-def _says_again(fact: Fact, words: ForgottenWords, told: list[str], heard: list[Turn], left: RemainingWords) -> bool:
+def _says_again(
+    fact: Fact, words: ForgottenWords, told: list[str], heard: Sequence[Turn], left: RemainingWords
+) -> bool:
     """Return whether a fact has forgotten words or names that are in no remaining turn. `told`: what is `heard`.
 
     A model words facts anew, with words that the person has said of something else, too. So one word of theirs counts

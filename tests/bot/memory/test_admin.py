@@ -18,6 +18,7 @@ from bot.store import tiers
 from tests.bot.evening import Evening
 
 if TYPE_CHECKING:
+    from compaction.model import Turn
     from tests.bot.conftest import Place
 
 
@@ -59,7 +60,9 @@ async def test_turns_are_stored_while_an_archive_is_pruned(place: Place, monkeyp
         await evening.talk(71)
         folded = [segment.id for segment in evening.memory.segments]
         await evening.shelf.archive(evening.session_id, folded, now=evening.clock.now())
-        prune, said, unstored = tiers._prune, [], []
+        prune = tiers._prune
+        said: list[asyncio.Task[Turn]] = []
+        unstored: list[int] = []
 
         async def watched(*args: object) -> int:
             unstored.append(evening.memory.unstored_items)
