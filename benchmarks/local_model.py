@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import httpx
+import httpx2
 
 from benchmarks.errors import EndpointError
 from bot.models.catalogue import CHAT_QWEN
@@ -51,10 +51,10 @@ def find_model_file(chosen: Path | None, models_dir: Path) -> Path:
 async def check_endpoint(endpoint: ChatEndpoint) -> None:
     """Ask the endpoint for its models. Raises EndpointError when nothing answers."""
     try:
-        async with httpx.AsyncClient(timeout=10.0, headers=endpoint.headers) as client:
+        async with httpx2.AsyncClient(timeout=10.0, headers=endpoint.headers) as client:
             answer = await client.get(f"{endpoint.base_url.rstrip('/')}/models")
             answer.raise_for_status()
-    except httpx.HTTPError as error:
+    except httpx2.HTTPError as error:
         raise EndpointError(
             f"No language model answers at {endpoint.base_url} ({type(error).__name__}). Check the address and the key."
         ) from error

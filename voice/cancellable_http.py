@@ -1,7 +1,7 @@
 """An HTTP client whose requests may be cancelled at any moment.
 
-httpcore 1.0 loses a connection of which the request is cancelled while it is being made: its socket stays open, and its
-place in the pool is taken for good. Answers that are prepared ahead and given up do that every few minutes.
+httpcore2 2.16 loses the socket of a connection whose request is cancelled during the TLS handshake: it stays open until
+Python's garbage collector happens to find it. Answers that are prepared ahead and given up do that every few minutes.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-import httpx
+import httpx2
 
 # After so long a request is under way, or its connection has a limit of its own. Cancelling it then loses nothing.
 UNDER_WAY_S: Final = 0.5
 
 
-class CancellableHttpClient(httpx.AsyncClient):
+class CancellableHttpClient(httpx2.AsyncClient):
     """A request that is cancelled at its very beginning ends once it is under way, at the latest `UNDER_WAY_S` after it
     began. Who cancelled it does not wait for that.
 
@@ -26,8 +26,8 @@ class CancellableHttpClient(httpx.AsyncClient):
         super().__init__(**options)
         self._endings: set[asyncio.Task[None]] = set()
 
-    async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        """See `httpx.AsyncClient.send`."""
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """See `httpx2.AsyncClient.send`."""
         loop = asyncio.get_running_loop()
         under_way_at = loop.time() + UNDER_WAY_S
         sending = asyncio.create_task(super().send(request, **options), name="http-request")
@@ -46,10 +46,10 @@ class CancellableHttpClient(httpx.AsyncClient):
         await super().aclose()
 
 
-async def _end(sending: asyncio.Task[httpx.Response], at: float) -> None:
+async def _end(sending: asyncio.Task[httpx2.Response], at: float) -> None:
     """End a request that nobody waits for, at this time of the event loop or when it has its answer."""
     await asyncio.wait({sending}, timeout=max(0.0, at - asyncio.get_running_loop().time()))
     sending.cancel()
     [answer] = await asyncio.gather(sending, return_exceptions=True)
-    if isinstance(answer, httpx.Response):
+    if isinstance(answer, httpx2.Response):
         await answer.aclose()

@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import openai
 
 from voice.cancellable_http import CancellableHttpClient
@@ -86,13 +86,13 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
     try:
         # As the library's own client, but for what is cancelled.
         http_client = CancellableHttpClient(
-            transport=httpx.AsyncHTTPTransport(limits=openai.DEFAULT_CONNECTION_LIMITS) if stays else None,
-            timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
+            transport=httpx2.AsyncHTTPTransport(limits=openai.DEFAULT_CONNECTION_LIMITS) if stays else None,
+            timeout=httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
             limits=openai.DEFAULT_CONNECTION_LIMITS,
             follow_redirects=True,
             event_hooks={"request": [_in_one_piece], "response": [_shorten_refusal]},
         )
-    except (ImportError, ValueError, httpx.InvalidURL) as error:
+    except (ImportError, ValueError, httpx2.InvalidURL) as error:
         raise EnvironmentProxyError from error
     return openai.AsyncOpenAI(
         # The library requires a key. Servers without keys ignore it.
@@ -103,21 +103,21 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
     )
 
 
-async def _in_one_piece(request: httpx.Request) -> None:
-    """Let a form be sent at once: httpx writes each of its fields twice, and each write wakes the server up."""
+async def _in_one_piece(request: httpx2.Request) -> None:
+    """Let a form be sent at once: httpx2 writes each of its fields twice, and each write wakes the server up."""
     await request.aread()
 
 
-async def _shorten_refusal(response: httpx.Response) -> None:
+async def _shorten_refusal(response: httpx2.Response) -> None:
     """Let no more than `MAX_REFUSAL_BYTES` of a redirect or an error be read, however much the server sends."""
-    if not response.is_success and isinstance(response.stream, httpx.AsyncByteStream):
+    if not response.is_success and isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _Beginning(response.stream)
 
 
-class _Beginning(httpx.AsyncByteStream):
+class _Beginning(httpx2.AsyncByteStream):
     """The first `MAX_REFUSAL_BYTES` of another stream, or a piece more."""
 
-    def __init__(self, whole: httpx.AsyncByteStream) -> None:
+    def __init__(self, whole: httpx2.AsyncByteStream) -> None:
         self._whole = whole
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -139,7 +139,7 @@ def describe_failure(error: Exception, remedies: Remedies) -> EndpointFailureErr
     """
     section = remedies.section
     match error:
-        case openai.APITimeoutError() | TimeoutError() | httpx.TimeoutException():
+        case openai.APITimeoutError() | TimeoutError() | httpx2.TimeoutException():
             if remedies.timeout:
                 return EndpointFailureError(
                     "did not answer in time. Check that it is running, or raise {setting}", setting=remedies.timeout
@@ -166,7 +166,7 @@ def describe_failure(error: Exception, remedies: Remedies) -> EndpointFailureErr
                 status=str(error.status_code),
                 settings=remedies.refused,
             )
-        case openai.APIConnectionError() | httpx.HTTPError():
+        case openai.APIConnectionError() | httpx2.HTTPError():
             return EndpointFailureError(
                 "cannot be reached. Check {section}.base_url and that the server is running", section=section
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import httpx
+import httpx2
 import openai
 
 from bot.llm.port import FILTERED, ChatModelError
@@ -40,7 +40,7 @@ FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "invalid
 _ERROR_KINDS = (
     _ErrorKind(openai.APITimeoutError, _TIMED_OUT, retryable=True, timeout=True),
     _ErrorKind(TimeoutError, _TIMED_OUT, retryable=True, timeout=True),
-    _ErrorKind(httpx.TimeoutException, _TIMED_OUT, retryable=True, timeout=True),
+    _ErrorKind(httpx2.TimeoutException, _TIMED_OUT, retryable=True, timeout=True),
     _ErrorKind(
         openai.AuthenticationError,
         Text("{where} refused the key. Set llm.api_key (or OPENAI_API_KEY) to a valid one."),
@@ -98,7 +98,7 @@ _ERROR_KINDS = (
         retryable=True,
     ),
     _ErrorKind(
-        httpx.HTTPError,
+        httpx2.HTTPError,
         Text("The connection to the language model {model} at {where} broke in the middle of an answer. Try again."),
         retryable=True,
     ),
@@ -116,6 +116,11 @@ def translate_error(error: Exception, *, model: str, where: str, key: str = "") 
         model=model, where=where, status=str(getattr(error, "status_code", "unknown")), reason=_reason(error, key)
     )
     return ChatModelError(sentence, retryable=matched.retryable, timeout=matched.timeout)
+
+
+def refusal_of(error: openai.APIStatusError) -> tuple[int, str]:
+    """Return its status and all that the server said. Some name a parameter elsewhere than in the error's message."""
+    return error.status_code, f"{error} {error.body}"
 
 
 def _reason(error: Exception, key: str) -> str:

@@ -10,12 +10,12 @@ import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Self, cast
 
-import httpx
+import httpx2
 import openai
 import structlog
 
 from bot.llm.chat_wire import read_chunk, response_formats, to_api_messages, to_api_tools
-from bot.llm.endpoint_errors import translate_error
+from bot.llm.endpoint_errors import refusal_of, translate_error
 from bot.llm.endpoint_features import REFUSED_IN_STREAM, REFUSED_STATUSES, EndpointFeatures
 from bot.llm.message_order import MessageOrder, in_order
 from bot.llm.port import FILTERED, NO_TOOLS, NO_WORDS, ChatModelError, ChatRole, FinishReason, StreamEnd, Usage
@@ -208,7 +208,7 @@ class OpenAIChat:
             content = read_chunk(chunk)
             answer.take_calls(content)
         except Exception as error:
-            translated = self._translated(error)
+            translated = self._translated(_of_connection(error))
             if not answer.began and self._features.refuses_order(REFUSED_IN_STREAM, str(error), sent=order):
                 raise _WrongOrderError(sentence_of(translated), retryable=True) from error
             raise translated from error
@@ -267,7 +267,7 @@ class OpenAIChat:
                     extra_body=sent,
                 )
             except openai.APIStatusError as error:
-                refusal = error.status_code, str(error)
+                refusal = refusal_of(error)
                 if (
                     features.renames_limit(*refusal, sent=sent)
                     or features.refuses_usage(*refusal, sent=sent)
@@ -305,7 +305,7 @@ class OpenAIChat:
             try:
                 answer = await self._complete_once(request, formats[index], order, sent)
             except openai.APIStatusError as error:
-                refusal = error.status_code, str(error)
+                refusal = refusal_of(error)
                 if (
                     features.renames_limit(*refusal, sent=sent)
                     or features.refuses_temperature(*refusal, sent=sent)
@@ -350,7 +350,7 @@ class OpenAIChat:
                 model=self.model,
                 messages=_sent(asked, order),
                 extra_body={**fields, **form},
-                timeout=httpx.Timeout(limit_s, connect=CONNECT_TIMEOUT_S),
+                timeout=httpx2.Timeout(limit_s, connect=CONNECT_TIMEOUT_S),
             )
         choices = getattr(response, "choices", None)
         if not choices or choices[0].message is None:
@@ -369,6 +369,12 @@ class OpenAIChat:
     def _completion_error(self, error: Exception) -> CompletionError:
         translated = self._translated(error)
         return CompletionError(sentence_of(translated), retryable=translated.retryable, timeout=translated.timeout)
+
+
+def _of_connection(error: Exception) -> Exception:
+    """Return what happened to the connection of a stream: the library reports it as if nobody had answered."""
+    cause = error.__cause__
+    return cause if isinstance(error, openai.APIConnectionError) and isinstance(cause, httpx2.HTTPError) else error
 
 
 def _sent(messages: Sequence[Mapping[str, object]], order: MessageOrder) -> list[ChatCompletionMessageParam]:

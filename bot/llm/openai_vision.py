@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import openai
 import structlog
 
+from bot.llm.endpoint_errors import refusal_of
 from bot.llm.endpoint_features import EndpointFeatures
 from bot.llm.message_order import in_order
 from bot.texts.text import Text
@@ -126,7 +127,7 @@ class OpenAIVision:
                     extra_body=limits,
                 )
             except openai.APIStatusError as error:
-                refusal = error.status_code, str(error)
+                refusal = refusal_of(error)
                 if (
                     self._features.renames_limit(*refusal, sent=limits)
                     or self._features.refuses_order(*refusal, sent=order)

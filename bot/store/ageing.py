@@ -74,7 +74,7 @@ async def delete_aged(
     return await write_each(database, map(SessionId, names), age)
 
 
-def _select_aged(before: float) -> Select[tuple[str]]:
+def _select_aged(before: float) -> Select[str]:
     aged = (
         select(turns.c.session_id).where(turns.c.ended_at < before, turns.c.tombstone.is_(False)),
         select(segments.c.session_id).where(segments.c.ended_at < before),

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-import httpx
+import httpx2
 import openai
 import pytest
 from hypothesis import given
@@ -144,7 +144,7 @@ def test_errors_of_ours_are_told_without_quotes(error: Exception, logged: str) -
 
 def test_a_server_that_echoes_the_request_is_not_quoted() -> None:
     """What an endpoint answers to a refused request may repeat the prompt, so the log leaves it out."""
-    response = httpx.Response(400, request=httpx.Request("POST", "http://models.test/v1"))
+    response = httpx2.Response(400, request=httpx2.Request("POST", "http://models.test/v1"))
     refused = openai.BadRequestError(
         "x", response=response, body={"message": "Can't take 'we meet at nine' or \"Ada\""}
     )

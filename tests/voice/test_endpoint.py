@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-import httpx
+import httpx2
 import openai
 import pytest
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 KEY = "sk-secret"
 REMEDIES = Remedies(section="asr", refused="asr.model", timeout="asr.timeout_s")
-_REQUEST = httpx.Request("POST", "http://127.0.0.1:9/v1")
+_REQUEST = httpx2.Request("POST", "http://127.0.0.1:9/v1")
 
 
 def _status(kind: type[openai.APIStatusError], status: int) -> openai.APIStatusError:
-    return kind(KEY, response=httpx.Response(status, request=_REQUEST), body={"message": KEY})
+    return kind(KEY, response=httpx2.Response(status, request=_REQUEST), body={"message": KEY})
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def _status(kind: type[openai.APIStatusError], status: int) -> openai.APIStatusE
     [
         (openai.APITimeoutError(request=_REQUEST), "did not answer in time", "raise asr.timeout_s", True),
         (TimeoutError(), "did not answer in time", "raise asr.timeout_s", True),
-        (httpx.ReadTimeout(KEY), "did not answer in time", "raise asr.timeout_s", True),
+        (httpx2.ReadTimeout(KEY), "did not answer in time", "raise asr.timeout_s", True),
         (_status(openai.AuthenticationError, 401), "refused the key", "Set asr.api_key", False),
         (_status(openai.PermissionDeniedError, 403), "refused the key", "Set asr.api_key", False),
         (_status(openai.NotFoundError, 404), "is not known there", "asr.model and asr.base_url", False),
@@ -39,7 +39,7 @@ def _status(kind: type[openai.APIStatusError], status: int) -> openai.APIStatusE
         (_status(openai.InternalServerError, 503), "failed inside (status 503)", "server's log", True),
         (_status(openai.BadRequestError, 400), "refused the request (status 400)", "Check asr.model", False),
         (openai.APIConnectionError(request=_REQUEST), "cannot be reached", "Check asr.base_url", True),
-        (httpx.ReadError(KEY), "cannot be reached", "Check asr.base_url", True),
+        (httpx2.ReadError(KEY), "cannot be reached", "Check asr.base_url", True),
         (ValueError(KEY), "sent something that cannot be read", "Check asr.base_url", True),
     ],
 )
@@ -93,12 +93,12 @@ async def test_a_form_goes_out_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> 
     """Sound and fields are written at once, so the server is not woken for each of them."""
     sent: list[list[bytes]] = []
 
-    async def take(_: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
-        assert isinstance(request.stream, httpx.AsyncByteStream)
+    async def take(_: httpx2.AsyncHTTPTransport, request: httpx2.Request) -> httpx2.Response:
+        assert isinstance(request.stream, httpx2.AsyncByteStream)
         sent.append([piece async for piece in request.stream])
-        return httpx.Response(200, json={"text": "hello"})
+        return httpx2.Response(200, json={"text": "hello"})
 
-    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", take)
+    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", take)
     sound = b"sound" * 50_000
     async with Endpoint("http://127.0.0.1:9/v1", "m", KEY).open() as client:
         await client.audio.transcriptions.create(model="m", language="en", file=("speech.wav", sound, "audio/wav"))
@@ -107,7 +107,7 @@ async def test_a_form_goes_out_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> 
     assert b'name="language"' in form
 
 
-class _Flood(httpx.AsyncByteStream):
+class _Flood(httpx2.AsyncByteStream):
     """An answer that is a hundred times as long as what is read of a refusal."""
 
     def __init__(self) -> None:
@@ -131,11 +131,11 @@ async def test_a_refusal_without_end_is_not_read_to_its_end(
     """Of errors and redirects only the beginning is read, and then the connection is closed."""
     floods: list[_Flood] = []
 
-    async def answer(transport: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
+    async def answer(transport: httpx2.AsyncHTTPTransport, request: httpx2.Request) -> httpx2.Response:
         floods.append(_Flood())
-        return httpx.Response(status, headers={"location": str(request.url)}, stream=floods[-1])
+        return httpx2.Response(status, headers={"location": str(request.url)}, stream=floods[-1])
 
-    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", answer)
+    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", answer)
     async with Endpoint("http://127.0.0.1:9/v1", "m", KEY).open() as client:
         with pytest.raises(openai.APIError):
             await client.models.retrieve("m")

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
-import httpx
+import httpx2
 
 from voice.endpoint import Endpoint, Remedies, describe_failure
 from voice.errors import EndpointFailureError, SynthesisError
@@ -161,6 +161,6 @@ def translate_error(error: Exception, endpoint: SpeechEndpoint) -> SynthesisErro
 
 def _describe(error: Exception) -> EndpointFailureError:
     # An unreachable server raises the library's own error, so this is a stream that broke off.
-    if isinstance(error, httpx.HTTPError) and not isinstance(error, httpx.TimeoutException):
+    if isinstance(error, httpx2.HTTPError) and not isinstance(error, httpx2.TimeoutException):
         return EndpointFailureError("broke off in the middle of a sentence. Try again, or look at its server's log")
     return describe_failure(error, _REMEDIES)

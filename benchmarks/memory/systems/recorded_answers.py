@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import httpx
+import httpx2
 
 from benchmarks.errors import EndpointError
 from benchmarks.memory.folders import ANSWERS
@@ -201,9 +201,9 @@ async def _ask(model: ChatEndpoint, body: dict[str, Json]) -> str:
     Raises EndpointError where nothing answers.
     """
     try:
-        async with httpx.AsyncClient(timeout=_WAIT_S, headers=model.headers) as client:
+        async with httpx2.AsyncClient(timeout=_WAIT_S, headers=model.headers) as client:
             answer = await client.post(f"{model.base_url}/chat/completions", json={**body, "model": model.model})
-    except httpx.TransportError as error:
+    except httpx2.TransportError as error:
         raise EndpointError(
             f"The model at {model.base_url} no longer answers ({type(error).__name__}). Start it, and run this again "
             "with the same folder to go on."

@@ -116,7 +116,7 @@ async def _sessions_of_opted_out(connection: AsyncConnection) -> Sequence[str]:
     return (await connection.scalars(select_withheld_sessions())).all()
 
 
-def select_withheld_sessions() -> Select[tuple[str]]:
+def select_withheld_sessions() -> Select[str]:
     """Select the sessions with passages that wait for an embedding, and with words or screens of people who opted out
     there.
 

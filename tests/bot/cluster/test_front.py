@@ -10,7 +10,7 @@ from http import HTTPStatus
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Self
 
-import httpx
+import httpx2
 import numpy as np
 import pytest
 from starlette.responses import PlainTextResponse
@@ -41,12 +41,12 @@ OF_SERVE = PlainTextResponse("Ray Serve's own")
 HEARD = Answer(HTTPStatus.OK, {"text": "hello there"})
 
 
-FORM = httpx.Request("POST", f"http://pool{PATH}", files={"file": ("speech.wav", wav(), "audio/wav")})
+FORM = httpx2.Request("POST", f"http://pool{PATH}", files={"file": ("speech.wav", wav(), "audio/wav")})
 
 
 def scope() -> dict[str, Any]:
     """Return what ASGI tells of a request with `FORM`."""
-    headers = [(name.lower(), value) for name, value in httpx.Headers({**FORM.headers, **ALLOWED}).raw]
+    headers = [(name.lower(), value) for name, value in httpx2.Headers({**FORM.headers, **ALLOWED}).raw]
     return {"type": "http", "method": "POST", "path": PATH, "query_string": b"", "headers": headers}
 
 
@@ -65,10 +65,10 @@ class Recogniser:
         return self._answer
 
 
-async def answer_of(recogniser: Recogniser, method: str = "POST", path: str = PATH, **request: Any) -> httpx.Response:
+async def answer_of(recogniser: Recogniser, method: str = "POST", path: str = PATH, **request: Any) -> httpx2.Response:
     """Return the answer to one request."""
     app = PoolFront(OF_SERVE, token=TOKEN, hear=recogniser.hear, ongoing=nullcontext)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://pool") as client:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://pool") as client:
         return await client.request(method, path, **request)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import httpx
+import httpx2
 import openai
 import pytest
 
@@ -14,7 +14,7 @@ WORDS = "I live in Zanzibar"
 
 def refused(body: object) -> openai.APIStatusError:
     """Return the error that the library raises if a server refuses a request with this body."""
-    response = httpx.Response(422, request=httpx.Request("POST", "http://127.0.0.1/v1/chat/completions"), json=body)
+    response = httpx2.Response(422, request=httpx2.Request("POST", "http://127.0.0.1/v1/chat/completions"), json=body)
     return openai.UnprocessableEntityError(f"Error code: 422 - {body}", response=response, body=body)
 
 

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-import httpx
+import httpx2
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -43,7 +43,7 @@ def prompt_for(start: int, end: int, *, before: str = "Turns:") -> str:
 
 async def ask(endpoint: ChatEndpoint, prompt: str) -> str:
     """Return the endpoint's answer to one message."""
-    async with httpx.AsyncClient() as client:
+    async with httpx2.AsyncClient() as client:
         answer = await client.post(
             f"{endpoint.base_url}/chat/completions", json={"messages": [{"role": "user", "content": prompt}]}
         )
