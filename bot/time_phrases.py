@@ -1,7 +1,7 @@
 """Reads and writes times in the words that people use. Pure functions; the time zone is a parameter.
 
 `parse_moment` reads '21:04', '45 minutes ago', 'yesterday 20:00', 'gestern 20 Uhr' or '2026-01-31T21:04'.
-`format_ago` and `format_time_range` write a time so that it can be spoken: 'about forty minutes ago'.
+`format_ago` and `format_time_range` write a time so that it can be spoken: 'about 40 minutes ago'.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from datetime import date, datetime, time, timedelta, tzinfo
 
 from bot.errors import BotError
+from bot.texts.text import Text, counted
 
 # By how the units begin, in English and German.
 _AGO_UNITS_S = {"st": 3_600.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "t": 86_400.0, "w": 604_800.0}
@@ -27,10 +28,10 @@ _CLOCK = re.compile(r"(?P<hour>[01]?\d|2[0-3])[:.h](?P<minute>[0-5]\d)")
 # Plain numbers of at least this value are epoch seconds (1973 and later).
 _LEAST_EPOCH_S = 100_000_000.0
 
-_ONES = "zero one two three four five six seven eight nine"
-_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-_SMALL = f"{_ONES} {_TEENS}".split()
-_TENS = {2: "twenty", 3: "thirty", 4: "forty", 5: "fifty"}
+_MONTHS = (
+    Text("January"), Text("February"), Text("March"), Text("April"), Text("May"), Text("June"), Text("July"),
+    Text("August"), Text("September"), Text("October"), Text("November"), Text("December"),
+)  # fmt: skip
 # From this number on, minutes are rounded to fives, as people do.
 ROUND_FROM_MINUTES = 10
 
@@ -110,51 +111,36 @@ def _of_day(text: str, now: float, zone: tzinfo) -> float | None:
     return at.timestamp()
 
 
-def format_ago(seconds: float) -> str:
-    """Return a time span as people say it: 'just now', 'about forty minutes ago'."""
+def format_ago(seconds: float) -> Text:
+    """Return a time span as people say it: 'just now', 'about 40 minutes ago'."""
     if seconds < 50:
-        return "just now"
+        return Text("just now")
     minutes = max(1, round(seconds / 60))
     if minutes > ROUND_FROM_MINUTES:
         minutes = 5 * round(minutes / 5)
-    if minutes == 1:
-        return "about a minute ago"
     if minutes < 60:
-        return f"about {spell_number(minutes)} minutes ago"
-    half_hours = round(seconds / 1800)
-    hours, half = divmod(half_hours, 2)
-    if half and hours == 1:
-        return "about an hour and a half ago"
+        return counted(minutes, "about a minute ago", "about {count} minutes ago")
+    hours, half = divmod(round(seconds / 1800), 2)
     if half:
-        return f"about {spell_number(hours)} and a half hours ago"
-    return "about an hour ago" if hours == 1 else f"about {spell_number(hours)} hours ago"
+        return counted(hours, "about an hour and a half ago", "about {count} and a half hours ago")
+    return counted(hours, "about an hour ago", "about {count} hours ago")
 
 
-def spell_number(value: int) -> str:
-    """Return a whole number from 0 to 59 in words, larger ones in digits."""
-    if value < 20:
-        return _SMALL[value]
-    if value >= 60:
-        return str(value)
-    tens, ones = divmod(value, 10)
-    return _TENS[tens] + (f"-{_SMALL[ones]}" if ones else "")
-
-
-def format_time_range(since: float, until: float, *, now: float, zone: tzinfo | None) -> str:
-    """Return a time range of epoch seconds as 'Earlier this evening, between 19:02 and 19:08' or 'Yesterday, at 21:00'.
+def format_time_range(since: float, until: float, *, now: float, zone: tzinfo | None) -> Text:
+    """Return a time range of epoch seconds as 'earlier this evening, between 19:02 and 19:08' or 'yesterday, at 21:00'.
 
     `zone` None means the machine's own.
     """
     start, end, today = (datetime.fromtimestamp(at, zone) for at in (since, until, now))
-    day = f"Earlier {_part_of_day(start)}" if start.date() == today.date() else "Yesterday"
+    day = _part_of_day(start) if start.date() == today.date() else Text("yesterday")
     if (today.date() - start.date()).days > 1:
-        day = f"On {start.day} {start:%B}"
+        day = Text("on {day} {month}", day=start.day, month=_MONTHS[start.month - 1])
     if start.strftime("%H:%M") == end.strftime("%H:%M"):
-        return f"{day}, at {start:%H:%M}"
-    return f"{day}, between {start:%H:%M} and {end:%H:%M}"
+        return Text("{day}, at {time}", day=day, time=f"{start:%H:%M}")
+    return Text("{day}, between {start} and {end}", day=day, start=f"{start:%H:%M}", end=f"{end:%H:%M}")
 
 
-def _part_of_day(moment: datetime) -> str:
+def _part_of_day(moment: datetime) -> Text:
     if moment.hour < 12:
-        return "this morning"
-    return "this afternoon" if moment.hour < 17 else "this evening"
+        return Text("earlier this morning")
+    return Text("earlier this afternoon") if moment.hour < 17 else Text("earlier this evening")

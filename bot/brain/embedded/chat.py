@@ -1,7 +1,7 @@
 """The responder for bots without a language model: deterministic and local.
 
-It answers a question with the best matching sentence of the payload, and says who said it and when. Everything else it
-says is a fixed phrase in this module, so it invents nothing.
+It answers a question with the best matching sentence of the payload, and says who said it and when, in the language of
+the question. Everything else it says is a fixed phrase in this module, so it invents nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from bot.brain.embedded.evidence import (
 from bot.brain.embedded.evidence_sources import collect_evidence
 from bot.brain.lexicon import words_of
 from bot.brain.wakeword import mentions_name
+from bot.texts.catalogue import languages
+from bot.texts.text import Text, in_language
 from bot.time_phrases import format_ago, format_time_range
+from compaction.language.languages import language_of
 from compaction.language.text import cut_at_word, sentences
 from compaction.model import TurnPart
 
@@ -31,16 +34,20 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
     from compaction.model import Turn
 
-NO_MODEL = "No language model is configured, so I answer only with what was said here."
+NO_MODEL = Text("No language model is configured, so I answer only with what was said here.")
 # Longer quotes are cut at a word.
 QUOTE_CHARS = 260
-GREETINGS = frozenset({"hello", "hi", "hey", "morning", "evening", "afternoon", "welcome", "good"})
-THANKS = frozenset({"thanks", "thank", "cheers"})
+# German words that no English sentence has, in questions without any other.
+GERMAN_SMALL_TALK = frozenset({"hallo", "moin", "servus", "danke", "dankeschön", "tschüss", "tschüs"})
+GREETINGS = frozenset(
+    {"hello", "hi", "hey", "morning", "evening", "afternoon", "welcome", "good", "hallo", "moin", "servus"}
+)
+THANKS = frozenset({"thanks", "thank", "cheers", "danke", "dankeschön"})
 # Words that ask what people talked about, and other words that such a question may contain.
-RECAP = content_stems("summary summarise summarize recap miss discuss discussed happened")
+RECAP = content_stems("summary summarise summarize recap miss discuss discussed happened zusammenfassung verpasst")
 RECAP_FILLERS = content_stems("today tonight evening session give far short quick brief")
 RECAP_SENTENCES = 2
-PARTINGS = frozenset({"bye", "goodbye", "goodnight", "night"})
+PARTINGS = frozenset({"bye", "goodbye", "goodnight", "night", "tschüss", "tschüs"})
 
 
 class EmbeddedResponder:
@@ -53,7 +60,9 @@ class EmbeddedResponder:
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
         # After a restart the window may show that the bot has said it already.
-        introduced = self._introduced or any(NO_MODEL in message.content for message in context.messages)
+        introduced = self._introduced or any(
+            in_language(NO_MODEL, code) in message.content for message in context.messages for code in languages()
+        )
         self._introduced = True
         asked = self._parts_for_bot(context.current)
         evidence = collect_evidence(context, own_names=self._names)
@@ -99,40 +108,43 @@ def answer(
     zone: tzinfo | None = None,
     introduce: bool = False,
 ) -> str:
-    """Return the answer to `question`.
+    """Return the answer to `question`, in its language.
 
     `evidence`: the sentences of the payload, oldest first, without the question itself. `now`: UTC epoch seconds.
     `names`: the bot's names, which are ignored in the question. `introduce`: add that no model is configured.
     """
     said = _reply(question, evidence, asker=asker, now=now, names=names, zone=zone)
-    return f"{said} {NO_MODEL}" if introduce else said
+    words = words_of(question)
+    language = "de" if GERMAN_SMALL_TALK.intersection(words) else language_of(words).code
+    written = [in_language(each, language) for each in (*said, *((NO_MODEL,) if introduce else ()))]
+    return " ".join(f"{each[0].upper()}{each[1:]}" for each in written)
 
 
 def _reply(
     question: str, evidence: Sequence[Evidence], *, asker: str, now: float, names: Sequence[str], zone: tzinfo | None
-) -> str:
+) -> list[Text]:
     words = set(words_of(question))
     small_talk = GREETINGS | THANKS | PARTINGS
     if not asks_about_something(question, ignore=[*names, *small_talk]):
-        return _small_talk(words, asker)
+        return [_small_talk(words, asker)]
     if _asks_for_recap(question, names):
         return _recap(evidence, asker=asker, now=now, zone=zone)
     found = best_match(question, evidence, ignore=names, asker=asker)
     if found is not None:
-        return quote(found, now=now, zone=zone)
+        return [quote(found, now=now, zone=zone)]
     if asks(question):
-        return f"I have heard nothing about that here, {asker}."
-    return f"I heard you, {asker}. I can tell you what was said here, if you ask me."
+        return [Text("I have heard nothing about that here, {asker}.", asker=asker)]
+    return [Text("I heard you, {asker}. I can tell you what was said here, if you ask me.", asker=asker)]
 
 
-def _small_talk(words: set[str], asker: str) -> str:
+def _small_talk(words: set[str], asker: str) -> Text:
     if words & THANKS:
-        return f"You are welcome, {asker}."
+        return Text("You are welcome, {asker}.", asker=asker)
     if words & PARTINGS:
-        return f"Goodbye, {asker}."
+        return Text("Goodbye, {asker}.", asker=asker)
     if words & GREETINGS:
-        return f"Hello, {asker}."
-    return f"I am here, {asker}. Ask me about what was said."
+        return Text("Hello, {asker}.", asker=asker)
+    return Text("I am here, {asker}. Ask me about what was said.", asker=asker)
 
 
 def _asks_for_recap(question: str, names: Sequence[str]) -> bool:
@@ -141,7 +153,7 @@ def _asks_for_recap(question: str, names: Sequence[str]) -> bool:
     return bool(wanted & RECAP) and not wanted - RECAP - RECAP_FILLERS
 
 
-def _recap(evidence: Sequence[Evidence], *, asker: str, now: float, zone: tzinfo | None) -> str:
+def _recap(evidence: Sequence[Evidence], *, asker: str, now: float, zone: tzinfo | None) -> list[Text]:
     """Return a few sentences of the summary and of the newest turns, word for word."""
     candidates = [
         item for item in evidence if item.origin is not EvidenceOrigin.NOTE and len(content_stems(item.text)) >= 3
@@ -150,26 +162,28 @@ def _recap(evidence: Sequence[Evidence], *, asker: str, now: float, zone: tzinfo
     earlier_ones = [item for item in candidates if item.origin is EvidenceOrigin.SUMMARY][:RECAP_SENTENCES]
     latest = [item for item in candidates if item.origin is EvidenceOrigin.TURN][-RECAP_SENTENCES:]
     if not earlier_ones and not latest:
-        return f"Nothing much was said yet, {asker}."
-    return " ".join(quote(item, now=now, zone=zone) for item in (*earlier_ones, *latest))
+        return [Text("Nothing much was said yet, {asker}.", asker=asker)]
+    return [quote(item, now=now, zone=zone) for item in (*earlier_ones, *latest)]
 
 
-def quote(found: Evidence, *, now: float, zone: tzinfo | None = None) -> str:
-    """Return one sentence of the payload, with its speaker and time if known."""
+def quote(found: Evidence, *, now: float, zone: tzinfo | None = None) -> Text:
+    """Return one sentence of the payload, with its speaker and time if known. It may begin with a small letter."""
     words = _shortened(found.text)
+    # The time comes first, because a short name at the start of a reply is easily misheard.
     match found.origin:
         case EvidenceOrigin.NOTE:
-            when = "" if found.until is None else f" {format_ago(now - found.until)}"
-            return f"On a screen{when}: {words}"
+            if found.until is None:
+                return Text("on a screen: {words}", words=words)
+            return Text("on a screen {when}: {words}", when=format_ago(now - found.until), words=words)
         case EvidenceOrigin.TURN:
-            # The time comes first, because a short name at the start of a reply is easily misheard.
-            when = "earlier" if found.until is None else format_ago(now - found.until)
-            return f"{when[0].upper()}{when[1:]}, {found.speaker or 'somebody'} said: {words}"
+            when = Text("earlier") if found.until is None else format_ago(now - found.until)
+        case EvidenceOrigin.SUMMARY if found.since is not None and found.until is not None:
+            when = format_time_range(found.since, found.until, now=now, zone=zone)
         case EvidenceOrigin.SUMMARY:
-            when = "Earlier in this session"
-            if found.since is not None and found.until is not None:
-                when = format_time_range(found.since, found.until, now=now, zone=zone)
-            return f"{when}, {found.speaker} said: {words}" if found.speaker else f"{when}: {words}"
+            when = Text("earlier in this session")
+    if found.speaker is None and found.origin is EvidenceOrigin.SUMMARY:
+        return Text("{when}: {words}", when=when, words=words)
+    return Text("{when}, {speaker} said: {words}", when=when, speaker=found.speaker or Text("somebody"), words=words)
 
 
 def _shortened(text: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from bot.brain.embedded.chat import NO_MODEL, answer
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
+from bot.texts.text import in_language
 
 NOW = datetime(2026, 11, 20, 20, 0, tzinfo=UTC).timestamp()
 SUMMARISED_FROM, SUMMARISED_TO = NOW - 58 * 60, NOW - 52 * 60
@@ -19,6 +21,8 @@ MEMORY = [
     Evidence("I am afraid of spiders and heights.", EvidenceOrigin.TURN, 2, "Cy", NOW - 41 * 60, NOW - 41 * 60),
     Evidence("James is sharing Marvel Rivals on the Tokyo map.", EvidenceOrigin.NOTE, 3, None, NOW - 300, NOW - 300),
 ]
+
+KEY = "Der Schlüssel liegt unter dem Blumentopf."
 
 
 def ask(question: str, *, introduce: bool = False) -> str:
@@ -39,11 +43,11 @@ def ask(question: str, *, introduce: bool = False) -> str:
         ),
         (
             "Roomtone, who is afraid of spiders?",
-            "About forty minutes ago, Cy said: I am afraid of spiders and heights.",
+            "About 40 minutes ago, Cy said: I am afraid of spiders and heights.",
         ),
         (
             "What is James sharing?",
-            "On a screen about five minutes ago: James is sharing Marvel Rivals on the Tokyo map.",
+            "On a screen about 5 minutes ago: James is sharing Marvel Rivals on the Tokyo map.",
         ),
         ("What is the capital of Peru?", "I have heard nothing about that here, Bo."),
         ("Hello Roomtone!", "Hello, Bo."),
@@ -60,6 +64,30 @@ def test_answers_come_from_memory_with_who_and_when(question: str, said: str) ->
     assert ask(question) == said
 
 
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (
+            "Roomtone, wann beginnt das Konzert?",
+            "Heute Abend zwischen 19:02 und 19:08 sagte Ada: Das Konzert beginnt um acht.",
+        ),
+        (
+            "Roomtone, wo ist der Schlüssel?",
+            f"Vor etwa 40 Minuten sagte Cy: {KEY}",
+        ),
+        ("Was ist die Hauptstadt von Peru?", "Davon habe ich hier nichts gehört, Bo."),
+        ("Hallo Roomtone!", "Hallo, Bo."),
+        ("Danke, Roomtone.", "Gern, Bo."),
+        ("Tschüss, Roomtone.", "Tschüss, Bo."),
+    ],
+)
+def test_a_german_question_is_answered_in_german(question: str, said: str) -> None:
+    """What is not quoted is in the language of the question."""
+    memory = [replace(MEMORY[0], text="Das Konzert beginnt um acht."), replace(MEMORY[2], text=KEY)]
+    answered = answer(question, memory, asker="Bo", now=NOW, names=("Roomtone",), zone=UTC, introduce=True)
+    assert answered == f"{said} {in_language(NO_MODEL, 'de')}"
+
+
 def test_it_says_once_that_no_model_is_configured() -> None:
     """With `introduce`, an answer ends with the notice that no language model is configured."""
     assert ask("Hello!", introduce=True) == f"Hello, Bo. {NO_MODEL}"
@@ -74,7 +102,7 @@ def test_a_recap_is_a_few_sentences_from_earlier_and_from_lately(question: str) 
     assert ask(question) == (
         "Earlier this evening, between 19:02 and 19:08, Ada said: The vault code is four seven one nine. "
         "Earlier this evening, between 19:02 and 19:08: The group plans a trip to Lisbon. "
-        "About forty minutes ago, Cy said: I am afraid of spiders and heights."
+        "About 40 minutes ago, Cy said: I am afraid of spiders and heights."
     )
     empty = answer(question, [], asker="Bo", now=NOW, names=("Roomtone",))
     assert empty == "Nothing much was said yet, Bo."
