@@ -6,7 +6,7 @@ They are remembered so that no sound is sent twice, and so that a sound that nev
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,18 +31,8 @@ class RealtimeRecognition(Recognition):
 
 def with_items(own: Recognition, item_ids: tuple[str, ...], conversation: int) -> RealtimeRecognition:
     """Return `own`, from the room's own recogniser, with the items that hold its sound."""
-    return RealtimeRecognition(
-        text=own.text,
-        language=own.language,
-        mean_logprob=own.mean_logprob,
-        compression_ratio=own.compression_ratio,
-        no_speech_probability=own.no_speech_probability,
-        duration_s=own.duration_s,
-        compute_s=own.compute_s,
-        language_probability=own.language_probability,
-        item_ids=item_ids,
-        conversation=conversation,
-    )
+    figures = {field.name: getattr(own, field.name) for field in fields(Recognition)}
+    return RealtimeRecognition(**figures, item_ids=item_ids, conversation=conversation)
 
 
 @dataclass(frozen=True, slots=True)
