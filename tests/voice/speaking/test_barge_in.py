@@ -195,6 +195,14 @@ def test_several_speakers_are_counted_each_for_themselves() -> None:
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
 
 
+def test_a_cough_beside_somebody_who_speaks_does_not_keep_it_loud() -> None:
+    """One who speaks over it long enough makes it softer, whoever else makes a sound."""
+    table = Table()
+    table.speak(ADA, BO, s=0.1)
+    table.speak(ADA, s=0.3)
+    assert table.done == [BargeInAction.DUCK]
+
+
 def test_who_comes_in_during_the_pause_is_heard_too() -> None:
     """If a laugh is judged while another person speaks, the bot stays paused."""
     table = Table()

@@ -155,6 +155,18 @@ def test_duplicates_are_dropped() -> None:
     assert line.frames() == list(range(10))
 
 
+def test_a_packet_is_known_while_it_waits_and_when_it_is_released() -> None:
+    """Its second copy must not be decrypted: the nonce was used."""
+    jitter = JitterBuffer()
+    assert not jitter.has(5, TICKS)
+    jitter.push(5, TICKS, b"x", arrived_at=0.0)
+    assert jitter.release(0.0) == []
+    assert jitter.has(5, TICKS)
+    assert len(jitter.release(0.1)) == 1
+    assert jitter.has(5, TICKS)
+    assert not jitter.has(5, 2 * TICKS)
+
+
 def test_five_silence_frames_end_the_talkspurt() -> None:
     line = Line()
     for n in range(10):
@@ -341,12 +353,13 @@ def test_the_short_way_gives_the_same(
     def frame(n: int) -> bytes:
         return (SILENCE_FRAME, b"", b"a", b"b")[odd] if n % 19 == 18 else struct.pack(">I", n)
 
-    def play(*, short: bool) -> tuple[list[Released], int, int, float | None]:
-        jitter, out = JitterBuffer(), list[Released]()
+    def play(*, short: bool) -> tuple[list[Released], list[bool], int, int, float | None]:
+        jitter, out, known = JitterBuffer(), list[Released](), list[bool]()
         for n, at in packets:
             sequence, timestamp = (first_sequence + n) & 0xFFFF, (first_timestamp + n * TICKS) & 0xFFFF_FFFF
             out += jitter.release(at)
-            if jitter.has(sequence, timestamp):
+            known.append(jitter.has(sequence, timestamp))
+            if known[-1]:
                 continue
             start = jitter.pass_on(sequence, timestamp, frame(n), arrived_at=at) if short else None
             if start is not None:
@@ -355,7 +368,7 @@ def test_the_short_way_gives_the_same(
             jitter.push(sequence, timestamp, frame(n), arrived_at=at)
             out += jitter.release(at)
         deadline = jitter.deadline
-        return out + jitter.close(), jitter.lost, jitter.late, deadline
+        return out + jitter.close(), known, jitter.lost, jitter.late, deadline
 
     assert play(short=True) == play(short=False)
 
