@@ -26,6 +26,22 @@ def test_the_hour_slides() -> None:
 
 
 @pytest.mark.parametrize(
+    ("each", "ceiling"),
+    [
+        (Cost(calls=1), CostCeiling(calls=2)),
+        (Cost(tokens=10), CostCeiling(tokens=20)),
+        (Cost(spoken_s=5.0), CostCeiling(spoken_s=10.0)),
+    ],
+)
+def test_it_may_speak_again_once_enough_is_an_hour_old(each: Cost, ceiling: CostCeiling) -> None:
+    """No sooner and no later, whichever limit was reached: of three replies, one is below the limit of two."""
+    ledger = CostLedger(ceiling)
+    for at in (0.0, 10.0, 20.0):
+        ledger.add(each, now=at)
+    assert ledger.free_in_s(30.0) == 10.0 + HOUR_S - 30.0
+
+
+@pytest.mark.parametrize(
     ("ceiling", "reached"),
     [
         (CostCeiling(), False),

@@ -74,12 +74,14 @@ def test_a_room_gets_the_seat_that_an_operator_expects(processes: list[ProcessLo
         ([_load(NORTH, 1, 0, emergency=1)], 0),
         ([_load(NORTH, 2, 0), _load(SOUTH, 1, 0, emergency=1)], 1),
         ([_load(NORTH, 4, 0, emergency=1), _load(SOUTH, 1, 0, emergency=1)], 1),
+        ([_load(NORTH, 1, 0, emergency=1), _load(NORTH, 4, 0), _load(SOUTH, 2, 0, emergency=1)], 0),
         ([_load(THIS_MACHINE, 0, 1, loaded=False), _load(NORTH, 1, 0, emergency=1)], 1),
         ([_load(NORTH, 0, 1, doubtful=True), _load(SOUTH, 1, 0, emergency=1)], 1),
         # Nor that.
         ([_load(THIS_MACHINE, 0, 1, loaded=False), _load(NORTH, 1, 0)], 0),
         ([_load(NORTH, 0, 1, doubtful=True), _load(SOUTH, 1, 0)], 0),
         ([_load(NORTH, 1, 0)], None),
+        ([_load(NORTH, 1, 0, loaded=False, emergency=1)], None),
     ],
 )
 def test_a_room_that_has_lost_its_process_need_not_wait_for_another(
