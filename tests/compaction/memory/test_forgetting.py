@@ -10,7 +10,7 @@ from compaction.language.terms import terms
 from compaction.memory.forgetting import RemainingWords, forget_in_segment
 from compaction.memory.forgotten_turns import words_in_session
 from compaction.memory.restating import forgotten_words
-from compaction.model import Fact, FactKind, Seq, TurnKind
+from compaction.model import Fact, FactKind, NoteId, Seq, TurnKind
 from tests.compaction.turn_store_contract import bot_turn, segment, turn
 
 # Ada said these in turn 0, which is forgotten.
@@ -61,6 +61,8 @@ def left_of(*facts: Fact, name: str = "Ada") -> list[str]:
         (fact("Bob", "Bob's boat lies at Wickham.", 3), False),
         (fact("Bob", "The matter of Wickham goes on.", 3), False),
         (fact("Bob", "Ada has a lighthouse.", 3), False),
+        # Word for word what the bot is left with.
+        (fact("Roomtone", "I know nothing about a lighthouse.", 4), True),
         # Of Ada herself a word is enough that nobody near it has said.
         (fact("Bob", "Ada is over her emergency.", 3), False),
     ],
@@ -79,6 +81,9 @@ def test_a_fact_of_others_stays_unless_it_tells_forgotten_words(told: Fact, *, s
         ("Bob knows of Lovelace's emergency.", "Ada Lovelace", False),
         ("Will is over his emergency.", "Will Smith", False),
         ("Bob asked Ada whether she is fine.", "Ada Lovelace", True),
+        # Nobody near has called her that.
+        ("Bob knows Lovelace well.", "Ada Lovelace", False),
+        ("Bob knows Ada well.", "Ada Lovelace", True),
         # Words that are no names, and a name that is somebody else's, too.
         ("The room has an emergency exit of its own.", "The Queen of Wands", True),
         ("Bob will use the emergency exit.", "Will Smith", True),
@@ -89,6 +94,35 @@ def test_a_fact_of_others_stays_unless_it_tells_forgotten_words(told: Fact, *, s
 def test_one_word_of_a_display_name_names_a_person(told: str, name: str, *, stays: bool) -> None:
     """A model calls 'Ada Lovelace' Ada, as everybody does. 'Emergency' was said by somebody else, but not of her."""
     assert left_of(fact("Bob", told, 3), name=name) == ([told] if stays else [])
+
+
+def test_a_fact_goes_with_the_words_that_it_was_made_of() -> None:
+    """Turn 0 was said by Ada and Tuva, whose part is left. A fact that goes leaves its place, and what it corrected
+    stays corrected; a note of her screen takes its facts along.
+    """
+    shared = [turn(0, "Soup for me.", speaker="Tuva"), *NEAR]
+    seen = replace(fact("Ada", "A map is shown.", 0), note_id=NoteId("gone"))
+    made_of: list[tuple[Fact, bool]] = [
+        (replace(fact("Ada", "Bread.", 0), supersedes=("evening:0-5#1",)), False),
+        (fact("Tuva", "Soup.", 0), True),
+        (replace(fact("Tuva", "Soup and bread.", 0), turns=(Seq(0), Seq(2))), False),
+        (replace(fact("Tuva", "Nuts and hospitals.", 2), turns=(Seq(2), Seq(3))), True),
+        (seen, False),
+        (replace(seen, text="A chart is shown.", note_id=NoteId("kept")), True),
+    ]
+    whole = replace(segment(0, 10, note_ids=("gone", "kept")), facts=tuple(each for each, _ in made_of))
+    made, count = forget_in_segment(
+        whole, shared, shared, frozenset({Seq(0)}), frozenset({"gone"}), RemainingWords.of(shared)
+    )
+    assert [each.text for each in made.facts] == [each.text if stays else "" for each, stays in made_of]
+    assert count == 3
+    assert (made.facts[0].speaker, made.facts[0].subject) == ("", "")
+    assert made.facts[0].supersedes == ("evening:0-5#1", f"{whole.id}#0")
+    assert made.note_ids == ("kept",)
+    again, count = forget_in_segment(
+        made, shared, shared, frozenset({Seq(0)}), frozenset({"gone"}), RemainingWords.of(shared)
+    )
+    assert (again.facts, count) == (made.facts, 0)
 
 
 def test_the_words_of_a_turn_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
