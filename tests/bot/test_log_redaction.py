@@ -8,6 +8,7 @@ import json
 import logging
 import re
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -188,12 +189,11 @@ def test_errors_that_cause_each_other_are_each_told_once() -> None:
 
 
 @cache
-def method_calls(*packages: str) -> Sequence[tuple[str, str, ast.Call]]:
-    """Return the calls of methods: where each is, what it is a method of, and the call."""
+def method_calls(package: str) -> Sequence[tuple[str, str, ast.Call]]:
+    """Return the calls of methods that a log has: where each is, what it is a method of, and the call."""
     root = Path(__file__).parents[2]
     return [
         (f"{path.relative_to(root)}:{call.lineno}", ast.unparse(call.func.value), call)
-        for package in packages
         for path in (root / package).rglob("*.py")
         for call in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(call, ast.Call)
@@ -202,9 +202,9 @@ def method_calls(*packages: str) -> Sequence[tuple[str, str, ast.Call]]:
     ]
 
 
-def log_calls(*packages: str) -> Iterator[tuple[str, ast.Call]]:
+def log_calls() -> Iterator[tuple[str, ast.Call]]:
     """Yield the calls that write to the log, with where they are."""
-    for where, of, call in method_calls(*packages):
+    for where, of, call in chain.from_iterable(map(method_calls, ("bot", "compaction", "voice"))):
         if of in {"log", "_log", "self._log", "structlog.get_logger()"} and call.args:
             yield where, call
 
@@ -214,7 +214,7 @@ def test_log_calls_hand_errors_over_as_they_are() -> None:
     said = {"problem", "error", "reason"}
     wrong = [
         where
-        for where, call in log_calls("bot", "compaction", "voice")
+        for where, call in log_calls()
         if not (
             isinstance(call.args[0], ast.Constant | ast.Name)
             and not any(
@@ -230,7 +230,7 @@ def test_names_that_log_calls_have_are_told() -> None:
     name = re.compile(r"(^|[._])name(__)?$")
     wrong = [
         f"{where} {each.arg}"
-        for where, call in log_calls("bot", "compaction", "voice")
+        for where, call in log_calls()
         for each in call.keywords
         if name.search(ast.unparse(each.value)) and each.arg not in NAME_KEYS
     ]
@@ -239,7 +239,7 @@ def test_names_that_log_calls_have_are_told() -> None:
 
 def test_every_key_for_names_is_one_of_some_line() -> None:
     """A key that no line has any more would let through what a later line has under it."""
-    calls = method_calls("bot", "compaction", "voice", "rehearsal")
+    calls = chain.from_iterable(map(method_calls, ("bot", "compaction", "voice", "rehearsal")))
     in_calls = {each.arg for *_, call in calls for each in call.keywords}
     in_compactions = {each.name for kind in get_args(CompactionEvent) for each in dataclasses.fields(kind)}
     by_the_log_itself = {"event", "level", "location", "logger", "timestamp"}

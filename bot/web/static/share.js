@@ -15,6 +15,8 @@ const MAX_FRAMES_PER_S = 5;
 // Chromium enforces the limit above by dropping frames. If the frame it drops is the last one before the screen stands
 // still, no other follows. With a minimum rate it repeats the picture of a still screen.
 const MIN_FRAMES_PER_S = 1;
+// Several times as long as between two frames, for a busy machine.
+const LAST_FRAME_MS = 5_000;
 // A picture that the bot did not take is sent again after a pause. Each further refusal doubles the pause, until none has
 // come for the last of these times after a picture was sent again. One whose way to another process fails is refused
 // after up to 30 s.
@@ -197,7 +199,10 @@ async function choose() {
 async function change() {
   const stream = await requestStream(at("change"), (why) => briefTrouble("choice", `${why} ${t("You are sharing as before.")}`));
   if (!stream) return;
-  if (page.state !== "sharing") {
+  const former = page.capture;
+  if (former) await lastFrame(former);
+  // Sharing may have ended meanwhile.
+  if (!former || page.capture !== former) {
     stopTracks(stream);
     return;
   }
@@ -236,7 +241,7 @@ function begin(stream) {
   track.applyConstraints({ frameRate: { min: MIN_FRAMES_PER_S, max: MAX_FRAMES_PER_S } }).catch(() => undefined);
   setHeadline();
   start(capture);
-  if ("MediaStreamTrackProcessor" in window) captureFrames(capture);
+  if ("MediaStreamTrackProcessor" in window) capture.taken = captureFrames(capture);
   else captureByTimer(capture);
 }
 
@@ -259,6 +264,14 @@ function endCapture() {
   for (const each of capture.stream.getTracks()) each.stop();
 }
 
+/* Wait until the capture has taken its last frame: one that is on its way when its track ends is lost unclosed. */
+function lastFrame(capture) {
+  capture.stopped = true;
+  // A window that is minimised gives none.
+  if (capture.track.muted) return undefined;
+  return Promise.race([capture.taken, new Promise((go) => { setTimeout(go, LAST_FRAME_MS); })]);
+}
+
 /* Take frames as the browser produces them. Unlike a timer, this is not slowed down in a hidden tab. */
 async function captureFrames(capture) {
   const processor = new MediaStreamTrackProcessor({ track: capture.track, maxBufferSize: 1 });
@@ -266,8 +279,11 @@ async function captureFrames(capture) {
   for (;;) {
     const { value: frame, done } = await reader.read().catch(() => ({ done: true }));
     if (done) break;
-    if (capture.stopped) frame.close();
-    else capture.worker.postMessage({ picture: frame }, [frame]);
+    if (capture.stopped) {
+      frame.close();
+      break;
+    }
+    capture.worker.postMessage({ picture: frame }, [frame]);
   }
   capture.worker.postMessage({ stop: true });
 }
