@@ -105,7 +105,7 @@ GERMAN = Language(
             es das dies diese dieser ihn sie er dort da ja nein nee doch genau beide ebenso dann dito ich_auch""",
         "reporting": """
             du_sagtest hat_gesagt haben_gesagt hat_erzählt hat_erwähnt gerade_eben vorhin auf_dem_bildschirm laut
-            vor_minuten gefragt""",
+            minuten_sagte minute_sagte auf_einem_bildschirm gefragt""",
     },
     said="sagte",
     talked_about="Es ging um {}.",

@@ -38,10 +38,8 @@ NO_MODEL = Text("No language model is configured, so I answer only with what was
 # Longer quotes are cut at a word.
 QUOTE_CHARS = 260
 # German words that no English sentence has, in questions without any other.
-GERMAN_SMALL_TALK = frozenset({"hallo", "moin", "servus", "danke", "dankeschön", "tschüss", "tschüs"})
-GREETINGS = frozenset(
-    {"hello", "hi", "hey", "morning", "evening", "afternoon", "welcome", "good", "hallo", "moin", "servus"}
-)
+GERMAN_SMALL_TALK = frozenset({"hallo", "moin", "danke", "dankeschön", "tschüss", "tschüs"})
+GREETINGS = frozenset({"hello", "hi", "hey", "morning", "evening", "afternoon", "welcome", "good", "hallo", "moin"})
 THANKS = frozenset({"thanks", "thank", "cheers", "danke", "dankeschön"})
 # Words that ask what people talked about, and other words that such a question may contain.
 RECAP = content_stems("summary summarise summarize recap miss discuss discussed happened zusammenfassung verpasst")

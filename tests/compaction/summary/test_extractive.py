@@ -243,6 +243,8 @@ def test_bot_is_kept_only_for_what_nobody_said() -> None:
         "Roomtone: The invoice of 90 euros is due on Tuesday.",
     ]
     assert texts((bot_turn(0, "I have heard nothing about that here, Chloe."),)) == []
+    assert texts((bot_turn(0, "Dazu wurde hier nichts gesagt, Chloe."),)) == []
+    assert texts((bot_turn(0, "Vor etwa 5 Minuten sagte Ben: Ich bringe zwei Brote mit."),)) == []
 
 
 def test_bot_corrects_nobody_but_itself() -> None:

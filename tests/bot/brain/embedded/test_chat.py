@@ -75,7 +75,7 @@ def test_answers_come_from_memory_with_who_and_when(question: str, said: str) ->
             "Roomtone, wo ist der Schlüssel?",
             f"Vor etwa 40 Minuten sagte Cy: {KEY}",
         ),
-        ("Was ist die Hauptstadt von Peru?", "Davon habe ich hier nichts gehört, Bo."),
+        ("Was ist die Hauptstadt von Peru?", "Dazu wurde hier nichts gesagt, Bo."),
         ("Hallo Roomtone!", "Hallo, Bo."),
         ("Danke, Roomtone.", "Gern, Bo."),
         ("Tschüss, Roomtone.", "Tschüss, Bo."),
