@@ -44,11 +44,17 @@ def top_chapters(chapters: Sequence[Chapter]) -> tuple[Chapter, ...]:
 
 
 def told_chapters(chapters: Sequence[Chapter]) -> tuple[Chapter, ...]:
-    """Return the chapters that tell of earlier stretches, oldest first: at most sixteen, the newer the finer.
+    """Return the chapters that tell a summary's writer of earlier stretches, oldest first: at most sixteen."""
+    return finest_chapters(chapters)[-_TOLD_CHAPTERS:]
+
+
+def finest_chapters(chapters: Sequence[Chapter]) -> tuple[Chapter, ...]:
+    """Return the chapters that together tell of all that any tells of, oldest first: the newer the finer, sixteen or
+    fewer where that can be.
 
     A chapter over others has one gist for eight of theirs, so it stands for them only where there is no room.
     """
-    told = list(top_chapters(chapters)[-_TOLD_CHAPTERS:])
+    told = list(top_chapters(chapters))
     for place in reversed(range(len(told))):
         whole = told[place]
         parts = [

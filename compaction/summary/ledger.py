@@ -23,7 +23,7 @@ from compaction.model import (
     Seq,
     is_by_model,
 )
-from compaction.summary.chapters import chapter_due, told_chapters, top_chapters
+from compaction.summary.chapters import chapter_due, finest_chapters, told_chapters, top_chapters
 from compaction.summary.paragraph import Candidate, Stretch, compose, fact_candidate, gist_candidate
 from compaction.summary.port import (
     CHAPTER_PARTS,
@@ -301,8 +301,11 @@ class SegmentLedger:
         return max(later, key=lambda each: each.created_at).paragraph if later else newest.paragraph
 
     def _stretches(self, until: int) -> list[Stretch]:
-        """Return the parts of the time before the segment at this position: chapters, then segments without one."""
-        chapters = self.top_chapters
+        """Return the parts of the time before the segment at this position: chapters, then segments without one.
+
+        The finest chapters, because one over two thirds of the time would leave one of these without a share.
+        """
+        chapters = finest_chapters(self._chapters)
         made = [
             Stretch(
                 each.started_at,

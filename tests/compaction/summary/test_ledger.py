@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from compaction.language.text import ends_a_sentence
 from compaction.model import Chapter, ChapterId, Fact, FactKind, NoteId, Segment, SegmentId, Seq
 from compaction.summary.chapters import ChapterDue
+from compaction.summary.extractive import extract_chapter
 from compaction.summary.ledger import SegmentLedger, render_summary
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.summary.required_facts import required_facts
+from compaction.summary.segments import make_chapter
 from tests.compaction.turn_store_contract import EVENING, T0
 
 
@@ -207,6 +209,23 @@ def test_each_third_of_the_evening_has_its_share() -> None:
     assert summary is not None
     for name in ("Wendel", "Ulm", "Rosa", "Kitrin", "Varna", "Olek", "Smirna", "Brno", "Petra"):
         assert name in summary.text
+
+
+def test_a_chapter_over_two_thirds_of_the_evening_leaves_each_its_share() -> None:
+    """After a hundred folds one chapter is over the first 64, and the middle third is told none the less."""
+    ledger = SegmentLedger()
+    guests = [f"Guest{number:02}" for number in range(100)]
+    for number, guest in enumerate(guests):
+        ledger.add(batch(number, fact(10 * number, f"Then we met {guest}."), gist=f"They talked about {guest}."))
+        while (due := ledger.chapter_due()) is not None:
+            made = extract_chapter(ledger.chapter_request(due))
+            ledger = ledger.with_chapter(
+                make_chapter(due, made, session_id=EVENING, summariser="extractive", at=due.ended_at)
+            )
+    summary = ledger.render()
+    assert summary is not None
+    told = [sum(guest in summary.text for guest in third) for third in (guests[:33], guests[33:66], guests[66:])]
+    assert min(told) > max(told) / 2
 
 
 def test_segments_without_facts_are_told_by_their_gist() -> None:
