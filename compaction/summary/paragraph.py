@@ -14,7 +14,6 @@ from heapq import heapify, heappop, heappush
 from math import log
 from typing import TYPE_CHECKING
 
-from compaction.language.languages import language_of
 from compaction.language.meaning import Meaning, meaning
 from compaction.language.text import as_sentence, ends_a_sentence, words
 from compaction.model import FactKind, RenderedSentence, RenderedSummary
@@ -286,8 +285,16 @@ def _rendered(chosen: Sequence[Candidate]) -> RenderedSummary:
         else:
             groups.append([each])
     speakers = frozenset(each.speaker for each in ordered)
-    rendered = tuple(_sentence(group, speakers) for group in groups)
-    return RenderedSummary(" ".join(each.text for each in rendered), rendered)
+    said = language_of_texts([each.text for each in ordered]).said
+    rendered: list[RenderedSentence] = []
+    asked: tuple[str, str] | None = None
+    for group in groups:
+        quotes = _quotes(group, speakers)
+        # A question that several people answer is told once.
+        told = quotes[1:] if len(quotes) > 1 and quotes[0] == asked else quotes
+        asked = quotes[0] if len(quotes) > 1 else None
+        rendered.append(_sentence(group, [f'{speaker} {said}: "{_quotable(text)}"' for speaker, text in told]))
+    return RenderedSummary(" ".join(each.text for each in rendered), tuple(rendered))
 
 
 def _joins(before: Candidate, each: Candidate) -> bool:
@@ -299,20 +306,23 @@ def _joins(before: Candidate, each: Candidate) -> bool:
     return len(each.turn_seqs) == 1 or each.text.startswith(before.text)
 
 
-def _sentence(group: Sequence[Candidate], speakers: Collection[str]) -> RenderedSentence:
+def _quotes(group: Sequence[Candidate], speakers: Collection[str]) -> list[tuple[str, str]]:
+    """Return whose words the group has, and the words: of two people if somebody takes up what another one said."""
     first, last = group[0], group[-1]
-    told = [each.text for each in group if each is last or not last.text.startswith(each.text)]
-    text = " ".join(told)
-    if first.quoted:
-        said = language_of(words(text)).said
-        taken_up = _TAKEN_UP.match(text) if len(last.turn_seqs) > 1 else None
-        quotes = [(first.speaker, text)]
-        # A colon may stand in somebody's own words, too.
-        if taken_up is not None and (taken_up["asks"] or taken_up["who"] in speakers):
-            quotes = [(first.speaker, taken_up["before"]), (taken_up["who"], taken_up["after"])]
-        text = " ".join(f'{speaker} {said}: "{_quotable(quote)}"' for speaker, quote in quotes)
+    if not first.quoted:
+        return []
+    text = " ".join(each.text for each in group if each is last or not last.text.startswith(each.text))
+    taken_up = _TAKEN_UP.match(text) if len(last.turn_seqs) > 1 else None
+    # A colon may stand in somebody's own words, too.
+    if taken_up is not None and (taken_up["asks"] or taken_up["who"] in speakers):
+        return [(first.speaker, taken_up["before"]), (taken_up["who"], taken_up["after"])]
+    return [(first.speaker, text)]
+
+
+def _sentence(group: Sequence[Candidate], quotes: Sequence[str]) -> RenderedSentence:
+    first = group[0]
     return RenderedSentence(
-        text=text,
+        text=" ".join(quotes) or first.text,
         segment_ids=tuple(dict.fromkeys(each.segment_id for each in group)),
         turn_seqs=tuple(dict.fromkeys(seq for each in group for seq in each.turn_seqs)),
         kind=first.kind,

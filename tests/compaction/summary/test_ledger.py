@@ -148,6 +148,23 @@ def test_who_takes_up_a_statement_is_quoted_for_themselves() -> None:
     )
 
 
+def test_a_question_that_several_people_answer_is_told_once() -> None:
+    answers = [(2, "Cy: Not me."), (3, "Dee: I have the blue one.")]
+    facts = [
+        replace(fact(1, f"Who has the blue key? {answer}"), turns=(Seq(1), Seq(seq)), speaker="Bob")
+        for seq, answer in answers
+    ]
+    summary = render_summary([batch(0, *facts)])
+    assert summary is not None
+    assert summary.text == ('Bob said: "Who has the blue key?" Cy said: "Not me." Dee said: "I have the blue one."')
+
+
+def test_a_word_of_another_language_changes_not_how_the_summary_quotes() -> None:
+    summary = render_summary([batch(0, fact(1, "We rent the cabin in Braemar."), fact(4, "Morgen.", speaker="Bob"))])
+    assert summary is not None
+    assert summary.text == 'Ada said: "We rent the cabin in Braemar." Bob said: "Morgen."'
+
+
 def test_a_colon_in_somebodys_words_makes_no_speaker() -> None:
     """Only who is quoted elsewhere is taken for the speaker of what follows a colon."""
     words = "We rent the cabin. The reason: It is near the lake."
