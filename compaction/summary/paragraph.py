@@ -49,7 +49,7 @@ _READ = 4
 # How often the room that is left is filled again.
 _FILLED_AGAIN = 4
 # A question with its answer, or a statement with what somebody says to it, as the extractive summariser keeps them.
-_TAKEN_UP = re.compile(r"(?P<before>.+(?:(?P<asks>[?？؟])|[.!…])) (?P<who>[^:?.!]{1,40}): (?P<after>.+)$")
+_TAKEN_UP = re.compile(r"(?P<before>.+(?:(?P<asks>[?？؟])|[.!…])) (?P<who>(?:[^:?.!]|\.(?=\w)){1,40}): (?P<after>.+)$")
 
 
 # Compared by identity, because two facts may have the same text.

@@ -149,14 +149,17 @@ def test_who_takes_up_a_statement_is_quoted_for_themselves() -> None:
 
 
 def test_a_question_that_several_people_answer_is_told_once() -> None:
-    answers = [(2, "Cy: Not me."), (3, "Dee: I have the blue one.")]
+    """Each answer is quoted from who gave it; many user names of Discord have a full stop."""
+    answers = [(2, "cy.blue: Not me."), (3, "Dee: I have the blue one.")]
     facts = [
         replace(fact(1, f"Who has the blue key? {answer}"), turns=(Seq(1), Seq(seq)), speaker="Bob")
         for seq, answer in answers
     ]
     summary = render_summary([batch(0, *facts)])
     assert summary is not None
-    assert summary.text == ('Bob said: "Who has the blue key?" Cy said: "Not me." Dee said: "I have the blue one."')
+    assert summary.text == (
+        'Bob said: "Who has the blue key?" cy.blue said: "Not me." Dee said: "I have the blue one."'
+    )
 
 
 def test_a_word_of_another_language_changes_not_how_the_summary_quotes() -> None:
