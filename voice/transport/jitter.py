@@ -151,7 +151,7 @@ class JitterBuffer:
             self._highest = max(self._highest, place)
             if payload:
                 self._last_arrival = max(self._last_arrival, arrived_at)
-            self._skip_to(place)
+            self._count_missing(place)
             self._take(place, packet)
             return PushResult.SILENCE
         self._add(place, packet)
@@ -222,12 +222,12 @@ class JitterBuffer:
             if not in_turn and patient:
                 return out
             if not packet.payload:
-                self._skip_to(place)
+                self._count_missing(place)
                 del self._waiting[place]
                 self._take(place, packet)
                 continue
             if self._spurt is None:
-                self._skip_to(place)
+                self._count_missing(place)
                 self._begin(packet)
             elif not in_turn:
                 self._bridge(place, packet, out)
@@ -312,11 +312,10 @@ class JitterBuffer:
         if len(self._released) > _REMEMBERED:
             self._known.discard(self._released.popleft())
 
-    def _skip_to(self, place: int) -> None:
-        """Continue at `place`, and count the packets missing before it as lost."""
+    def _count_missing(self, place: int) -> None:
+        """Count the packets missing before `place` as lost."""
         if self._next is not None and place - self._next <= _LONGEST_JUMP:
             self.lost += place - self._next
-        self._next = place
 
     def _begin(self, first: _Packet) -> None:
         waiting = [(packet.timestamp, packet.arrived_at) for packet in self._waiting.values()]
@@ -341,7 +340,7 @@ class JitterBuffer:
         assert self._spurt is not None
         assert self._next is not None
         missing = place - self._next
-        self._skip_to(place)
+        self._count_missing(place)
         spurt = self._spurt
         ticks, rest = divmod(ticks_between(spurt.next_timestamp, packet.timestamp), missing)
         frames_fit = rest == 0 and 0 < ticks <= _LONGEST_FRAME_TICKS

@@ -297,6 +297,27 @@ def test_discard_gives_nothing() -> None:
     assert line.jitter.close() == []
 
 
+def test_a_packet_is_discarded_or_late_and_not_both() -> None:
+    """One that nobody could place yet is dropped with the others."""
+    line = Line()
+    for n in range(200, 205):
+        line.arrive(n)
+    line.wait(204 * 0.02 + 0.1)
+    assert line.arrive(50, 4.2) is PushResult.UNDECIDED
+    assert line.jitter.discard() == 1
+    line.jitter.close()
+    assert line.jitter.late == 0
+
+
+def test_padding_alone_uses_its_number_up_and_is_no_frame() -> None:
+    line = Line()
+    for n in range(10):
+        line.arrive(n, payload=b"" if n == 5 else None)
+    line.out += line.jitter.close()
+    assert line.frames() == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+    assert (line.gaps(), line.jitter.lost) == ([], 0)
+
+
 @st.composite
 def arrivals(draw: st.DrawFn) -> list[tuple[int, float]]:
     """Generate packets 0..n of one sender in any order, some lost, some doubled, at any growing times."""
