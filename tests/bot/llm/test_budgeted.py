@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from bot.llm.budget import Budget
+from bot.llm.budget import Budget, offers_tokens, offers_within
 from bot.llm.budgeted import BudgetedModel
 from bot.llm.factory import open_model
 from bot.llm.port import (
@@ -269,6 +271,17 @@ async def test_tools_take_of_the_prompts_room() -> None:
     assert "memory_search" in endpoint.sent[0][1].content
     assert logs[-1]["estimated_prompt_tokens"] == estimate_tokens(endpoint.sent[0]) + budget.cost_of(tools)
     assert (logs[-1]["finish_reason"], logs[-1]["tool_call_count"]) == ("stop", 0)
+
+
+@given(st.lists(st.integers(0, 200), max_size=8), st.integers(0, 600))
+def test_the_offered_tools_fit_together(sizes: list[int], room: int) -> None:
+    """Each that fits beside those before it is offered, and one that is too large keeps no later one out."""
+    offers = [ToolOffer(f"tool {number}", "x" * size, {}) for number, size in enumerate(sizes)]
+    kept = offers_within(offers, room, len)
+    assert offers_tokens(kept, len) <= room
+    for number, each in enumerate(offers):
+        before = [other for other in offers[:number] if other in kept]
+        assert (each in kept) is (offers_tokens([*before, each], len) <= room)
 
 
 @pytest.mark.asyncio
