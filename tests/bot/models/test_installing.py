@@ -88,8 +88,8 @@ async def test_progress_is_told_and_a_cancelled_download_is_ended(workshop: Path
     """The megabytes that have arrived are told; when nobody waits any more, the process is ended and tidies up."""
     stand_in(
         workshop,
-        "part = folder / '.voice-joe-x' / 'part'; part.parent.mkdir(parents=True); part.write_bytes(bytes(2_000_000))\n"
-        "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    part.unlink()",
+        "part = folder / '.voice-joe-x' / 'part'; part.parent.mkdir(parents=True)\n"
+        "try:\n    part.write_bytes(bytes(2_000_000)); time.sleep(60)\nexcept KeyboardInterrupt:\n    part.unlink()",
     )
     arrived: asyncio.Queue[float] = asyncio.Queue()
     installing_it = asyncio.create_task(install(VOICE_JOE, ModelDirectory(workshop / "models"), arrived.put))
