@@ -56,7 +56,9 @@ def joined(parts: Iterable[str], separator: str = " ") -> Text:
 
 
 def verbatim(text: str) -> Text:
-    """Return a text that is the same in every language: a name, or what somebody said."""
+    """Return a text that is the same in every language, and that a message shows unescaped: a mention, a link, or
+    what is escaped already. A name, or what somebody said, is a plain value of a text instead.
+    """
     return text if isinstance(text, Text) else joined((text,))
 
 

@@ -42,7 +42,7 @@ class FailureMessages:
         is_known = reply.failure in self._written_reasons
         self._written_reasons.add(reply.failure)
         if reply.unsaid:
-            words = UNSPOKEN.fill(words=verbatim(reply.unsaid))
+            words = UNSPOKEN.fill(words=reply.unsaid)
             return words if is_known else joined((reply.failure, words), "\n")
         return verbatim("") if is_known and reply.text else reply.failure
 

@@ -8,9 +8,12 @@ from typing import Any, cast
 import pytest
 
 from bot.brain.reply import Question, Reply
+from bot.channel.markdown import in_message
 from bot.room.conversation.reply_recorder import FailureMessages, ReplyRecorder
 from bot.texts.text import verbatim
 from compaction.model import Seq, Turn, TurnKind
+from tests.bot.channel.discord_rendering import shown
+from tests.bot.channel.test_markdown import HOSTILE
 from tests.fakes.clock import FakeClock
 
 AWAY = "The voice is away. Start it."
@@ -59,6 +62,14 @@ def test_why_nothing_was_heard_is_told_each_time_and_why_an_apology_was_heard_on
     assert messages.format(reply("It is green.")) == ""
     for written in (gone, "", ""):
         assert messages.format(reply("Sorry, it did not answer.", failure=gone)) == written
+
+
+@pytest.mark.parametrize("words", HOSTILE)
+def test_words_that_were_not_spoken_have_no_effect_in_the_message(words: str) -> None:
+    """They are the model's, and may quote what somebody said or posted."""
+    for text in ("", "It is"):
+        message = FailureMessages().format(reply(text, failure=AWAY, unsaid=words))
+        assert shown(in_message(message, "en")).rules == ()
 
 
 @pytest.mark.asyncio
