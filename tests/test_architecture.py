@@ -71,6 +71,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("texts",),
         (
             "background_task",
+            "cancellation",
             "clock",
             "dropped_sounds",
             "errors",

@@ -11,7 +11,9 @@ import structlog
 from bot.brain.reply_progress import elapsed_ms
 from bot.brain.responder import CutOffError
 from bot.brain.skip import drop_skipped
+from bot.cancellation import is_being_cancelled
 from bot.llm.port import NO_WORDS, ChatModelError
+from bot.texts.text import Text
 from compaction.errors import ContextOverflowError
 from voice.speaking.sentences import SentenceSplitter
 
@@ -29,6 +31,8 @@ SentenceQueue: TypeAlias = "asyncio.Queue[GeneratedItem]"
 
 # How many sentences the model may be ahead of the voice. If the reply is interrupted, these sentences are wasted.
 SENTENCES_AHEAD = 4
+# The failure of a reply that waited for something that was cancelled elsewhere.
+BROKEN_OFF = Text("My answer broke off before I could give it. Ask me again.")
 
 
 def new_sentence_queue() -> SentenceQueue:
@@ -73,14 +77,24 @@ class ReplyGenerator:
             # An unfinished first sentence is spoken, since there is no other; an unfinished later one is dropped.
             for sentence in () if splitter.spoke else splitter.flush():
                 await sentences.put(sentence)
-        except (ChatModelError, ContextOverflowError) as error:
+        except (ChatModelError, ContextOverflowError, asyncio.CancelledError) as error:
+            failure = broken_off(error) if isinstance(error, asyncio.CancelledError) else error
             # The unfinished sentence is dropped.
             if may_skip and not splitter.spoke:
-                progress.skip(error)
+                progress.skip(failure)
             else:
-                await sentences.put(error)
+                await sentences.put(failure)
             failed = True
         if not (splitter.spoke or may_skip or failed):
             # Thoughts, code and tool calls are never spoken. Silence would look like a question that was not heard.
             await sentences.put(ChatModelError(NO_WORDS, retryable=True))
         await sentences.put(None)
+
+
+def broken_off(error: asyncio.CancelledError) -> ChatModelError:
+    """Return the failure of a reply that waited for something that was cancelled elsewhere: without one, the room would
+    wait for the rest of it. Raises `error` if the current task is being cancelled itself.
+    """
+    if is_being_cancelled():
+        raise error
+    return ChatModelError(BROKEN_OFF, retryable=True)

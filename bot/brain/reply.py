@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.generation import SENTENCES_AHEAD, ReplyGenerator, SentenceQueue, new_sentence_queue
+from bot.brain.generation import BROKEN_OFF, SENTENCES_AHEAD, ReplyGenerator, SentenceQueue, new_sentence_queue
 from bot.brain.reply_progress import ReplyProgress, elapsed_ms
 from bot.brain.speech_output import SpeechOutput
+from bot.cancellation import is_being_cancelled
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 from compaction.errors import CompactionError, ContextOverflowError
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 TOO_SLOW = Text("I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow.")
-BROKEN_OFF = Text("My answer broke off before I could give it. Ask me again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +263,7 @@ class Replier:
             # If this task itself was not cancelled, something that the reply awaited was cancelled. Then only this
             # reply is lost. Raised further, the error would end the replier silently, and the room would never get an
             # answer again.
-            if _being_cancelled():
+            if is_being_cancelled():
                 raise
             progress.fail("cancelled", BROKEN_OFF)
         finally:
@@ -393,8 +393,3 @@ class Replier:
     @property
     def _stopped(self) -> bool:
         return self._shut_down or self._interrupted
-
-
-def _being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0

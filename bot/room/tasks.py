@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from bot.cancellation import is_being_cancelled
+
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
@@ -23,6 +25,6 @@ async def run_for_room(work: Coroutine[Any, Any, object]) -> None:
         await work
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
-        if task is None or task.cancelling():
+        if task is None or is_being_cancelled():
             raise
         raise CancelledInsideError(f"{task.get_name()} waited for something that was cancelled") from error

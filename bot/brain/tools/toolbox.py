@@ -17,6 +17,7 @@ from bot.brain.tools.permission import NOBODY, demand_of, lacks_right, refusal
 from bot.brain.tools.proposals import Proposals, ProposedCall, question_about
 from bot.brain.tools.schema import read_arguments
 from bot.brain.tools.tool import ToolError
+from bot.cancellation import is_being_cancelled
 from bot.llm.port import ToolOffer
 from compaction.untrusted_text import mark_as_data
 
@@ -171,7 +172,9 @@ class QuestionTools:
         except ToolError as error:
             # The message may come from outside, for example from an MCP server.
             return "failed", mark_as_data(tool.name, str(error), max_chars=tool.max_chars)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
+                raise
             # A broken tool costs one result. The message of the exception is not logged: it may quote people.
             log.warning("tool_crashed", tool=tool.name, error_class=type(error).__name__, exc_info=error)
             return "broken", f"{tool.name} broke. Go on without it."

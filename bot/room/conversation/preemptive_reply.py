@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.brain.generation import broken_off
 from bot.brain.skip import begins_with_skip, may_become_skip
 from voice.speaking.sentences import SentenceSplitter
 
@@ -179,11 +180,13 @@ class PreemptiveReply:
                         self._begin_speech(attempt, splitter.feed(piece), read)
             if not attempt.first_sentence:
                 self._begin_speech(attempt, splitter.flush(), read)
+        except asyncio.CancelledError as error:
+            attempt.pieces.put_nowait(broken_off(error))
         except Exception as error:  # noqa: BLE001 - raised again in `respond`, if the reply is used
             attempt.pieces.put_nowait(error)
         finally:
             attempt.built.set()
-            # Also if something that this task waited for was cancelled: nobody may wait for more.
+            # Also if this task was cancelled: nobody may wait for more.
             attempt.pieces.put_nowait(None)
 
     def _begin_speech(self, attempt: _Attempt, sentences: Iterable[str], read: SentenceReader) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.context import ModelContext
-from bot.brain.reply import BROKEN_OFF, TOO_SLOW, Question, Replier, Reply
+from bot.brain.generation import BROKEN_OFF
+from bot.brain.reply import TOO_SLOW, Question, Replier, Reply
 from bot.brain.responder import CutOffError
 from bot.brain.speech_output import BLOCKED, MODEL_BROKE_OFF, MODEL_FAILED, NOT_PLAYED, TOO_MUCH
 from bot.llm.port import NO_WORDS, ChatModelError
@@ -286,6 +287,22 @@ async def test_what_is_cancelled_inside_costs_one_answer() -> None:
         bench.cancelled = False
         bench.replier.ask(SECOND)
         assert (await bench.next_reply()).text == "Yes."
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("said", "text"), [((), MODEL_FAILED), (("Bo brings it. ", "And C"), f"Bo brings it. {MODEL_BROKE_OFF}")]
+)
+async def test_an_answer_of_which_a_part_was_cancelled_ends(said: tuple[str, ...], text: str) -> None:
+    """If something that the answer waits for is cancelled elsewhere, it fails like any other: the room does not wait
+    for the rest, and hears that it is lost.
+    """
+    bench = Bench(ScriptedResponder(*said, asyncio.CancelledError()))
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        async with asyncio.timeout(PATIENCE_S):
+            reply = await bench.next_reply()
+    assert (reply.text, reply.failure) == (text, BROKEN_OFF)
 
 
 @pytest.mark.asyncio

@@ -13,6 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.context import ModelContext
+from bot.brain.generation import BROKEN_OFF
 from bot.brain.reply import Question
 from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.tool import RoomTool
@@ -100,12 +101,13 @@ async def test_what_was_thought_ahead_is_the_answer() -> None:
 
 @pytest.mark.asyncio
 async def test_an_answer_that_waits_for_something_cancelled_ends() -> None:
-    """As the connection of a tool server may be: nobody waits for the rest until the time for a reply is over."""
+    """As the connection of a tool server may be: nobody waits for the rest, and it is known to be lost."""
     desk = Desk("Bo ", asyncio.CancelledError())
     async with desk.running():
         desk.preemptive.start(ASKED)
         async with asyncio.timeout(PATIENCE_S):
-            assert await desk.answer(ASKED) == ["Bo "]
+            with pytest.raises(ChatModelError, match=BROKEN_OFF):
+                await desk.answer(ASKED)
 
 
 @pytest.mark.asyncio
