@@ -94,7 +94,7 @@ def build_context_messages(
     tools: QuestionTools | None = None
     exchanged: dict[int, list[ChatMessage]] = {}
     if toolbox is not None:
-        tools = toolbox.for_asker(asker)
+        tools = toolbox.for_asker(asker, answering=current.seq)
         tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
         max_input_tokens -= offers_tokens(tools.offers, count)
         exchanged = _earlier_exchanges(toolbox, memory, policy, max_tokens=max_input_tokens // EXCHANGES_SHARE)

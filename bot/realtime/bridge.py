@@ -15,6 +15,7 @@ import structlog
 
 from bot import events
 from bot.brain.skip import unless_spoken_skip
+from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.permission import NOBODY
 from bot.realtime.inputs import Inputs, RealtimeInput, RealtimeRecognition, with_items
 from bot.realtime.items import Items, ReplyMaterial
@@ -95,6 +96,8 @@ class RealtimeBridge:
         self._session, self._run_session = services.new_session(self._items.brief, self._on_news, self._run_tool)
         # Runs the tool calls of the current reply, with the permissions of the person who asked.
         self._tools = toolbox.for_asker()
+        # The turn of the last question; None before the first.
+        self._answering: Seq | None = None
         self._inputs = Inputs()
         # The items of the current reply, and which conversation holds them.
         self._reply_items: list[str] = []
@@ -322,7 +325,7 @@ class RealtimeBridge:
         quotes = () if self._quoting is None else await self._quoting.find(question.turn, self._memory)
         self._items.guild_instructions = await self._prompt.guild_instructions()
         self._asker = self._prompt.asker_of(question)
-        self._tools = self._toolbox.for_asker(self._asker)
+        self._tools, self._answering = self._toolbox.for_asker(self._asker), question.turn.seq
         self._items.for_reply = self._material(question, quotes, await self._do_agreed(question))
         parts = self._items.refresh(self._session, answer_to=question.turn.seq)
         self._prompt.record_sent(parts, answer_to=question.turn.seq)
@@ -399,5 +402,14 @@ class RealtimeBridge:
         return without_marks(done.results[0]) or "It answered nothing."
 
     async def _run_tool(self, call: RealtimeToolCall) -> str:
-        """Run one tool call with the permissions of the person who asked."""
-        return await self._tools.run(RequestedCall(call.call_id, call.name, call.arguments))
+        """Run one tool call with the permissions of the person who asked.
+
+        It is recorded for the language model: if this session fails, that answers and must not do the same again.
+        """
+        tools, turn = self._tools, self._answering
+        requested = RequestedCall(call.call_id, call.name, call.arguments)
+        result = await tools.run(requested)
+        asked_first = tools.proposal is not None and tools.proposal.call is requested
+        if turn is not None and not asked_first:
+            tools.record(turn, [ToolExchange((requested,), (result,))])
+        return result

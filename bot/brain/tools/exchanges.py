@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Questions whose calls are kept. Results of older ones are already cut to placeholders.
 MOST_QUESTIONS = 8
+# Steps of one question that are kept. Unasked replies to the same turn add theirs each time.
+MOST_STEPS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,12 @@ class ToolExchanges:
         self._by_turn: dict[int, tuple[ToolExchange, ...]] = {}
 
     def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
-        """Record the steps of the reply to one question; drop the oldest question if there are too many."""
+        """Record steps of the reply to one question, after those that another model took for it. Drop the oldest steps
+        and questions if there are too many.
+        """
         if not steps:
             return
-        self._by_turn[turn] = tuple(steps)
+        self._by_turn[turn] = (*self._by_turn.get(turn, ()), *steps)[-MOST_STEPS:]
         while len(self._by_turn) > MOST_QUESTIONS:
             del self._by_turn[next(iter(self._by_turn))]
 

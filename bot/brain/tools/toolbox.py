@@ -76,8 +76,11 @@ class Toolbox:
             if refusal(tool, asker, tools) is None
         )
 
-    def for_asker(self, asker: Asker = NOBODY) -> QuestionTools:
-        return QuestionTools(self, asker)
+    def for_asker(self, asker: Asker = NOBODY, *, answering: Seq | None = None) -> QuestionTools:
+        """Return what runs the calls for one question. `answering`: its turn, of which another model may have answered
+        a part; None: no model has.
+        """
+        return QuestionTools(self, asker, has_read=answering is not None and self.exchanges.steps(answering) > 0)
 
 
 class QuestionTools:
@@ -88,11 +91,11 @@ class QuestionTools:
     to ask about aloud.
     """
 
-    def __init__(self, toolbox: Toolbox, asker: Asker) -> None:
+    def __init__(self, toolbox: Toolbox, asker: Asker, *, has_read: bool = False) -> None:
         self._toolbox = toolbox
         self._asker = asker
         self._called: set[str] = set()
-        self._has_read = False
+        self._has_read = has_read
         self.proposal: ProposedCall | None = None
         self._released = asyncio.Event()
         self._released.set()
@@ -107,7 +110,7 @@ class QuestionTools:
         self._released.set()
 
     def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
-        """Record the reply's steps for later questions."""
+        """Record steps of the reply, for later questions and for the model that answers if this one fails."""
         self._toolbox.exchanges.record(turn, steps)
 
     async def carry_out_agreed(self) -> ToolExchange | None:

@@ -352,6 +352,8 @@ async def test_what_was_done_for_the_question_itself_is_known() -> None:
         ChatRole.ASSISTANT,
         ChatRole.TOOL,
     ]
+    assert context.tools is not None
+    assert context.tools._has_read, "an effect needs a yes now"
 
 
 @pytest.mark.asyncio

@@ -10,7 +10,9 @@ import pytest
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
+from compaction.budget.messages import MessageToolCall
 from tests.bot.realtime.bridge_scene import desk, echo
+from voice.errors import RealtimeError
 from voice.realtime.port import RealtimeToolCall
 
 if TYPE_CHECKING:
@@ -89,6 +91,34 @@ async def test_a_doubtful_effect_waits_for_a_yes(spoken: str, done: bool) -> Non
         await room.answer(turn)
         assert ("They said yes" in room.session.instructions) is done
         assert toolbox.exchanges.steps(turn.seq) == done
+
+
+@pytest.mark.asyncio
+async def test_what_was_done_before_the_session_failed_is_known() -> None:
+    """The language model that answers then is told, and what it does to the world needs a yes: it may be the same, or
+    chosen by what was read.
+    """
+    done: list[str] = []
+
+    async def post(arguments: Mapping[str, object]) -> str:
+        done.append(str(arguments["text"]))
+        return "posted"
+
+    toolbox = Toolbox([RoomTool("post", "", {"type": "object"}, post, side_effects=True, words=("post", "map"))])
+    async with desk(toolbox=toolbox) as room:
+        room.prompt.asker = Asker(1, "Ada", "Post the map.", present=True, spoke_at=1.0)
+        turn = await room.say(1, "Post the map.")
+        room.session.answers.append(RealtimeError("The line is cut."))
+        with pytest.raises(RealtimeError):
+            await room.answer(turn)
+        posting = RealtimeToolCall("c", "post", '{"text": "map"}')
+        assert "posted" in await room.session.run_tool(posting)
+        (exchange,) = toolbox.exchanges.messages({turn.seq}).values()
+        assert [message.tool_call_id for message in exchange] == [None, "c"]
+        again = MessageToolCall("d", posting.name, posting.arguments)
+        mind = toolbox.for_asker(room.prompt.asker, answering=turn.seq)
+        assert "Nothing is done yet" in await mind.run(again)
+    assert done == ["map"]
 
 
 @pytest.mark.asyncio

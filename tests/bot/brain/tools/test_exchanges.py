@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from bot.brain.tools.exchanges import MOST_QUESTIONS, ToolExchange, ToolExchanges, insert_exchanges, newest_within
+from bot.brain.tools.exchanges import (
+    MOST_QUESTIONS,
+    MOST_STEPS,
+    ToolExchange,
+    ToolExchanges,
+    insert_exchanges,
+    newest_within,
+)
 from bot.llm.port import ChatMessage, ChatRole
 from compaction.budget.messages import MessageToolCall
 from compaction.model import Seq
@@ -48,6 +55,15 @@ def test_a_question_without_calls_leaves_nothing() -> None:
     exchanges.record(Seq(1), [])
     assert exchanges.messages({1}) == {}
     assert (exchanges.steps(Seq(1)), _kept(2).steps(Seq(2))) == (0, 1)
+
+
+def test_what_two_models_did_for_a_question_is_kept() -> None:
+    """Speech-to-speech may fail after a call, and the language model that answers then calls tools too."""
+    exchanges, second = _kept(4), ToolExchange((MessageToolCall("d", "roll", "{}"),), ("Six.",))
+    exchanges.record(Seq(4), [second])
+    assert exchanges.messages({4})[4] == [*STEP.messages(), *second.messages()]
+    exchanges.record(Seq(4), [STEP] * MOST_STEPS)
+    assert exchanges.messages({4})[4] == STEP.messages() * MOST_STEPS
 
 
 def test_each_stands_behind_its_question() -> None:
