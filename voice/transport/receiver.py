@@ -220,10 +220,12 @@ class Receiver:
         return True
 
     def _place(self, ssrc: int, user_id: int) -> None:
-        """Assign `ssrc` to `user_id`, and process the frames held for it."""
-        stream = self._streams.get(ssrc)
-        if stream is not None and stream.user_id != user_id:
-            self._close(ssrc)
+        """Assign `ssrc` to `user_id`, and process the frames held for it.
+
+        What this user's key does not open is counted. No other key is tried, because a former owner's would take the
+        SSRC back, and the frames after it would be delivered as theirs.
+        """
+        self._close_unless_of(ssrc, user_id)
         for old in self._roster.ssrcs_of(user_id):
             if old != ssrc:
                 self._close(old)
@@ -232,8 +234,8 @@ class Receiver:
             self._counters.excluded += len(waited)
             return
         for held in waited:
-            if self._keys is not None:
-                self._take_known(user_id, ssrc, held, self._keys)
+            if self._keys is not None and (failure := self._take_of_owner(user_id, ssrc, held, self._keys)):
+                self._count_unopened(failure, user_id, held.arrived_at)
 
     def _pass_over(self, packet: AudioPacket, user_id: int | None) -> None:
         """Handle a packet that is nothing but padding: its number is no loss."""
@@ -246,17 +248,30 @@ class Receiver:
             self._release(stream, now)
 
     def _take_known(self, user_id: int, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
-        """Open a frame of a user, and pass it to their stream."""
+        """Open a frame of an SSRC that is a user's, and pass it to their stream."""
+        failure = self._take_of_owner(user_id, ssrc, held, keys)
+        # The server may have given the SSRC to somebody else, and op 5 is still to come or was lost.
+        if failure is DecryptFailure.DAVE_FAILED and self._take_by_key(ssrc, held, keys):
+            return
+        if failure is not None:
+            self._count_unopened(failure, user_id, held.arrived_at)
+
+    def _take_of_owner(self, user_id: int, ssrc: int, held: HeldFrame, keys: LiveKeys) -> DecryptFailure | None:
+        """Open a frame with the key of the SSRC's owner, and pass it to their stream. Returns why it cannot be opened.
+
+        A packet with the sequence number and the timestamp of a recent one is taken for its duplicate before any key is
+        tried. So a new owner without op 5 whose numbers are the same as the former owner's loses the first frames, 128
+        at most.
+        """
         stream = self._streams.get(ssrc)
         if stream is not None and stream.has(held.sequence, held.timestamp):
             self._counters.duplicate += 1
-            return
+            return None
         frame = open_frame(held.frame, user_id, keys)
-        if not isinstance(frame, DecryptFailure):
-            self._pass_to_stream(stream or self._stream_of(ssrc, user_id), held, frame)
-        # The server may have given the SSRC to somebody else, and op 5 is still to come or was lost.
-        elif frame is not DecryptFailure.DAVE_FAILED or not self._take_by_key(ssrc, held, keys):
-            self._count_unopened(frame, user_id, held.arrived_at)
+        if isinstance(frame, DecryptFailure):
+            return frame
+        self._pass_to_stream(self._stream_of(ssrc, user_id), held, frame)
+        return None
 
     def _count_unopened(self, failure: DecryptFailure, user_id: int, arrived_at: float) -> None:
         self._counters.count(failure)
@@ -290,6 +305,8 @@ class Receiver:
             self._release(stream, held.arrived_at)
 
     def _stream_of(self, ssrc: int, user_id: int) -> SpeakerStream:
+        """Return the stream of `user_id` on `ssrc`, never another person's."""
+        self._close_unless_of(ssrc, user_id)
         stream = self._streams.get(ssrc)
         if stream is None:
             stream = self._streams[ssrc] = SpeakerStream(user_id, ssrc, counters=self._counters, emit=self._emit)
@@ -318,6 +335,11 @@ class Receiver:
         deadline = stream.deadline
         if deadline is not None:
             self._due = min(self._due, deadline)
+
+    def _close_unless_of(self, ssrc: int, user_id: int) -> None:
+        stream = self._streams.get(ssrc)
+        if stream is not None and stream.user_id != user_id:
+            self._close(ssrc)
 
     def _close(self, ssrc: int) -> None:
         """Decode a stream's waiting packets, and remove it."""

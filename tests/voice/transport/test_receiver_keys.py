@@ -75,6 +75,28 @@ def test_an_ssrc_that_goes_to_somebody_else_without_op_5_is_theirs() -> None:
     assert_each_datagram_has_one_fate(ear)
 
 
+@pytest.mark.parametrize(("announced", "heard"), [(True, 20), (False, 10)])
+def test_held_frames_of_two_people_are_never_delivered_as_the_other_s(announced: bool, heard: int) -> None:
+    """An SSRC passes from Ana to Ben before the group is ready. Once it is Ben's, by op 5 or by his key, what Ana had
+    sent there is given up, and none of his frames is heard as hers. A key that has opened a frame opens no earlier one.
+    """
+    ear = Ear()
+    ana, ben = ear.sender(ANA, 11), ear.sender(BEN, 11)
+    ben.sequence = 500
+    ear.keys.dave_session = None
+    ear.say(ana, 5)
+    ear.say(ben, 10)
+    ear.keys.dave_session = ear.room.bot
+    if announced:
+        ear.receiver.speaks(11, BEN)
+    ear.say(ben, 10)
+    ear.rest(0.5)
+    assert (ear.frames_of(ANA), ear.frames_of(BEN)) == (0, heard)
+    assert ear.counters.dave_failures == 25 - heard
+    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False) == []
+    assert_each_datagram_has_one_fate(ear)
+
+
 def test_frames_from_before_the_group_use_up_no_tries() -> None:
     """Frames from before the group is ready do not use up the tries. The first frame afterwards identifies
     the sender.
