@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from bot.llm.port import ChatRole
 from bot.llm.tool_calls import CallPiece, is_json_object
+from compaction.untrusted_text import mark_as_data, without_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from bot.llm.port import ChatMessage, OfferedTools
     from compaction.budget.messages import MessageToolCall
@@ -24,25 +25,52 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _MOST_NAME_CHARS = 64
 
 
-def to_api_messages(messages: Iterable[ChatMessage], own_calls: Mapping[str, object]) -> list[dict[str, object]]:
-    """Return the messages of a call. `own_calls`: what the endpoint sent with each tool call that its model made, and
-    wants back with it, by the call's id; None: nothing.
+@dataclass(frozen=True, slots=True)
+class OwnCall:
+    """A tool call that the endpoint's model has made.
 
-    What another model's calls found is sent as the user's: Mistral takes only ids of nine letters, and Gemini 3 no call
-    that it has not signed.
+    `signature`: what the endpoint sent with it and wants back; None: nothing. `in_signed_step`: it sent something with
+    a call of the same step. Gemini 3 signs the first of a step, and takes no other without it.
+    """
+
+    signature: object = None
+    in_signed_step: bool = False
+
+
+def to_api_messages(messages: Iterable[ChatMessage], own_calls: Mapping[str, OwnCall]) -> list[dict[str, object]]:
+    """Return the messages of a call. `own_calls`: the tool calls that the endpoint's model has made, by id.
+
+    What the calls of a step found is sent as the user's, marked as data, unless the endpoint takes all of its calls:
+    Mistral takes only ids of nine letters, and Gemini 3 no call that it has not signed.
     """
     sent: list[dict[str, object]] = []
+    # The calls of the step whose results follow, if they are sent.
+    taken: frozenset[str] = frozenset()
     for message in messages:
-        if message.tool_call_id is not None and message.tool_call_id not in own_calls:
-            sent.append({"role": ChatRole.USER.value, "content": message.content})
-        elif any(call.id not in own_calls for call in message.tool_calls):
-            sent += [{"role": ChatRole.ASSISTANT.value, "content": message.content}] * bool(message.content)
-        else:
-            sent.append(to_api_message(message, own_calls))
+        if message.tool_calls:
+            takes = _takes(message.tool_calls, own_calls)
+            taken = frozenset(call.id for call in message.tool_calls if takes)
+            if not takes:
+                sent += [{"role": ChatRole.ASSISTANT.value, "content": message.content}] * bool(message.content)
+                continue
+        if message.tool_call_id is not None and message.tool_call_id not in taken:
+            # Sentences about a failure are our own and bear no marks yet.
+            found = mark_as_data(message.name or "a tool", without_marks(message.content))
+            sent.append({"role": ChatRole.USER.value, "content": found})
+            continue
+        sent.append(to_api_message(message, own_calls))
     return sent
 
 
-def to_api_message(message: ChatMessage, own_calls: Mapping[str, object]) -> dict[str, object]:
+def _takes(calls: Sequence[MessageToolCall], own_calls: Mapping[str, OwnCall]) -> bool:
+    """Return whether the endpoint takes these calls of one step."""
+    known = [own for call in calls if (own := own_calls.get(call.id)) is not None]
+    if len(known) < len(calls):
+        return False
+    return known[0].signature is not None or not any(own.in_signed_step for own in known)
+
+
+def to_api_message(message: ChatMessage, own_calls: Mapping[str, OwnCall]) -> dict[str, object]:
     """Return one message of a call. `own_calls`: see `to_api_messages`.
 
     A tool call with a name or arguments that endpoints refuse is sent with such as they take. Otherwise one slip of a
@@ -51,13 +79,16 @@ def to_api_message(message: ChatMessage, own_calls: Mapping[str, object]) -> dic
     sent: dict[str, object] = {"role": message.role.value, "content": message.content}
     if message.tool_calls:
         sent["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": _function(call)}
-            | ({} if (signature := own_calls.get(call.id)) is None else {"extra_content": signature})
+            {"id": call.id, "type": "function", "function": _function(call)} | _signature(own_calls.get(call.id))
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
         sent["tool_call_id"] = message.tool_call_id
     return sent
+
+
+def _signature(own: OwnCall | None) -> dict[str, object]:
+    return {} if own is None or own.signature is None else {"extra_content": own.signature}
 
 
 def _function(call: MessageToolCall) -> dict[str, str]:

@@ -14,7 +14,7 @@ import httpx2
 import openai
 import structlog
 
-from bot.llm.chat_wire import read_chunk, response_formats, to_api_messages, to_api_tools
+from bot.llm.chat_wire import OwnCall, read_chunk, response_formats, to_api_messages, to_api_tools
 from bot.llm.endpoint_errors import refusal_of, translate_error
 from bot.llm.endpoint_features import REFUSED_IN_STREAM, REFUSED_STATUSES, EndpointFeatures
 from bot.llm.message_order import MessageOrder, in_order
@@ -70,9 +70,9 @@ class OpenAIChat:
         # No retries: a reply must not wait for them, and the compactor has its own.
         self._client = open_client(settings.base_url, self._key, timeout_s=settings.total_timeout_s)
         self._features = EndpointFeatures(settings.model)
-        # The last tool calls that this model made, each with what the endpoint sent with it and wants back, by the
-        # call's id. Gemini 3 wants its signature: https://ai.google.dev/gemini-api/docs/thought-signatures
-        self._own_calls: dict[str, object] = {}
+        # The last tool calls that this model made, by id. Gemini 3 wants the signatures back that it sent with them:
+        # https://ai.google.dev/gemini-api/docs/thought-signatures
+        self._own_calls: dict[str, OwnCall] = {}
 
     async def __aenter__(self) -> Self:
         # First use imports the library's chat module, which would block the event loop for a second.
@@ -244,9 +244,11 @@ class OpenAIChat:
 
     def _remember_calls(self, end: StreamEnd, signatures: Sequence[object]) -> None:
         """Remember the calls, and what came with each. Only calls that came whole have a signature."""
-        came_whole = len(signatures) == len(end.calls)
-        for number, call in enumerate(end.calls):
-            self._own_calls[call.id] = signatures[number] if came_whole else None
+        if len(signatures) != len(end.calls):
+            signatures = [None] * len(end.calls)
+        signed = any(signature is not None for signature in signatures)
+        for call, signature in zip(end.calls, signatures, strict=True):
+            self._own_calls[call.id] = OwnCall(signature, in_signed_step=signed)
         while len(self._own_calls) > MOST_OWN_CALLS:
             del self._own_calls[next(iter(self._own_calls))]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import SecretStr
 
+from bot.llm.chat_wire import OwnCall
 from bot.llm.factory import list_served_models
 from bot.llm.openai_chat import OpenAIChat
 from bot.llm.port import (
@@ -27,6 +28,7 @@ from bot.llm.port import (
 from bot.llm.settings import LlmSettings
 from compaction.budget.messages import MessageToolCall
 from compaction.ports import CompletionRequest
+from compaction.untrusted_text import mark_as_data
 from tests.bot.llm.provider_servers import (
     KEY,
     AnthropicServer,
@@ -131,9 +133,23 @@ async def test_what_another_model_has_found_is_answered_from(server: ProviderSer
     assert text == "Bo brings the lantern."
     assert server.bodies[-1]["messages"][len(QUESTION) :] == [
         {"role": "assistant", "content": "Let me look."},
-        {"role": "user", "content": "Bo: I bring the lantern."},
-        {"role": "user", "content": "Bo: Tomorrow."},
+        {"role": "user", "content": mark_as_data("a tool", "Bo: I bring the lantern.")},
+        {"role": "user", "content": mark_as_data("a tool", "Bo: Tomorrow.")},
     ]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("kept", "role"), [(0, "tool"), (1, "user")])
+async def test_one_of_several_calls_is_answered_from(kept: int, role: str) -> None:
+    """A call that needs a yes is left out of its step, and sent alone once it is done. Gemini signs only the first of
+    a step and would refuse the other, so what that found is sent as data.
+    """
+    server = GeminiServer()
+    async with adapter(server) as chat:
+        _, end = await answered(chat, QUESTION, TOOLS)
+        text, _ = await answered(chat, with_results(replace(end, calls=(end.calls[kept],))))
+    assert text == "Bo brings the lantern."
+    assert server.bodies[-1]["messages"][-1]["role"] == role
 
 
 @pytest.mark.asyncio
@@ -171,7 +187,7 @@ async def test_a_strict_template_gets_the_order_that_it_takes(server: TemplateSe
         ChatMessage(ChatRole.SYSTEM, "Now answer in plain words."),
     )
     async with adapter(server) as chat:
-        chat._own_calls[call.id] = None
+        chat._own_calls[call.id] = OwnCall()
         for _ in range(2):
             text, _ = await answered(chat, asked, TOOLS)
             assert text == "Bo brings the lantern."
@@ -221,11 +237,10 @@ async def test_a_summary_is_written_by_a_model_without_system_messages() -> None
 @pytest.mark.asyncio
 async def test_an_error_in_a_list_is_read() -> None:
     """Gemini's reason is in the sentence."""
-    lonely = (*QUESTION, ChatMessage(ChatRole.TOOL, "nothing", tool_call_id="call_1"))
     async with adapter(GeminiServer()) as chat:
-        chat._own_calls["call_1"] = None
+        _, end = await answered(chat, QUESTION, TOOLS)
         with pytest.raises(ChatModelError, match="refused the request: 'The number of function response parts"):
-            await answered(chat, lonely)
+            await answered(chat, with_results(end)[:-1])
 
 
 @pytest.mark.asyncio
