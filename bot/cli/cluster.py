@@ -124,22 +124,26 @@ def scale(
     batch: Annotated[int | None, typer.Option(min=0, help=f"{_BATCH}{_KEPT}")] = None,
 ) -> None:
     """Start the cluster's recognisers, or change how many there are. Speech is heard meanwhile."""
-    from bot.cluster.address import connected
+    from bot.cluster.address import POOL_PORT, connected
     from bot.cluster.deployment import deploy, deployed_pool
 
     settings = load()
     pool_settings(recognisers)  # refused before the cluster is asked
 
-    async def change() -> PoolSettings:
+    async def change() -> tuple[PoolSettings, list[str]]:
         async with connected(cluster_folder(settings)):
             # With all of them given, what is there does not matter, and need not be readable.
             there = await deployed_pool() if None in (cpus, gpus, batch) else None
             pool = pool_settings(recognisers, cpus=cpus, gpus=gpus, batch=batch, there=there)
-            await deploy(pool, settings.asr)
-            return pool
+            return pool, await deploy(pool, settings.asr)
 
-    pool = asyncio.run(until_stopped(change()))
+    pool, left_out = asyncio.run(until_stopped(change()))
     say(f"The cluster keeps {pool.least} to {pool.most} recognisers. Each reserves {pool.reserved}.")
+    if left_out:
+        say(
+            f"Bots on {', '.join(left_out)} do not reach them yet, and hear by themselves. Does another program there "
+            f"use port {POOL_PORT}?"
+        )
     say("On this machine: `roomtone run --cluster auto`.")
 
 

@@ -50,9 +50,9 @@ _UNREADABLE = (
 )
 
 
-async def deploy(pool: PoolSettings, asr: AsrSettings) -> None:
+async def deploy(pool: PoolSettings, asr: AsrSettings) -> list[str]:
     """Put the pool into the cluster, or change the one that is there. Returns when its first recognisers hear, and the
-    bots of every machine that has one reach them.
+    bots of every machine that has one reach them; with the addresses of the machines whose bots do not.
 
     Every node needs the model at `asr.model_dir`. Raises `ClusterError`.
     """
@@ -74,20 +74,22 @@ async def deploy(pool: PoolSettings, asr: AsrSettings) -> None:
             "The recognisers could not be started. Has every node the model (`roomtone models pull`) at "
             f"{asr.model_dir.absolute()}, and as many CPUs or GPUs as asked for? Ray's log has more."
         ) from error
-    await _until_all_take_speech()
+    return await _left_out()
 
 
-async def _until_all_take_speech() -> None:
+async def _left_out() -> list[str]:
+    """Return the addresses of the machines that have a recogniser, and whose bots still do not reach it after a while.
+
+    It hears for the others all the same, so nothing of this is a failure.
+    """
     refuse: list[str] = []
-    for _ in range(TAKES_SPEECH_POLLS):
-        refuse = await machines_that_refuse()
-        if not refuse:
-            return
-        await asyncio.sleep(_POLL_S)
-    raise ClusterError(
-        f"The recognisers hear, but no bot on {', '.join(refuse)} reaches them. Does another program there use port "
-        f"{POOL_PORT}? Bots there hear by themselves."
-    )
+    with suppress(ClusterError):
+        for _ in range(TAKES_SPEECH_POLLS):
+            refuse = await machines_that_refuse()
+            if not refuse:
+                break
+            await asyncio.sleep(_POLL_S)
+    return refuse
 
 
 def _run(pool: PoolSettings, asr: AsrSettings, version: str | None) -> None:

@@ -6,6 +6,7 @@ The bot's answers often quote people, so when a person is forgotten, these quota
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,8 +21,8 @@ RUN_WORDS = 4
 _WORD_WEIGHT = 2
 _RUN_WEIGHT = RUN_WORDS * _WORD_WEIGHT
 
-# The marks on letters: accents, Hebrew and Arabic vowels, those of Indian scripts.
-_MARKS = r"\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0dff"
+# The marks on letters of all scripts: accents, vowels. The first one is U+0300, and none is a character of a pattern.
+_MARKS = "".join(each for each in map(chr, range(0x300, 0x20000)) if unicodedata.category(each).startswith("M"))
 # A word with its capital letters, and with the marks on its letters.
 _CASED = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}'’])*")
 _SENTENCE_END = re.compile(r"[.!?…:\n]")

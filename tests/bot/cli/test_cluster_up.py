@@ -20,7 +20,6 @@ from bot.cluster.ray_process import ray_process
 from bot.logs import log_path
 from tests.bot.cluster.test_ray_process import left_ray
 from tests.bot.cluster.test_room_worker import is_alive, until
-from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -68,13 +67,13 @@ class Machine:
     async def _run_command(self, words: Sequence[str]) -> int:
         self.happens.append(words[0])
         if words[0] == "scale":
-            self._pass(self.pool_s)
+            self.pass_time(self.pool_s)
         status = self.statuses.get(words[0])
         if status is None:
             await self._stopped(words[0])
         return status or 0
 
-    def _pass(self, seconds: float) -> None:
+    def pass_time(self, seconds: float) -> None:
         """Let time pass on the event loop's clock."""
         loop = asyncio.get_running_loop()
         before = loop.time
@@ -149,7 +148,6 @@ async def test_workers_are_asked_for_when_other_machines_had_time_to_come_back(
 ) -> None:
     """Else all of them would come to the first machine. A Ray that ends meanwhile is noticed, and asked for nothing."""
     machine = Machine(tmp_path, monkeypatch)
-    monkeypatch.setattr(cluster, "OTHERS_BACK_S", PATIENCE_S if ray_ends else 0.01)
     running = asyncio.create_task(machine.up("10.0.0.1"))
     told = ""
     while "Room workers are asked for in" not in told:
@@ -157,6 +155,7 @@ async def test_workers_are_asked_for_when_other_machines_had_time_to_come_back(
         told += capsys.readouterr().out
     assert machine.happens == ["Ray runs", "scale"]
     if not ray_ends:
+        machine.pass_time(cluster.OTHERS_BACK_S)
         await until(lambda: "rooms" in machine.happens)
     machine.ray_status.set_result(1)
     assert await running == 1

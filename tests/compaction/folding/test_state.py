@@ -67,6 +67,14 @@ def test_after_a_failure_the_model_is_not_well_before_it_has_made_something() ->
         assert state.model_well is not degraded
 
 
+def test_a_chapter_by_code_leaves_a_model_well() -> None:
+    """It is made so after the model failed at that chapter alone."""
+    state = await_landing(
+        begin_run(SessionState(model_well=True), run(degraded=True)), RunId("r1"), landing(0, 10, revision=0)
+    )
+    assert land_run(state, RunId("r1")).model_well
+
+
 @pytest.mark.parametrize("model_well", [False, True])
 def test_a_landing_for_which_nobody_was_asked_says_nothing_of_the_model(model_well: bool) -> None:
     """Its failures stay counted, and whether it worked the last time. The failures of runs are over all the same."""

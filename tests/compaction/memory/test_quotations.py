@@ -71,6 +71,8 @@ def test_other_writings_are_quoted_too(said: str, text: str, repeated: bool) -> 
         ("قال مُحَمَّد ذلك", True),
         ("قال محمد ذلك", True),
         ("תָּמָר אמרה", True),
+        ("މުހައްމަދު said so", True),
+        ("སྒྲོལ said so", True),
     ],
 )
 def test_a_name_stands_as_a_name(text: str, named: bool) -> None:
@@ -78,7 +80,7 @@ def test_a_name_stands_as_a_name(text: str, named: bool) -> None:
     found.
     """
     latin = {"Ada", "Mary Ann", "!!", "Will", "moon", "xx_dragon_99", "Zsófia"}
-    names = latin | {"小明", "明", "지수", "سارة", "مُحَمَّد", "תָּמָר"}
+    names = latin | {"小明", "明", "지수", "سارة", "مُحَمَّد", "תָּמָר", "މުހައްމަދު", "སྒྲོལ"}
     assert names_any(text, names) is named
 
 
