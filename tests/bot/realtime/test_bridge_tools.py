@@ -81,9 +81,11 @@ async def test_a_doubtful_effect_waits_for_a_yes(spoken: str, done: bool) -> Non
     async with desk(toolbox=toolbox) as room:
         room.prompt.asker = Asker(1, "Ada", "You can echo it.", present=True, spoke_at=1.0)
         room.session.answers.append("Hm.")
-        await room.answer(await room.say(1, "You can echo it."))
+        asked = await room.say(1, "You can echo it.")
+        await room.answer(asked)
         told = await room.session.run_tool(RealtimeToolCall("c", "echo", "{}"))
         assert told.endswith("in exactly these words and no others: Shall I run echo?")
+        assert toolbox.exchanges.steps(asked.seq) == 0, "it is recorded when it is done"
         toolbox.proposals.on_reply(spoken, ended_at=3.0)
         room.prompt.asker = Asker(1, "Ada", "Yes.", present=True, spoke_at=4.0)
         room.session.answers.append("Done.")
