@@ -36,8 +36,9 @@ _NO_SYSTEM = re.compile(
 # longer than a reply may be if they are not told: https://platform.openai.com/docs/guides/reasoning
 _EFFORTS = ("none", "minimal", "low")
 _EFFORT = "reasoning_effort"
-# How servers name it in a refusal. Gemini: 'Budget 0 is invalid. This model only works in thinking mode.'
-_NAMES_EFFORT = re.compile(r"reasoning.?effort|thinking mode", re.IGNORECASE)
+# How servers name it in a refusal. Gemini: 'Budget 0 is invalid. This model only works in thinking mode.' OpenRouter:
+# 'Reasoning is mandatory for this endpoint and cannot be disabled.'
+_NAMES_EFFORT = re.compile(r"reasoning.?effort|thinking mode|reasoning is (mandatory|required)", re.IGNORECASE)
 _EFFORTS_TAKEN = "Supported values are"
 # Models whose chat template may open the thoughts, so that their answers begin with them (`thoughts`).
 _THINKING = re.compile(r"thinking|qwq|\br1\b", re.IGNORECASE)
@@ -66,7 +67,8 @@ class EndpointFeatures:
         # Which of `chat_wire.response_formats` worked last.
         self.format_index = 0
         self._tool_failures = 0
-        # Whether the model thinks before it answers, and the efforts that it may take.
+        # Whether the model thinks before it answers, and the efforts that it may take. An empty one before the others:
+        # none is sent for as long as the model has words without.
         self._thinks = False
         self._efforts: tuple[str, ...] = _EFFORTS
         # Whether none of them is sent because of a refusal that did not name it, until an answer shows what is so.
@@ -92,19 +94,19 @@ class EndpointFeatures:
             return True
         return False
 
-    def thought_too_long(self, effort: str) -> bool:
-        """Learn that the model thought until its output limit, told `effort`. Return whether it can be told to think
-        less.
-        """
+    def thought_too_long(self, sent: Mapping[str, object]) -> bool:
+        """Learn that the model thought until its output limit. Return whether it can be told to think less."""
         self._thinks = True
-        return bool(self.effort) and self.effort != effort
+        if _EFFORT not in sent and not self._effort_left_out:
+            self._efforts = tuple(filter(None, self._efforts))
+        return bool(self.effort) and self.effort != sent.get(_EFFORT)
 
     def takes_effort(self, sent: Mapping[str, object]) -> None:
-        """Learn from an answer that the effort that was sent is taken, or that none is taken if none was sent."""
+        """Learn from an answer that the effort that was sent is taken, or that the one that was left out is not."""
         if sent.get(_EFFORT, "") != self.effort:
             return
         if self._effort_left_out:
-            self._efforts, self._effort_left_out = (), False
+            self._efforts, self._effort_left_out = ("", *self._efforts[1:]), False
         self._effort_taken = self._effort_taken or bool(self.effort)
 
     def refuses_effort(self, status: int, message: str, *, sent: Mapping[str, object], by_name: bool = False) -> bool:

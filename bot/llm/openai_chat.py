@@ -49,7 +49,11 @@ class _NoAnswerError(ChatModelError):
 
 
 class _ThoughtTooLongError(ChatModelError):
-    """The model thought until its output limit, in or beside its answer."""
+    """The model thought until its output limit, in or beside its answer. `sent`: the fields of the call."""
+
+    def __init__(self, sent: Mapping[str, object]) -> None:
+        super().__init__(NO_WORDS, retryable=True)
+        self.sent = sent
 
 
 class _WrongOrderError(ChatModelError):
@@ -104,7 +108,6 @@ class OpenAIChat:
         body = to_api_messages(messages, self._own_calls)
         offered = tools if self._features.supports_tools else NO_TOOLS
         while True:
-            effort = self._features.effort
             try:
                 async with aclosing(self._stream(body, max_output_tokens, offered, on_usage)) as stream:
                     async for piece in stream:
@@ -113,7 +116,7 @@ class OpenAIChat:
             except _WrongOrderError as error:
                 log.info("message_order_refused", model=self.model, problem=error)
             except _ThoughtTooLongError as error:
-                if not self._features.thought_too_long(effort):
+                if not self._features.thought_too_long(error.sent):
                     raise
                 log.info("model_thought_too_long", model=self.model, problem=error)
             except _NoAnswerError as error:
@@ -137,7 +140,7 @@ class OpenAIChat:
         deadlines = StreamDeadlines(
             now(), first_token_s=settings.first_token_timeout_s, total_s=settings.total_timeout_s
         )
-        response = await self._open_in_time(body, order, max_output_tokens, tools, by=deadlines.next_at)
+        response, sent = await self._open_in_time(body, order, max_output_tokens, tools, by=deadlines.next_at)
         answer = StreamedAnswer(has_tools=bool(tools.offers), unopened=self._features.thinks_unopened)
         event_received = False
         try:
@@ -162,7 +165,7 @@ class OpenAIChat:
             raise _NoAnswerError(sentence_of(self._translated(ValueError("no event in the stream"))), retryable=True)
         rest = answer.end()
         self._features.learn_thoughts(answer.thoughts)
-        self._require_answer(answer, tools)
+        self._require_answer(answer, tools, sent)
         if rest:
             yield rest
         end = self._ended(answer)
@@ -179,7 +182,7 @@ class OpenAIChat:
         tools: OfferedTools,
         *,
         by: float,
-    ) -> openai.AsyncStream[ChatCompletionChunk]:
+    ) -> tuple[openai.AsyncStream[ChatCompletionChunk], Mapping[str, object]]:
         try:
             async with asyncio.timeout_at(by):
                 return await self._open_stream(body, order, max_output_tokens, tools)
@@ -214,11 +217,11 @@ class OpenAIChat:
             raise translated from error
         return content
 
-    def _require_answer(self, answer: StreamedAnswer, tools: OfferedTools) -> None:
-        """Raise `ChatModelError` if an answer that has ended is none."""
+    def _require_answer(self, answer: StreamedAnswer, tools: OfferedTools, sent: Mapping[str, object]) -> None:
+        """Raise `ChatModelError` if an answer that has ended is none. `sent`: the fields of the call."""
         # These are no fault of the tools: without them the same would happen.
         if answer.wordless and answer.reason == FinishReason.LENGTH:
-            raise _ThoughtTooLongError(NO_WORDS, retryable=True)
+            raise _ThoughtTooLongError(sent)
         if answer.wordless and answer.reason == FinishReason.FILTERED:
             raise ChatModelError(FILTERED, retryable=True)
         # Some models write the tags of a tool call with nothing between them. Such a response is not an answer either.
@@ -254,7 +257,8 @@ class OpenAIChat:
 
     async def _open_stream(
         self, body: list[dict[str, object]], order: MessageOrder, max_output_tokens: int, tools: OfferedTools
-    ) -> openai.AsyncStream[ChatCompletionChunk]:
+    ) -> tuple[openai.AsyncStream[ChatCompletionChunk], Mapping[str, object]]:
+        """Return the stream of the answer, and the fields of the call that opened it."""
         features, messages = self._features, _sent(body, order)
         while True:
             usage = {"stream_options": {"include_usage": True}} if features.reports_usage else {}
@@ -290,7 +294,7 @@ class OpenAIChat:
                 tools = NO_TOOLS
             else:
                 features.takes_effort(sent)
-                return response
+                return response, sent
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`.
@@ -300,7 +304,7 @@ class OpenAIChat:
         features, formats = self._features, response_formats(request.schema)
         index = min(features.format_index, len(formats) - 1)
         while True:
-            order, effort = features.order, features.effort
+            order = features.order
             # As deterministic as the endpoint can be.
             temperature = {"temperature": 0} if features.takes_temperature else {}
             sent = features.limits(request.max_output_tokens) | temperature
@@ -329,7 +333,7 @@ class OpenAIChat:
             if request.schema is not None:
                 features.format_index = index
             is_wordless = answer.finish_reason == FinishReason.LENGTH and not answer.text.strip()
-            if is_wordless and features.thought_too_long(effort):
+            if is_wordless and features.thought_too_long(sent):
                 continue
             return answer
 

@@ -48,6 +48,8 @@ def test_other_errors_teach_nothing(status: int, message: str) -> None:
 
 UNNAMED = "The context is too long."
 NAMED = "Unknown parameter: 'reasoning_effort'."
+# The fields of a call without any effort.
+UNTOLD = {"max_tokens": 9}
 FILTERED = "Error code: 400 - {'error': {'message': 'No.', 'code': 'content_filter'}}"
 
 
@@ -55,10 +57,10 @@ def thinking() -> EndpointFeatures:
     """Return what is known of a model that has thought for too long, and no more."""
     features = EndpointFeatures()
     # Twice: another call was sent at the same time.
-    assert features.thought_too_long("")
-    assert features.thought_too_long("")
+    assert features.thought_too_long(UNTOLD)
+    assert features.thought_too_long(UNTOLD)
     assert features.limits(9) == {"max_tokens": 9, "reasoning_effort": "none"}
-    assert not features.thought_too_long("none")
+    assert not features.thought_too_long(features.limits(9))
     return features
 
 
@@ -71,8 +73,8 @@ def test_a_refusal_of_something_else_takes_no_effort_away_that_has_worked() -> N
     """Before, a refusal may mean the effort: a server need not name what it does not know."""
     features = EndpointFeatures()
     assert not refused(features, NAMED)
-    assert features.thought_too_long("")
-    assert refused(features, "Budget 0 is invalid. This model only works in thinking mode.")
+    assert features.thought_too_long(UNTOLD)
+    assert refused(features, NAMED)
     features.takes_effort(features.limits(9))
     assert not refused(features, UNNAMED)
     assert features.effort == "minimal"
@@ -80,7 +82,7 @@ def test_a_refusal_of_something_else_takes_no_effort_away_that_has_worked() -> N
     assert refused(features, NAMED)
     assert features.limits(9) == {"max_tokens": 9}
     assert not refused(features, NAMED)
-    assert not features.thought_too_long("")
+    assert not features.thought_too_long(UNTOLD)
 
 
 @pytest.mark.parametrize(
@@ -121,14 +123,32 @@ def test_a_call_that_fails_without_any_effort_too_takes_none_away() -> None:
         assert features.effort == "minimal"
 
 
-def test_a_call_that_works_without_any_effort_ends_their_use() -> None:
-    """A server that knows none of them and names none."""
+@pytest.mark.parametrize(
+    "message",
+    [
+        NAMED,
+        "Budget 0 is invalid. This model only works in thinking mode.",
+        "Reasoning is mandatory for this endpoint and cannot be disabled.",
+    ],
+)
+def test_what_names_the_effort_is_about_no_other_one(message: str) -> None:
+    """It is dropped at once, and the next one is sent."""
     features = thinking()
-    assert refused(features, UNNAMED)
-    features.takes_effort(features.limits(9))
-    assert not refused(features, UNNAMED)
-    assert features.effort == ""
-    assert not features.thought_too_long("")
+    assert refused(features, message, by_name=True)
+    assert features.effort == "minimal"
+
+
+def test_a_call_that_works_without_any_effort_ends_the_use_of_the_one_that_was_refused() -> None:
+    """None is sent while the model has words without. Once it thinks for too long, it is told the next one."""
+    features = thinking()
+    for following in ("minimal", "low", ""):
+        assert refused(features, UNNAMED)
+        for _ in range(2):
+            assert features.limits(9) == UNTOLD
+            features.takes_effort(UNTOLD)
+            assert not refused(features, UNNAMED)
+        assert features.thought_too_long(UNTOLD) == bool(following)
+        assert features.effort == following
 
 
 def test_calls_at_once_teach_only_what_was_sent() -> None:
@@ -145,7 +165,7 @@ def test_calls_at_once_teach_only_what_was_sent() -> None:
         assert features.effort == "minimal"
     # What an answer to a call with another effort says of this one is nothing.
     features.takes_effort(sent)
-    features.takes_effort({"max_tokens": 9})
+    features.takes_effort(UNTOLD)
     assert refused(features, UNNAMED)
     assert features.refuses_effort(400, UNNAMED, sent=sent)
     features.takes_effort({"max_tokens": 9, "reasoning_effort": "minimal"})

@@ -255,6 +255,18 @@ async def test_a_model_that_thinks_whatever_it_is_told_is_asked_without_a_word_a
 
 
 @pytest.mark.asyncio
+async def test_no_call_is_repeated_unchanged_to_think_less() -> None:
+    """The effort that was really sent has led to no words either, also if it was learnt within that very call."""
+    async with endpoint(ChatMode.LENGTH) as (chat, server):
+        server.behaviour.answer, server.behaviour.efforts = lambda call: "", ("minimal", "low")
+        for sent in ([None, "none", "minimal"], ["minimal"]):
+            server.calls.clear()
+            with pytest.raises(ChatModelError, match="no words"):
+                await heard(chat)
+            assert [call.body.get("reasoning_effort") for call in server.calls] == sent
+
+
+@pytest.mark.asyncio
 async def test_the_first_calls_at_once_keep_the_least_effort() -> None:
     """Each may be refused for the name of its limit, and neither is for an effort that it did not send."""
     async with endpoint() as (chat, server):
@@ -291,7 +303,7 @@ async def test_a_call_that_fails_takes_no_effort_away(mode: ChatMode, tries: int
 
     async with endpoint(mode) as (chat, server):
         server.behaviour.efforts = ("none",)
-        assert chat._features.thought_too_long("")
+        assert chat._features.thought_too_long({})
         with pytest.raises((ChatModelError, CompletionError)):
             await say()
         assert len(server.calls) == tries
