@@ -107,6 +107,14 @@ class GuildRoom:
         """Return where the next room opens if the bot is being moved, else where it is."""
         return self._next_place or self.place
 
+    @property
+    def listen(self) -> ListenRequest | None:
+        """Return how the bot only writes down; None if it takes part."""
+        if not self.current.opened.is_set():
+            return self._listen
+        # A room that resumes a session finds out by itself that it only writes down.
+        return self._stored_listen() or self._listen
+
     # -- life -------------------------------------------------------------------------------------------------------
 
     def begin(self, on_over: Callable[[], object]) -> None:
@@ -264,10 +272,7 @@ class GuildRoom:
 
     def _listen_in(self, place: Place) -> ListenRequest | None:
         """Return how the bot writes down in `place`, to which it was moved."""
-        listen = self._listen
-        if self.current.opened.is_set():
-            # A room that resumes a session finds out by itself that it only writes down.
-            listen = self._stored_listen() or listen
+        listen = self.listen
         if listen is not None and listen.channel_id == self.place.channel_id:
             # What is said in one voice channel does not go into the chat of another.
             return replace(listen, channel_id=place.channel_id)

@@ -179,6 +179,11 @@ class RoomSupervisor:
         room = self._room_in(guild_id)
         return self._next.get(guild_id) if room is None else room.place
 
+    def only_listens(self, guild_id: int) -> bool:
+        """Return whether the bot only writes down in the guild's room. False: it takes part, or there is none."""
+        room = self._room_in(guild_id)
+        return room is not None and room.listen is not None
+
     def _room_in(self, guild_id: int) -> GuildRoom | None:
         """Return the guild's room; None if it is ending. Who may ask about a room depends on `place_of`."""
         room = self._rooms.get(guild_id)

@@ -48,6 +48,9 @@ class Rooms(Protocol):
     def place_of(self, guild_id: int) -> Place | None:
         """Return the channel that the bot is in, or None."""
 
+    def only_listens(self, guild_id: int) -> bool:
+        """Return whether the bot only writes down in the guild's room."""
+
     def status(self, guild_id: int) -> Text:
         """Return the state of the guild's room in sentences."""
 
@@ -143,10 +146,14 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
     return None
 
 
-def _is_here(place: Place, listen: ListenRequest | None) -> Text:
-    """Return that the bot is in the person's channel; for /listen, how it can come to only write down there."""
+def _is_here(place: Place, listen: ListenRequest | None, *, only_listens: bool) -> Text:
+    """Return that the bot is in the person's channel; for /listen, that it only writes down there, or how it can come
+    to that.
+    """
     if listen is None:
         return Text("I am in {channel} already.", channel=place.name)
+    if only_listens:
+        return Text("I am in {channel} already, and only write down what is said.", channel=place.name)
     return Text("I am in {channel} already. Use /leave first.", channel=place.name)
 
 
@@ -166,7 +173,10 @@ async def _join(
         return
     here = rooms.place_of(guild.id)
     if here is not None:
-        await answer(interaction, ELSEWHERE if here.channel_id != channel.id else _is_here(here, listen))
+        told = ELSEWHERE
+        if here.channel_id == channel.id:
+            told = _is_here(here, listen, only_listens=rooms.only_listens(guild.id))
+        await answer(interaction, told)
         return
     if (refused := place.refusal()) is not None:
         await answer(interaction, refused)

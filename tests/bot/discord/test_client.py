@@ -78,6 +78,10 @@ class FakeHousehold:
         """Return the joined place."""
         return self.place
 
+    def only_listens(self, guild_id: int) -> bool:
+        """Return whether the bot was called to write down."""
+        return self.listens is not None
+
     def status(self, guild_id: int) -> Text:
         """Return the prepared status."""
         return self.state
@@ -210,6 +214,9 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         assert [(person.id, person.name, person.is_bot) for person in place.members()] == [(ADA, "Ada", False)]
         assert await say("join") == ["I am in Evening already."]
         assert await say("listen") == ["I am in Evening already. Use /leave first."]
+        household.listens = ListenRequest("file", 600)
+        assert await say("listen") == ["I am in Evening already, and only write down what is said."]
+        assert await say("join") == ["I am in Evening already."]
         await local.join(BEN, channel_id=602)
         await settle(lambda: len(household.movements) == 2)
         assert await say("join", BEN) == [ELSEWHERE]

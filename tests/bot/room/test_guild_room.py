@@ -353,6 +353,7 @@ async def test_a_bot_that_only_writes_down_does_so_where_it_is_moved(
         joining = asyncio.create_task(rooms.join(place, listen=asked))
         await until(lambda: bool(house.rooms))
         await asyncio.sleep(0)
+        assert rooms.only_listens(place.guild_id) == (expected is not None)
         rooms.on_bot_moved(side)
         await until(lambda: len(house.rooms) == 2)
         assert house.rooms[1].place is side
