@@ -127,6 +127,13 @@ class SpeakerListener:
             case _:
                 assert_never(event)
 
+    def await_sound(self, now: float) -> None:
+        """Take nothing for silence until `STALL_S` from now, also after a talkspurt's end: the event loop stood still,
+        and what was said meanwhile is under way.
+        """
+        self._talkspurt_over = False
+        self._heard_at = now
+
     def pass_time(self, now: float) -> bool:
         """If the packets have stopped, insert silence up to `now` less the allowance for late packets.
 

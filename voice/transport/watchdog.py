@@ -35,7 +35,8 @@ class RecoverGroup:
     `failures`: how many of their frames in a row could not be decrypted; 0 if the group was never ready.
 
     If an excluded person gets the SSRC of `user_id` and neither op 5 nor op 13 says so, their frames look the same,
-    because their key is never tried: the group is renewed once a minute at most, until it is known whose SSRC it is.
+    because their key is never tried: the group is renewed again and again, in the end once a minute, until it is known
+    whose SSRC it is.
     """
 
     user_id: int

@@ -107,6 +107,20 @@ def test_a_crowd_that_falls_silent_ends_in_pieces() -> None:
     assert [user_id for piece in ended for user_id in piece] == list(people)
 
 
+def test_a_standstill_cuts_the_speech_of_nobody_in_a_crowd() -> None:
+    """Forty people go on speaking while the event loop stands still. Before they all are handed over, more than one
+    tick comes.
+    """
+    people = range(1, 41)
+    ears = RoomListener(LoudnessVad())
+    ears.hear([_frames(user, 10.0, 1.0) for user in people], now=11.0)
+    events = ears.tick(11.0) + ears.tick(13.0)
+    events += ears.hear([_frames(user, 11.0, 2.0) for user in people[:32]], now=13.01) + ears.tick(13.02)
+    events += ears.hear([_frames(user, 11.0, 2.0) for user in people[32:]], now=13.03) + ears.tick(13.04)
+    assert [event for event in events if isinstance(event, Utterance)] == []
+    assert ears.speaking == set(people)
+
+
 def test_who_leaves_between_two_pieces_ends_once() -> None:
     people = range(1, 2 * PEOPLE_A_PIECE + 1)
     ears = _crowd_falls_silent(people)

@@ -94,19 +94,37 @@ def test_time_does_not_pass_while_packets_are_under_way() -> None:
     assert ears.tick(12.9) == []
     events = ears.hear([_frames(12.0, voiced(1)), TalkspurtEnded(ADA, 1, 13.1)], now=13.1)
     assert events == []
-    [utterance] = _utterances(ears.tick(14.0))
+    [utterance] = _utterances(ears.tick(13.3) + ears.tick(13.75))
     assert isinstance(utterance, Utterance)
     assert len(utterance.pcm) / LISTEN_RATE_HZ == pytest.approx(3.2, abs=0.1)
 
 
-def test_a_standstill_of_the_event_loop_cuts_no_speech() -> None:
-    """After two seconds in which the loop did nothing, the clock is ahead of the sound that it then gets in pieces."""
+@pytest.mark.parametrize("tick_first", [True, False])
+@pytest.mark.parametrize("paused", [True, False])
+def test_a_standstill_of_the_event_loop_cuts_no_speech(tick_first: bool, paused: bool) -> None:
+    """After two seconds in which the loop did nothing, the clock is ahead of the sound that it then gets in pieces,
+    whichever the loop does first, and also if she had paused and went on to speak meanwhile.
+    """
     ears = _ears()
-    ears.hear([_frames(10.0, voiced(1))], now=11.0)
-    events = ears.hear([_frames(11.0, voiced(0.1))], now=13.0) + ears.tick(13.0)
+    ears.hear([_frames(10.0, voiced(0.8 if paused else 1))], now=11.0)
+    events = ears.hear([TalkspurtEnded(ADA, 1, 10.8)], now=11.0) if paused else []
+    events += ears.tick(11.0)
+    if tick_first:
+        events += ears.tick(13.0)
+    events += ears.hear([_frames(11.0, voiced(0.1))], now=13.0) + ears.tick(13.02)
     events += ears.hear([_frames(11.1, voiced(1.9)), TalkspurtEnded(ADA, 1, 13.0)], now=13.1)
-    [utterance] = _utterances(events + ears.tick(14.0))
+    assert _utterances(events) == []
+    [utterance] = _utterances(ears.tick(13.5) + ears.tick(13.8))
+    assert utterance.started_at == pytest.approx(10.0, abs=0.04)
     assert utterance.ended_at == pytest.approx(13.0, abs=0.04)
+
+
+def test_a_standstill_holds_nothing_open() -> None:
+    """Who had finished before a standstill, and says nothing more, is taken for silent a second after it."""
+    ears = _ears()
+    ears.hear([_frames(10.0, voiced(1)), TalkspurtEnded(ADA, 1, 11.0)], now=11.2)
+    assert ears.tick(11.2) + ears.tick(13.0) + ears.tick(13.45) + ears.tick(13.9) == []
+    assert [type(event) for event in ears.tick(14.1)] == [PauseBegan, Utterance]
 
 
 def test_a_lost_end_mark_holds_nothing_open() -> None:
