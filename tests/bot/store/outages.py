@@ -14,6 +14,7 @@ import psycopg
 from psycopg import sql
 from pydantic import SecretStr
 from sqlalchemy import event
+from sqlalchemy.util.concurrency import await_
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,9 +98,9 @@ def delayed(database: Database) -> Iterator[None]:
     engine = database.dialect.writers.sync_engine
     answers = asyncio.Event()
 
-    def on_execute(connection: Any, _cursor: object, statement: str, *_: object) -> None:
+    def on_execute(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         if statement.startswith("INSERT INTO turns"):
-            connection.connection.dbapi_connection.await_(answers.wait())
+            await_(answers.wait())
 
     event.listen(engine, "before_cursor_execute", on_execute)
     yield
