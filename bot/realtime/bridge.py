@@ -15,13 +15,12 @@ import structlog
 
 from bot import events
 from bot.brain.skip import unless_spoken_skip
-from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.permission import NOBODY
 from bot.realtime.inputs import Inputs, RealtimeInput, RealtimeRecognition, with_items
 from bot.realtime.items import Items, ReplyMaterial
+from bot.realtime.reply_tools import ReplyTools
 from bot.texts.text import Text, sentence_of
-from compaction.budget.messages import MessageToolCall as RequestedCall
-from compaction.model import Seq, TurnKind
+from compaction.model import TurnKind
 from compaction.untrusted_text import without_marks
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RealtimeError, RecogniserOverloadedError
@@ -41,11 +40,11 @@ if TYPE_CHECKING:
     from bot.events import SpokenText
     from bot.realtime.port import RealtimePrompt, RealtimeServices
     from compaction.memory.quotes import Quote
-    from compaction.model import Turn
+    from compaction.model import Seq, Turn
     from compaction.session import SessionMemory
     from voice.asr.port import Recognition
     from voice.audio import Pcm
-    from voice.realtime.port import RealtimeNews, RealtimeToolCall, ReplyPiece
+    from voice.realtime.port import RealtimeNews, ReplyPiece
     from voice.speaking.port import Speech
 
 log = structlog.get_logger()
@@ -81,7 +80,7 @@ class RealtimeBridge:
         self._prompt = prompt
         self._place = place
         self._memory = memory
-        self._toolbox = toolbox
+        self._tools = ReplyTools(toolbox)
         self._quoting = quoting
         # Who asked what is being answered, or was answered last.
         self._asker = NOBODY
@@ -93,11 +92,7 @@ class RealtimeBridge:
             max_input_tokens=services.max_input_tokens,
             zone=services.zone,
         )
-        self._session, self._run_session = services.new_session(self._items.brief, self._on_news, self._run_tool)
-        # Runs the tool calls of the current reply, with the permissions of the person who asked.
-        self._tools = toolbox.for_asker()
-        # The turn of the last question; None before the first.
-        self._answering: Seq | None = None
+        self._session, self._run_session = services.new_session(self._items.brief, self._on_news, self._tools.run)
         self._inputs = Inputs()
         # The items of the current reply, and which conversation holds them.
         self._reply_items: list[str] = []
@@ -325,8 +320,8 @@ class RealtimeBridge:
         quotes = () if self._quoting is None else await self._quoting.find(question.turn, self._memory)
         self._items.guild_instructions = await self._prompt.guild_instructions()
         self._asker = self._prompt.asker_of(question)
-        self._tools, self._answering = self._toolbox.for_asker(self._asker), question.turn.seq
-        self._items.for_reply = self._material(question, quotes, await self._do_agreed(question))
+        self._tools.begin(self._asker, question.turn.seq)
+        self._items.for_reply = self._material(question, quotes, await self._tools.carry_out_agreed())
         parts = self._items.refresh(self._session, answer_to=question.turn.seq)
         self._prompt.record_sent(parts, answer_to=question.turn.seq)
         stream, words = SpeechAssembler(), ""
@@ -392,24 +387,3 @@ class RealtimeBridge:
             recalled_earlier=tuple(text for here, text in found if not here),
             sources={without_marks(quote.part.content): ref for quote in quotes for ref in quote.part.refs},
         )
-
-    async def _do_agreed(self, question: Question) -> str:
-        """Do what the asker has just said yes to; return its result, or '' if that is nothing."""
-        done = await self._tools.carry_out_agreed()
-        if done is None:
-            return ""
-        self._tools.record(question.turn.seq, [done])
-        return without_marks(done.results[0]) or "It answered nothing."
-
-    async def _run_tool(self, call: RealtimeToolCall) -> str:
-        """Run one tool call with the permissions of the person who asked.
-
-        It is recorded for the language model: if this session fails, that answers and must not do the same again.
-        """
-        tools, turn = self._tools, self._answering
-        requested = RequestedCall(call.call_id, call.name, call.arguments)
-        result = await tools.run(requested)
-        asked_first = tools.proposal is not None and tools.proposal.call is requested
-        if turn is not None and not asked_first:
-            tools.record(turn, [ToolExchange((requested,), (result,))])
-        return result
