@@ -18,7 +18,7 @@ from bot.store.history import rerender_summary
 from bot.store.prompts import RENEWED_S
 from bot.store.rebuilding import blanked_refs, heard_in, rebuild_records, store_segments
 from bot.store.salvage import salvage_segment
-from bot.store.stored_memory import read_turns
+from bot.store.stored_memory import read_turns, segment_rows
 from bot.store.tables import (
     chapters,
     landings,
@@ -140,8 +140,7 @@ async def _age_segments(
     """
     of_session = segments.c.session_id == session_id
     await connection.execute(delete(segments).where(of_session, segments.c.ended_at < before))
-    wanted = select(segments).where(of_session).order_by(segments.c.start_seq, segments.c.position)
-    found = (await connection.execute(wanted)).all()
+    found = await segment_rows(connection, session_id)
     salvaged = await in_thread(connection, lambda: list(map(salvage_segment, found)))
     if not salvaged:
         return None

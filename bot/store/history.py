@@ -15,8 +15,8 @@ from bot.store import rows
 from bot.store.inserts import add_once
 from bot.store.salvage import salvage_chapter, salvage_segment
 from bot.store.speakers import quotable_speakers
-from bot.store.stored_memory import read_turns
-from bot.store.tables import chapters, landings, notes, segments, sessions
+from bot.store.stored_memory import read_turns, segment_rows
+from bot.store.tables import chapters, landings, notes, sessions
 from bot.store.thread_work import in_thread
 from compaction.model import ChapterId, SegmentId
 from compaction.summary.ledger import render_summary
@@ -128,8 +128,7 @@ class SessionHistory:
 
 async def segments_of(connection: AsyncConnection, session_id: SessionId) -> tuple[Segment, ...]:
     """Return the segments of a session, including the closing one, in order."""
-    wanted = select(segments).where(segments.c.session_id == session_id)
-    found = (await connection.execute(wanted.order_by(segments.c.start_seq, segments.c.position))).all()
+    found = await segment_rows(connection, session_id)
     # A long session has a thousand.
     return await in_thread(connection, lambda: tuple(map(rows.segment_from_row, found)))
 
@@ -148,8 +147,7 @@ async def rerender_summary(connection: AsyncConnection, session_id: SessionId, *
     next landing. What cannot be read is left out of the summary.
     """
     session = (await connection.execute(select(sessions).where(sessions.c.id == session_id))).one()
-    wanted = select(segments).where(segments.c.session_id == session_id)
-    found = (await connection.execute(wanted.order_by(segments.c.start_seq, segments.c.position))).all()
+    found = await segment_rows(connection, session_id)
     of_session = select(chapters).where(chapters.c.session_id == session_id)
     made = (await connection.execute(of_session.order_by(chapters.c.start_seq, chapters.c.level))).all()
     # A long session takes half a second; in a thread it does not delay the audio of other rooms.

@@ -20,6 +20,7 @@ from bot.store import rows
 from bot.store.inserts import execute_for_each
 from bot.store.salvage import salvage_chapter, salvage_segment
 from bot.store.search.indexing import index_segments_again
+from bot.store.stored_memory import segment_rows
 from bot.store.tables import chapters, landings, segment_tiers, segments
 from bot.store.thread_work import in_thread
 from bot.store.tier_rows import record_values, text_of_record
@@ -74,8 +75,7 @@ async def rebuild_segments(
 
     `left`: the session's remaining turns. `seqs`: the turns of which something was forgotten. `now`: epoch seconds.
     """
-    wanted = select(segments).where(segments.c.session_id == session_id)
-    found = (await connection.execute(wanted.order_by(segments.c.start_seq, segments.c.position))).all()
+    found = await segment_rows(connection, session_id)
     salvaged = await in_thread(connection, lambda: list(map(salvage_segment, found)))
     stored = [each.thing for each in salvaged]
     lost = frozenset(each.thing.id for each in salvaged if each.lost is not None)

@@ -79,6 +79,12 @@ async def read_memory(
     return await in_thread(connection, make)
 
 
+async def segment_rows(connection: AsyncConnection, session_id: SessionId) -> Sequence[Row[Any]]:
+    """Return the stored segments of a session, also the closing one, in order."""
+    wanted = select(segments).where(segments.c.session_id == session_id)
+    return (await connection.execute(wanted.order_by(segments.c.start_seq, segments.c.position))).all()
+
+
 async def read_turns(
     connection: AsyncConnection, session_id: SessionId, *, start: int, end: int | None
 ) -> tuple[Turn, ...]:
