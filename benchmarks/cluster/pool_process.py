@@ -26,6 +26,7 @@ from benchmarks.child_process import keep_stdout_for_answers, serve
 from benchmarks.cluster.figures import milliseconds
 from benchmarks.cluster.processes import cpu_s, memory_mb, running
 from bot.cluster.address import pool_endpoint
+from bot.cluster.state import APP
 from rehearsal.people.clip import read_sound
 from voice.asr.remote import RemoteRecognizer
 from voice.asr.scheduler import QueuedRecognizer
@@ -51,7 +52,7 @@ _CALL_TIMEOUT_S = 60.0
 # A recogniser's part of a machine. The pools of the benchmark share one machine, whatever its size.
 _CPUS = "0.1"
 # What the command lines have of a recogniser, and of all that belongs to Ray.
-_REPLICA = "ServeReplica:"
+_REPLICA = f"ServeReplica:{APP}"
 _RAY = "ray"
 
 

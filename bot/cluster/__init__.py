@@ -17,6 +17,7 @@
     ongoing_requests - lets that process end only when its requests are answered
     replica ---------- one recogniser in the cluster, in a process of its own
     deployment ------- puts the recognisers into the cluster
+    entry_points ----- lets every machine take speech, also one without a recogniser
     state ------------ the cluster's machines and recognisers, as Ray tells them
     draining --------- takes a machine out while speech is heard
     address ---------- how a command connects to Ray, and how a bot reaches the pool

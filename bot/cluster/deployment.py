@@ -14,10 +14,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bot.cluster import entry_points
 from bot.cluster.address import POOL_IP, POOL_PORT, ClusterError, told
 from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.scaling import wanted_recognisers
-from bot.cluster.state import APP, DEPLOYMENT, machines_that_refuse, pool_state
+from bot.cluster.state import APP, DEPLOYMENT, app_status, machines_that_refuse, pool_state
 from bot.errors import SetupError
 from voice.asr.scheduler import QUEUE_SIZE
 from voice.asr.settings import AsrSettings
@@ -37,7 +38,7 @@ METRICS_INTERVAL_S = 1.0
 LOOK_BACK_S = 5.0
 # Seconds that a recogniser that is removed has for the utterances it already has.
 DRAIN_S = 10.0
-# After that, the bots of every machine with a recogniser must reach the pool within a minute. Ray Serve tells nobody.
+# After that, the bots of every machine must reach the pool within a minute. Ray Serve tells nobody.
 _POLL_S = 0.5
 TAKES_SPEECH_POLLS = 120
 # Of the application, as Ray Serve calls them: a pool that hears, and one that is being changed.
@@ -52,7 +53,7 @@ _UNREADABLE = (
 
 async def deploy(pool: PoolSettings, asr: AsrSettings) -> list[str]:
     """Put the pool into the cluster, or change the one that is there. Returns when its first recognisers hear, and the
-    bots of every machine that has one reach them; with the addresses of the machines whose bots do not.
+    bots of every machine reach them; with the addresses of the machines whose bots do not.
 
     Every node needs the model at `asr.model_dir`. Raises `ClusterError`.
     """
@@ -64,6 +65,7 @@ async def deploy(pool: PoolSettings, asr: AsrSettings) -> list[str]:
                 serve.start, proxy_location="EveryNode", http_options={"host": POOL_IP, "port": POOL_PORT}
             )
             await asyncio.to_thread(_run, pool, asr, await _version_to_keep(pool, asr))
+            await asyncio.to_thread(_run_entry_points, keep=await _are_well(entry_points.APP))
     except TimeoutError as error:
         raise ClusterError(
             f"The recognisers were not ready within {DEPLOY_TIMEOUT_S:g} s. `roomtone cluster status` says what they "
@@ -78,7 +80,7 @@ async def deploy(pool: PoolSettings, asr: AsrSettings) -> list[str]:
 
 
 async def _left_out() -> list[str]:
-    """Return the addresses of the machines that have a recogniser, and whose bots still do not reach it after a while.
+    """Return the addresses of the machines whose bots still do not reach the pool after a while.
 
     It hears for the others all the same, so nothing of this is a failure.
     """
@@ -96,6 +98,18 @@ def _run(pool: PoolSettings, asr: AsrSettings, version: str | None) -> None:
     from ray import serve
 
     serve.run(_application(pool, asr, version), name=APP, route_prefix="/")
+
+
+def _run_entry_points(*, keep: bool) -> None:
+    from ray import serve
+
+    serve.run(entry_points.entry_points(keep=keep), name=entry_points.APP, route_prefix=None)
+
+
+async def _are_well(app: str) -> bool:
+    """Return whether an application of Ray Serve has not failed. Raises `ClusterError`."""
+    status = await app_status(app)
+    return status is None or status in _AS_ASKED_FOR
 
 
 async def _version_to_keep(pool: PoolSettings, asr: AsrSettings) -> str | None:

@@ -128,6 +128,14 @@ async def pool_state() -> PoolState | None:
     )
 
 
+async def app_status(name: str) -> str | None:
+    """Return the status of an application of Ray Serve; None if there is none of this name. Raises `ClusterError`."""
+    from ray import serve
+
+    app = (await told(serve.status, _SILENT)).applications.get(name)
+    return None if app is None else str(getattr(app.status, "value", app.status))
+
+
 async def recognisers_on(node_id: str) -> int:
     """Return how many recognisers a machine has, in whatever state. Raises `ClusterError`."""
     replicas = _replicas(await told(_serve_details, _SILENT))
@@ -135,14 +143,24 @@ async def recognisers_on(node_id: str) -> int:
 
 
 async def machines_that_refuse() -> list[str]:
-    """Return the addresses of the machines that have a recogniser, but do not take speech from their bots yet.
+    """Return the addresses of the machines that do not take speech from their bots, and do not leave.
 
-    Ray Serve starts what takes speech on a machine only when a recogniser runs there. Raises `ClusterError`.
+    Raises `ClusterError`.
     """
     details = await told(_serve_details, _SILENT)
     take = {node_id for node_id, proxy in details["proxies"].items() if proxy["status"] in _TAKE_SPEECH}
-    here = {replica["node_id"]: replica["node_ip"] for replica in _replicas(details) if replica["state"] == "RUNNING"}
-    return sorted(ip for node_id, ip in here.items() if node_id not in take)
+    nodes = await told(_staying, _SILENT)
+    return sorted(node["NodeManagerAddress"] for node in nodes if node["NodeID"] not in take)
+
+
+def machines_with_work() -> int:
+    """Return how many machines Ray may give something: those that run and do not leave."""
+    return len(_staying())
+
+
+def _staying() -> list[dict[str, Any]]:
+    nodes, drained = _nodes()
+    return [node for node in nodes if node["Alive"] and node["NodeID"] not in drained]
 
 
 def _replicas(details: dict[str, Any]) -> list[dict[str, Any]]:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from bot.cluster import entry_points
 from bot.cluster.address import ClusterError
 from bot.cluster.deployment import deploy, deployed_pool, pool_app, scale
 from bot.cluster.pool_settings import PoolSettings
-from bot.cluster.state import APP, DEPLOYMENT, PoolState, machines_that_refuse
+from bot.cluster.state import APP, DEPLOYMENT, PoolState, machines_that_refuse, machines_with_work
 from voice.asr.settings import AsrSettings
 
 # Ray's own modules use what their libraries deprecated.
@@ -58,20 +59,22 @@ class FakeServe:
         return SimpleNamespace(replica_config=kept, version=VERSION), "/"
 
     def get_serve_details(self) -> dict[str, Any]:
-        """Return what Ray Serve knows of a pool whose one recogniser's machine takes speech."""
-        return serve_details({"a": "RUNNING"}, {"a": "HEALTHY"})
+        """Return what Ray Serve knows where the one machine takes speech."""
+        return serve_details({"a": "HEALTHY"})
 
 
-def serve_details(recognisers: dict[str, str], proxies: dict[str, str]) -> dict[str, Any]:
-    """Return what Ray Serve tells of the pool. `recognisers`, `proxies`: the state of the one on each machine."""
-    replicas = [
-        {"node_id": machine, "node_ip": f"10.0.0.{ord(machine)}", "state": state}
-        for machine, state in recognisers.items()
+def serve_details(proxies: dict[str, str]) -> dict[str, Any]:
+    """Return what Ray Serve tells. `proxies`: the state of what takes speech, by machine."""
+    return {"proxies": {machine: {"status": status} for machine, status in proxies.items()}}
+
+
+def let_machines_be(monkeypatch: pytest.MonkeyPatch, **alive: bool) -> None:
+    """Let the cluster have these machines. One called `leaving` is drained."""
+    nodes = [
+        {"NodeID": name, "NodeManagerAddress": f"10.0.0.{number}", "Alive": runs}
+        for number, (name, runs) in enumerate(alive.items(), start=1)
     ]
-    return {
-        "applications": {APP: {"deployments": {DEPLOYMENT: {"replicas": replicas}}}},
-        "proxies": {machine: {"status": status} for machine, status in proxies.items()},
-    }
+    monkeypatch.setattr("bot.cluster.state._nodes", lambda: (nodes, {"leaving": 1}))
 
 
 def in_cluster(
@@ -84,7 +87,13 @@ def in_cluster(
     async def pool_state() -> PoolState:
         return PoolState(status, running=2, starting=0, problem="")
 
+    async def app_status(name: str) -> str:
+        assert name == entry_points.APP
+        return status
+
     monkeypatch.setattr("bot.cluster.deployment.pool_state", pool_state)
+    monkeypatch.setattr("bot.cluster.deployment.app_status", app_status)
+    let_machines_be(monkeypatch, a=True)
     serve = FakeServe(made._bound_deployment, init_args)
     monkeypatch.setattr("ray.serve.context._get_global_client", lambda: serve)
 
@@ -121,8 +130,9 @@ async def test_more_recognisers_leave_those_alone_that_hear(
     monkeypatch.setattr("ray.serve.start", lambda **_: None)
     monkeypatch.setattr("ray.serve.run", lambda app, **_: ran.append(app._bound_deployment))
     await deploy(pool, AsrSettings(model_dir=model))
-    [made] = ran
+    made, entry_point = ran
     assert made.version == version
+    assert (entry_point.version is not None) == (status in {"RUNNING", "DEPLOYING"})
     assert made._deployment_config.autoscaling_config.initial_replicas is None
 
 
@@ -131,7 +141,9 @@ async def test_a_pool_of_another_release_is_changed(monkeypatch: pytest.MonkeyPa
     """Whatever its recognisers are made with, and if nobody can read that."""
     ran: list[Any] = []
     monkeypatch.setattr("ray.serve.start", lambda **_: None)
-    monkeypatch.setattr("ray.serve.run", lambda app, **_: ran.append(app._bound_deployment.version))
+    monkeypatch.setattr(
+        "ray.serve.run", lambda app, *, name, **_: ran.append(app._bound_deployment.version) if name == APP else None
+    )
     others: list[tuple[object, ...]] = [(), ({}, 8), ("secret",)]
     for init_args in others:
         in_cluster(monkeypatch, init_args)
@@ -143,23 +155,24 @@ async def test_a_pool_of_another_release_is_changed(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("recognisers", "proxies", "refuse"),
+    ("proxies", "refuse"),
     [
-        ({"a": "RUNNING", "b": "RUNNING"}, {"a": "HEALTHY", "b": "HEALTHY"}, []),
-        ({"a": "RUNNING", "b": "RUNNING"}, {"a": "HEALTHY"}, ["10.0.0.98"]),
-        ({"a": "RUNNING", "b": "RUNNING"}, {"a": "STARTING", "b": "UNHEALTHY"}, ["10.0.0.97", "10.0.0.98"]),
-        ({"a": "RUNNING", "b": "RUNNING"}, {"a": "DRAINING", "b": "HEALTHY"}, []),
-        ({"a": "RUNNING", "b": "STARTING"}, {"a": "HEALTHY"}, []),
-        ({}, {}, []),
+        ({"a": "HEALTHY", "b": "HEALTHY"}, []),
+        ({"a": "HEALTHY"}, ["10.0.0.2"]),
+        ({"a": "STARTING", "b": "UNHEALTHY"}, ["10.0.0.1", "10.0.0.2"]),
+        ({"a": "DRAINING", "b": "HEALTHY"}, []),
+        ({}, ["10.0.0.1", "10.0.0.2"]),
     ],
 )
-async def test_a_machine_with_a_recogniser_takes_speech_later(
-    monkeypatch: pytest.MonkeyPatch, recognisers: dict[str, str], proxies: dict[str, str], refuse: list[str]
+async def test_a_machine_takes_speech_later(
+    monkeypatch: pytest.MonkeyPatch, proxies: dict[str, str], refuse: list[str]
 ) -> None:
-    """Ray Serve opens the port of a machine once a recogniser runs there."""
-    client = SimpleNamespace(get_serve_details=lambda: serve_details(recognisers, proxies))
+    """Ray Serve opens the port of a machine once it has an entry point. One that is gone or leaves needs none."""
+    client = SimpleNamespace(get_serve_details=lambda: serve_details(proxies))
     monkeypatch.setattr("ray.serve.context._get_global_client", lambda: client)
+    let_machines_be(monkeypatch, a=True, b=True, gone=False, leaving=True)
     assert await machines_that_refuse() == refuse
+    assert machines_with_work() == 2
 
 
 @pytest.mark.asyncio
@@ -169,13 +182,13 @@ async def test_recognisers_are_there_when_the_bots_reach_them(monkeypatch: pytes
     monkeypatch.setattr("ray.serve.start", lambda **_: None)
     monkeypatch.setattr("ray.serve.run", lambda *_, **__: None)
     monkeypatch.setattr("bot.cluster.deployment._POLL_S", 0.0)
-    told = [serve_details({"a": "RUNNING"}, {"a": status}) for status in ("STARTING", "STARTING", "HEALTHY")]
+    told = [serve_details({"a": status}) for status in ("STARTING", "STARTING", "HEALTHY")]
     monkeypatch.setattr(FakeServe, "get_serve_details", lambda _: told.pop(0))
     assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
     assert told == []
     monkeypatch.setattr("bot.cluster.deployment.TAKES_SPEECH_POLLS", 3)
-    monkeypatch.setattr(FakeServe, "get_serve_details", lambda _: serve_details({"a": "RUNNING"}, {"a": "UNHEALTHY"}))
-    assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == ["10.0.0.97"]
+    monkeypatch.setattr(FakeServe, "get_serve_details", lambda _: serve_details({"a": "UNHEALTHY"}))
+    assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == ["10.0.0.1"]
     monkeypatch.setattr(FakeServe, "get_serve_details", None)
     assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
 
