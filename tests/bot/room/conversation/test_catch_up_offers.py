@@ -64,12 +64,15 @@ async def test_the_room_makes_the_offer(tmp_path: Path, chosen: bool, opted_out:
             room.on_membership(MembershipChange(BO, joined=False))
             for number in range(LEAST_TURNS):
                 await house.say(ADA.id, f"Train {number + 20} leaves on Friday.")
+            await settle(lambda: sum("Train" in line for line in house.said) == LEAST_TURNS)
             await house.pass_time(LEAST_AWAY_S, step_s=1.0)
             room.on_membership(MembershipChange(BO, joined=True))
             await house.pass_time(1.0)
-            before = len(house.turns)
             await house.say(ADA.id, "Welcome back.")
-            await settle(lambda: len(house.turns) > before)
-            assert house.place.offers == ([("Bo", 5)] if chosen and not opted_out else [])
+            await settle(lambda: any("Welcome" in line for line in house.said))
+            expected = [("Bo", 5)] if chosen and not opted_out else []
+            # It comes after the turn that says that Bo is back.
+            await settle(lambda: len(house.place.offers) >= len(expected))
             room.close("left")
             await ended(house, task)
+        assert house.place.offers == expected
