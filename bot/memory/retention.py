@@ -143,12 +143,13 @@ class Retention:
         chosen = shorter_times(days, self._servers.all())
         for guild_id, kept_days in [*([(None, days)] if days else []), *chosen.items()]:
             before = now - kept_days * DAY_S
-            deleted += await self._tiers.delete_expired_sessions(
+            expired = await self._tiers.delete_expired_sessions(
                 before=before, keep=self._in_use, guild_id=guild_id, shards=self._shards
             )
             aged = await delete_aged(self._database, before=before, now=now, guild_id=guild_id)
+            deleted += expired.results
             shortened += aged.results
-            failure = failure or aged.failure
+            failure = failure or expired.failure or aged.failure
         pruned = await self._prune(now) if self._settings.enabled else 0
         async with self._database.writing() as connection:
             await drop_old_forgettings(connection)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 
 from bot.shards import ONLY_SHARD
+from bot.store.each_session import write_each
 from bot.store.history import rerender_summary
 from bot.store.inserts import add_all_once, add_once, put_row
 from bot.store.salvage import salvage_segment
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from bot.shards import Shards
     from bot.store.database import Database
+    from bot.store.each_session import SessionResults
     from bot.store.tier_rows import StoredTier
     from compaction.memory.tiers import TierChanges
     from compaction.model import Segment
@@ -175,12 +177,13 @@ class TierStore:
         keep: Collection[SessionId] = (),
         guild_id: int | None = None,
         shards: Shards = ONLY_SHARD,
-    ) -> tuple[SessionId, ...]:
-        """Delete the sessions that ended before that time (UTC epoch seconds), with everything in them.
+    ) -> SessionResults[SessionId]:
+        """Delete the sessions that ended before that time (UTC epoch seconds), with everything in them; return them.
 
         A session that a crash left open ended with its last turn. `keep`: sessions to leave alone. `guild_id`: only
         those of that server. `shards`: open sessions of other shards are left alone too. Each session is one
-        transaction, so that turns can be stored in between.
+        transaction, so that turns can be stored in between; if one fails, the others go on. Raises `StoreError` if all
+        would fail.
         """
         last_turn = select(func.max(turns.c.ended_at)).where(turns.c.session_id == sessions.c.id).scalar_subquery()
         ended_at = func.coalesce(sessions.c.ended_at, last_turn, sessions.c.started_at)
@@ -191,10 +194,12 @@ class TierStore:
             if not shards.is_whole:
                 expired &= sessions.c.id.not_in(await _open_elsewhere(connection, shards))
             names = (await connection.execute(select(sessions.c.id).where(expired))).scalars().all()
-        for name in names:
-            async with self._database.writing() as connection:
-                await connection.execute(delete(sessions).where(sessions.c.id == name, expired))
-        return tuple(SessionId(name) for name in names)
+
+        async def drop(connection: AsyncConnection, session_id: SessionId) -> SessionId:
+            await connection.execute(delete(sessions).where(sessions.c.id == session_id, expired))
+            return session_id
+
+        return await write_each(self._database, map(SessionId, names), drop)
 
     async def set_frozen(self, scope: str, name: str, *, frozen: bool) -> bool:
         """Freeze the tiers of a guild or session, or unfreeze them. Returns whether anything changed."""

@@ -6,6 +6,7 @@ import asyncio
 import json
 import stat
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,10 @@ from sqlalchemy import select
 
 from bot.log_files import FORGOTTEN_VALUE, drop_lines_before, forget_in_logs
 from bot.logs import log_path
-from bot.memory.retention import DAY_S, RETRY_S, Retention
+from bot.memory.retention import DAY_S, LOCKED_S, RETRY_S, Retention
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.shards import Shards, whole
-from bot.store.database import Database, open_database
+from bot.store.database import Database, DatabaseWorkLock, open_database
 from bot.store.tables import sessions
 from compaction.errors import StoreError
 from compaction.memory.restating import forgotten_words
@@ -212,28 +213,34 @@ async def test_an_ended_session_loses_its_oldest_days_first(tmp_path: Path) -> N
 
 @pytest.mark.asyncio
 async def test_it_works_at_the_start_and_daily(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retention is enforced when it starts and once a day; after a failure it is tried again in an hour."""
+    """Retention is enforced when it starts and once a day; after a failure, or while another program reads what was
+    deleted, it is tried again in an hour, and in a minute while another process does it.
+    """
     clock = FakeClock()
-    fails = {1: True}
-    days: list[float] = []
+    tries: list[float] = []
+
+    async def taken(_lock: DatabaseWorkLock) -> bool:
+        tries.append(clock.monotonic())
+        return len(tries) > 1
 
     async def wipe(_database: Database) -> bool:
-        days.append(clock.monotonic())
-        if fails.pop(len(days), False):
+        if len(tries) == 2:
             raise StoreError("The disk is full.")
-        return True
+        return len(tries) > 3
 
+    monkeypatch.setattr(DatabaseWorkLock, "taken", taken)
     monkeypatch.setattr(Database, "wipe", wipe)
+    pauses = (LOCKED_S, RETRY_S, RETRY_S, DAY_S, DAY_S)
     async with (
         open_database(place) as database,
         Retention(database, TierSettings(), clock=clock).running(),
     ):
-        for seconds in (RETRY_S, DAY_S, DAY_S):
+        for seconds in pauses:
             await clock.until_somebody_sleeps()
             clock.advance(seconds)
             await asyncio.sleep(0)
         await clock.until_somebody_sleeps()
-    assert days == [0.0, RETRY_S, RETRY_S + DAY_S, RETRY_S + 2 * DAY_S]
+    assert tries == [0.0, *accumulate(pauses)]
 
 
 @pytest.mark.asyncio
@@ -265,6 +272,27 @@ async def test_a_reading_program_does_not_hide_what_was_left(place: Place) -> No
                 await connection.exec_driver_sql("INSERT INTO tier_opt_outs VALUES ('guild', '1')")
             assert not (await Retention(database, TierSettings(), clock=FakeClock()).enforce()).wiped
         assert (await Retention(database, TierSettings(), clock=FakeClock()).enforce()).wiped
+
+
+@pytest.mark.asyncio
+async def test_a_session_that_cannot_be_deleted_keeps_no_other(tmp_path: Path) -> None:
+    """It may be damaged, or too long for the time that a transaction may take. It is tried again in an hour."""
+    path, clock = tmp_path / "roomtone.db", FakeClock()
+    for name in ("first", "second"):
+        await an_evening(path, name, clock, turns=1)
+    clock.advance(40 * DAY_S)
+    async with open_database(path) as database:
+        async with database.writing() as connection:
+            await connection.exec_driver_sql(
+                "CREATE TRIGGER damaged BEFORE DELETE ON sessions WHEN old.id = 'first' "
+                "BEGIN SELECT RAISE(ABORT, 'damaged'); END"
+            )
+        retention = Retention(database, TierSettings(), clock=clock)
+        with pytest.raises(StoreError):
+            await retention.enforce()
+        async with database.reading() as connection:
+            assert (await connection.scalars(select(sessions.c.id))).all() == ["first"]
+        assert await retention._try_once() == RETRY_S
 
 
 def unreadable(path: Path) -> None:
