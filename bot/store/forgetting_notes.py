@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, insert, select, update
 
-from bot.store.forgotten_hashes import digest_of
+from bot.store.forgotten_hashes import digest_of, listed_at
 from bot.store.tables import forgettings, sessions
 from compaction.memory.forgotten_turns import without_part_of
 from compaction.model import Seq, SessionId
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # The clocks of two machines may differ by this much when old rows are deleted.
 _CLOCKS_DIFFER_S = 3600.0
+# An open room takes a change over within this time (`bot.room.joined_channel.CHECK_ROOM_S`).
+_TAKEN_OVER_S = 8.0
 _NEWEST = "SELECT coalesce(max(number), 0) FROM forgettings"
 
 
@@ -112,9 +114,15 @@ class LearnedForgettings:
         # When it learned that a person was forgotten, by the digest of their id, and where: everywhere, in one session,
         # or in one turn of it.
         self._learned: dict[tuple[str, SessionId | None, Seq | None], float] = {}
+        # What the list of what was forgotten says of a session, and when the room learned that it says something new.
+        self._listed: dict[SessionId, tuple[float | None, float]] = {}
 
-    async def learn(self, connection: AsyncConnection) -> None:
+    async def learn(self, connection: AsyncConnection, session_id: SessionId) -> None:
         """Take over what was forgotten since the last call, inside the transaction in which something is stored."""
+        listed = await listed_at(connection, session_id)
+        known, _ = self._listed.setdefault(session_id, (listed, float("-inf")))
+        if known != listed:
+            self._listed[session_id] = (listed, self._clock.now())
         if self._newest is None:
             # What was forgotten before the room read its session, it has not read.
             self._newest = await _newest(connection)
@@ -132,6 +140,13 @@ class LearnedForgettings:
             if self._has_forgotten(person_id, session_id, turn.seq, since=turn.started_at):
                 left = without_part_of(left, person_id)
         return left
+
+    def may_hold_forgotten(self, session_id: SessionId, *, asked_at: float) -> bool:
+        """Return whether a reply to a question of that time (UTC epoch seconds) may have been made of words that were
+        forgotten since.
+        """
+        _, learned_at = self._listed[session_id]
+        return asked_at < learned_at + _TAKEN_OVER_S
 
     def has_forgotten_note(self, session_id: SessionId, note: Note) -> bool:
         """Return whether somebody was forgotten since of whose screen the note is."""

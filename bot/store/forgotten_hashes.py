@@ -30,32 +30,31 @@ if TYPE_CHECKING:
 _BATCH = 500
 # What a session was not changed from: no import is refused because of it.
 NOTHING_MADE = 2**31
-# An open room takes a change over within this time (`bot.room.joined_channel.CHECK_ROOM_S`). Times on the list are
-# whole seconds.
-_TAKEN_OVER_S = 8.0
 
 
 async def list_session(connection: AsyncConnection, session_id: SessionId, *, from_seq: int, at: float) -> None:
     """Note that what was made of a session's turns from `from_seq` on, before `at`, was forgotten.
 
-    Call it inside a write transaction.
+    Call it inside a write transaction. The time of a session rises with each call, also if the clock was set back: open
+    rooms and restored backups learn from it that more was forgotten.
     """
     # Exports have whole seconds.
     row = insert_into(connection, forgotten_sessions).values(
         digest=session_digest(session_id), from_seq=from_seq, at=math.floor(at)
     )
-    stored = forgotten_sessions.c.from_seq
-    earlier = case((stored < row.excluded.from_seq, stored), else_=row.excluded.from_seq)
+    stored = forgotten_sessions.c
+    earlier = case((stored.from_seq < row.excluded.from_seq, stored.from_seq), else_=row.excluded.from_seq)
+    later = case((stored.at < row.excluded.at, row.excluded.at), else_=stored.at + 1)
     await connection.execute(
-        row.on_conflict_do_update(index_elements=["digest"], set_={"from_seq": earlier, "at": row.excluded.at})
+        row.on_conflict_do_update(index_elements=["digest"], set_={"from_seq": earlier, "at": later})
     )
 
 
-async def may_hold_forgotten(connection: AsyncConnection, session_id: SessionId, *, asked_at: float) -> bool:
-    """Return whether a reply to a question of that time may have been made of words that were forgotten since."""
-    listed_at = select(forgotten_sessions.c.at).where(forgotten_sessions.c.digest == session_digest(session_id))
-    at = await connection.scalar(listed_at)
-    return at is not None and asked_at < at + _TAKEN_OVER_S
+async def listed_at(connection: AsyncConnection, session_id: SessionId) -> float | None:
+    """Return the time of the last `list_session` of a session; None: there was none."""
+    listed = select(forgotten_sessions.c.at).where(forgotten_sessions.c.digest == session_digest(session_id))
+    at: float | None = await connection.scalar(listed)
+    return at
 
 
 async def list_words(connection: AsyncConnection, runs: Runs) -> None:

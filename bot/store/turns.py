@@ -15,7 +15,7 @@ from sqlalchemy import delete, exists, func, select, update
 
 from bot.store import rows
 from bot.store.forgetting_notes import LearnedForgettings
-from bot.store.forgotten_hashes import NOTHING_MADE, list_session, may_hold_forgotten
+from bot.store.forgotten_hashes import NOTHING_MADE, list_session
 from bot.store.history import rerender_summary
 from bot.store.inserts import add_once
 from bot.store.search.indexing import index_source
@@ -60,7 +60,7 @@ class SqlTurnStore:
         Of rows that cannot be read it is what can be, and the log says so once.
         """
         async with self._database.reading() as connection:
-            await self._forgettings.learn(connection)
+            await self._forgettings.learn(connection, session_id)
             memory, unreadable = await read_memory(connection, self._database.sql, session_id)
         if not unreadable <= self._unreadable:
             self._unreadable |= unreadable
@@ -82,10 +82,10 @@ class SqlTurnStore:
         Raises `StoreError` if another turn is stored under its number.
         """
         async with self._database.writing() as connection:
-            await self._forgettings.learn(connection)
+            await self._forgettings.learn(connection, session_id)
             await _ensure_session(connection, session_id, started_at=turn.started_at)
             left = self._forgettings.left_of_turn(session_id, turn)
-            kept = await _without_forgotten(connection, session_id, left)
+            kept = await self._without_forgotten(connection, session_id, left)
             if await add_once(connection, turns, rows.turn_values(session_id, kept)):
                 await index_source(connection, session_id, kept)
                 now = self._clock.now()
@@ -106,6 +106,17 @@ class SqlTurnStore:
                     )
                 )
 
+    async def _without_forgotten(self, connection: AsyncConnection, session_id: SessionId, turn: Turn) -> Turn:
+        """Return a turn; without its text if it is a reply that may hold what was forgotten after its question."""
+        if turn.kind is not TurnKind.ASSISTANT:
+            return turn
+        same = (turns.c.session_id == session_id) & (turns.c.seq == turn.answers)
+        asked_at = await connection.scalar(select(turns.c.ended_at).where(same))
+        asked_at = turn.started_at if asked_at is None else asked_at
+        if not self._forgettings.may_hold_forgotten(session_id, asked_at=asked_at):
+            return turn
+        return replace(turn, parts=(), tombstone=True)
+
     async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
         async with self._database.reading() as connection:
             return await read_turns(connection, session_id, start=start, end=end)
@@ -113,7 +124,7 @@ class SqlTurnStore:
     async def add_note(self, session_id: SessionId, note: Note) -> None:
         """Store one live note, unless its id is stored already, or whoever showed it was forgotten since."""
         async with self._database.writing() as connection:
-            await self._forgettings.learn(connection)
+            await self._forgettings.learn(connection, session_id)
             await _ensure_session(connection, session_id, started_at=note.at)
             if self._forgettings.has_forgotten_note(session_id, note):
                 await rerender_summary(connection, session_id, now=self._clock.now())
@@ -174,18 +185,6 @@ class SqlTurnStore:
                 await _add_segment(connection, session_id, segment)
             await _store_state(connection, session_id, state)
             await connection.execute(update(sessions).where(sessions.c.id == session_id).values(ended_at=now))
-
-
-async def _without_forgotten(connection: AsyncConnection, session_id: SessionId, turn: Turn) -> Turn:
-    """Return a turn; without its text if it is a reply that may hold what was forgotten after its question."""
-    if turn.kind is not TurnKind.ASSISTANT:
-        return turn
-    same = (turns.c.session_id == session_id) & (turns.c.seq == turn.answers)
-    asked_at = await connection.scalar(select(turns.c.ended_at).where(same))
-    asked_at = turn.started_at if asked_at is None else asked_at
-    if not await may_hold_forgotten(connection, session_id, asked_at=asked_at):
-        return turn
-    return replace(turn, parts=(), tombstone=True)
 
 
 def _is_remainder(turn: Turn, stored: tuple[Turn, ...]) -> bool:

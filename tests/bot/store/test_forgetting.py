@@ -377,9 +377,11 @@ async def test_a_reply_in_progress_is_not_recorded(tmp_path: Path) -> None:
     async with (
         Evening(tmp_path / "a.db") as evening,
         Evening(tmp_path / "a.db", name="next door", clock=evening.clock, channel=702) as other,
+        Evening(tmp_path / "a.db", name="elsewhere", clock=evening.clock, channel=900, guild=GUILD + 1) as elsewhere,
     ):
         await evening.say(f"I live in {SECRET}.", "Ada")
         await evening.say("Bot, where is that?", "Bob")
+        await elsewhere.say("Bot, where are you?", "Cy")
         await other.say("Bot, where does Ada live?", "Cy")
         forgetter = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetter.find("id-Ada")
@@ -391,6 +393,8 @@ async def test_a_reply_in_progress_is_not_recorded(tmp_path: Path) -> None:
             stored = await each.store.turns(each.session_id, Seq(0), Seq(9))
             assert stored == each.memory.turns
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
+        await answer(elsewhere, "Here.")
+        assert elsewhere.memory.turns[-1].parts[0].text == "Here."
         evening.clock.advance(30)
         await evening.say("Bot, hello again?", "Bob")
         await answer(evening, "Hello.")

@@ -8,13 +8,14 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import insert, select, update
 
 from bot.logs import log_path
 from bot.memory.erasing import PersonEraser
 from bot.memory.retention import DAY_S, Retention
 from bot.store.database import open_database
-from bot.store.forgetting_notes import LearnedForgettings, last_forgetting, note_forgetting
+from bot.store.forgetting_notes import LearnedForgettings, forgettings_after, last_forgetting, note_forgetting
+from bot.store.forgotten_hashes import digest_of
 from bot.store.speakers import StoredSpeaker
 from bot.store.tables import forgettings, sessions
 from compaction.errors import StoreError
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tests.bot.conftest import Place
 
 EVENING, OTHER = SessionId("evening"), SessionId("other")
+HOUR_S = 3_600.0
 SECRET = "My boat is moored behind the old lighthouse at Wickhamq."
 ADA = "id-Ada"
 
@@ -153,6 +155,31 @@ async def test_a_session_that_began_after_the_person_was_looked_up_is_forgotten_
             assert (await other.store.load(OTHER)).window[0].parts == ()
 
 
+@pytest.mark.asyncio
+@pytest.mark.parametrize("ahead_s", [-HOUR_S, HOUR_S])
+async def test_a_reply_is_left_out_whatever_the_clock_of_who_forgets_says(
+    place: Place, tmp_path: Path, ahead_s: float
+) -> None:
+    """Another machine forgets the person, and its clock is wrong. The reply that was made of their words is stored
+    without its text, and the reply to a later question with it.
+    """
+    async with Evening(place) as evening, open_database(place, synchronous="normal") as database:
+        clock = FakeClock(evening.clock.now() + ahead_s)
+        eraser = PersonEraser(database, clock, log_folder=log_path(tmp_path).parent)
+        await evening.say(SECRET)
+        await evening.say("Where is it moored?", "Bob")
+        (ada,) = await eraser.find("Ada")
+        await eraser.erase(ada)
+        await evening.say("Behind the old lighthouse.", "Bot", kind=TurnKind.ASSISTANT)
+        await evening.keeper.run_once()
+        evening.clock.advance(30.0)
+        await evening.say("What time is it?", "Bob")
+        await evening.say("It is nine.", "Bot", kind=TurnKind.ASSISTANT)
+        stored = (await evening.store.load(EVENING)).window
+        texts = [[part.text for part in turn.parts] for turn in stored]
+        assert texts == [[], ["Where is it moored?"], [], ["What time is it?"], ["It is nine."]]
+
+
 def said(text: str, speaker: str, *, seq: int = 0, at: float = 0.0) -> Turn:
     """Return a turn."""
     return Turn(Seq(seq), TurnKind.SPEECH, at, at + 1.0, (TurnPart(f"id-{speaker}", speaker, text),))
@@ -180,10 +207,10 @@ async def test_only_what_was_to_be_forgotten_is_left_out(
     async with open_database(place) as database:
         learned = LearnedForgettings(FakeClock(100.0))
         async with database.reading() as connection:
-            await learned.learn(connection)
+            await learned.learn(connection, EVENING)
         await note_of(database, where, seq)
         async with database.reading() as connection:
-            await learned.learn(connection)
+            await learned.learn(connection, EVENING)
     found: set[tuple[SessionId, int | str]] = set()
     for session_id in (EVENING, OTHER):
         for number in (0, 1) if session_id == EVENING else (0,):
@@ -198,6 +225,28 @@ async def test_only_what_was_to_be_forgotten_is_left_out(
         assert not learned.has_forgotten_note(session_id, replace(shown, at=101.0))
         assert not learned.has_forgotten_note(session_id, replace(shown, person_id="id-Bob"))
     assert found == gone
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("at", "stays"), [(-2 * HOUR_S, False), (-0.5 * HOUR_S, True), (HOUR_S, True)])
+async def test_what_an_open_room_may_not_know_yet_stays_there(place: Place, at: float, *, stays: bool) -> None:
+    """`at`: when somebody was forgotten, after the oldest room began, by a clock that may be wrong by an hour. Later
+    rooms, and older sessions without a room, change nothing.
+    """
+    clock = FakeClock()
+    began_at = clock.now()
+    async with Evening(place, clock=clock) as evening:
+        clock.advance(3 * HOUR_S)
+        roomless: list[dict[str, object]] = [
+            {"id": "replay", "started_at": 0.0, "channel_id": None, "ended_at": None},
+            {"id": "ended", "started_at": 0.0, "channel_id": 703, "ended_at": 1.0},
+        ]
+        async with Evening(place, name="other", clock=clock, channel=702), evening.database.writing() as connection:
+            await connection.execute(insert(sessions), roomless)
+            for person_id, noted_at in ((ADA, began_at + at), ("id-Bob", clock.now())):
+                await note_forgetting(connection, person_id, session_id=None, seq=None, at=noted_at)
+            found = await forgettings_after(connection, 0)
+    assert [each.person for each in found if each.person] == [digest_of(ADA)] * stays + [digest_of("id-Bob")]
 
 
 @pytest.mark.asyncio

@@ -153,6 +153,22 @@ async def test_what_was_forgotten_before_the_backup_comes_from_the_backup(tmp_pa
 
 
 @pytest.mark.asyncio
+async def test_who_was_forgotten_after_the_clock_was_set_back_stays_forgotten(tmp_path: Path) -> None:
+    """Somebody was forgotten before the backup and somebody after it, by a clock that was set right in between."""
+    path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
+    async with Evening(path) as evening:
+        await evening.say(f"I live in {SECRET}.", "Ada")
+        await evening.say("The gate code is 4411.", "Bob")
+        await forget(evening.database, evening.clock, "Bob")
+        write_backup(path, file)
+        evening.clock.advance(-3_600.0)
+        await forget(evening.database, evening.clock, "Ada")
+    assert SECRET.encode() in file.read_bytes()
+    await restored(file, path)
+    assert SECRET.encode() not in path.read_bytes()
+
+
+@pytest.mark.asyncio
 async def test_facts_and_choices_that_were_changed_since_stay_changed(tmp_path: Path) -> None:
     """Deleted facts do not come back, and who has opted out since stays out."""
     path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
