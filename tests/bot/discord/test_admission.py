@@ -175,7 +175,7 @@ def test_discord_names_the_owners() -> None:
     """Without owners in the settings they are the application's owner, or those of its team who may change it."""
     role, state = discord.TeamMemberRole, discord.TeamMembershipState
     team = SimpleNamespace(
-        owner_id=1,
+        owner_id=5,
         members=[
             SimpleNamespace(id=1, role=role.admin, membership_state=state.accepted),
             SimpleNamespace(id=2, role=role.developer, membership_state=state.accepted),
@@ -186,6 +186,6 @@ def test_discord_names_the_owners() -> None:
     alone: Any = SimpleNamespace(team=None, owner=SimpleNamespace(id=7))
     together: Any = SimpleNamespace(team=team, owner=SimpleNamespace(id=8))
     assert owners_of(DiscordSettings(), alone) == {7}
-    assert owners_of(DiscordSettings(), together) == {1, 2}
+    assert owners_of(DiscordSettings(), together) == {1, 2, 5}
     assert owners_of(DiscordSettings(owners=(9,)), together) == {9}
     assert owners_of(DiscordSettings(), None) == frozenset()

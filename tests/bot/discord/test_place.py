@@ -110,6 +110,7 @@ SEES, ENTERS = discord.Permissions(view_channel=True), discord.Permissions(view_
         pytest.param([1, 2], {LOUNGE, STAFF, HALL}, id="insiders"),
         pytest.param([1, 3], {LOUNGE, HALL}, id="a stranger"),
         pytest.param([1, 4], {LOUNGE, HALL}, id="somebody who sees the channel and may not enter"),
+        pytest.param([1, 6], {LOUNGE, HALL}, id="somebody who may enter the channel and not see it"),
         pytest.param([1, 5], {LOUNGE}, id="somebody whom Discord has not told us about"),
         pytest.param([5], {LOUNGE}, id="nobody known"),
         pytest.param([], {LOUNGE}, id="nobody"),
@@ -120,9 +121,9 @@ async def test_a_channel_is_shared_if_everybody_present_may_enter(present: list[
     """What was said in another channel may be told only where everybody present may see and enter that channel. The
     bot's own rights count for nothing, and a deleted channel is shared by nobody.
     """
-    staff = {1: ENTERS, 2: ENTERS, 3: discord.Permissions.none(), 4: SEES}
+    staff = {1: ENTERS, 2: ENTERS, 3: discord.Permissions.none(), 4: SEES, 6: discord.Permissions(connect=True)}
     guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99))
-    members = {each: SimpleNamespace(id=each, display_name="x") for each in (1, 2, 3, 4, 99)}
+    members = {each: SimpleNamespace(id=each, display_name="x") for each in (1, 2, 3, 4, 6, 99)}
     guild.fetch_member = Directory(members).fetch
 
     def channel(channel_id: int, allowed: dict[int, discord.Permissions]) -> Any:
