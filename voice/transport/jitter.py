@@ -108,13 +108,13 @@ class JitterBuffer:
         self._known: set[int] = set()
         self._undecided: tuple[int, _Packet] | None = None
 
-    def has(self, sequence: int, timestamp: int) -> bool:
-        """Return whether this packet has already arrived (it waits, or was released recently).
+    def has(self, sequence: int, timestamp: int, *, arrived_at: float) -> bool:
+        """Return whether this packet is the copy of one that waits, or was released recently.
 
         Call it before decrypting: an end-to-end nonce is accepted once, so decrypting a duplicate would count as a
-        failure.
+        failure. After a long silence it is no copy, but a sender who begins with numbers that were heard before.
         """
-        return sequence << 32 | timestamp in self._known
+        return sequence << 32 | timestamp in self._known and arrived_at <= self._last_push + _RESTART_QUIET_S
 
     def push(
         self, sequence: int, timestamp: int, payload: bytes, *, arrived_at: float, ticks: int = FRAME_TICKS
@@ -124,8 +124,11 @@ class JitterBuffer:
         An empty `payload` uses up its number without sound: a packet that is nothing but padding.
         """
         name = sequence << 32 | timestamp
-        if name in self._known:
+        if self.has(sequence, timestamp, arrived_at=arrived_at):
             return PushResult.DUPLICATE
+        if arrived_at > self._last_push + _RESTART_QUIET_S:
+            self._known.clear()
+            self._released.clear()
         place = self._unwrap(sequence)
         result = PushResult.ACCEPTED
         if payload == SILENCE_FRAME and self._is_repeated(place, timestamp):

@@ -257,14 +257,9 @@ class Receiver:
             self._count_unopened(failure, user_id, held.arrived_at)
 
     def _take_of_owner(self, user_id: int, ssrc: int, held: HeldFrame, keys: LiveKeys) -> DecryptFailure | None:
-        """Open a frame with the key of the SSRC's owner, and pass it to their stream. Returns why it cannot be opened.
-
-        A packet with the sequence number and the timestamp of a recent one is taken for its duplicate before any key is
-        tried. So a new owner without op 5 whose numbers are the same as the former owner's loses the first frames, 128
-        at most.
-        """
+        """Open a frame with the key of the SSRC's owner, and pass it to their stream. Returns why it was not opened."""
         stream = self._streams.get(ssrc)
-        if stream is not None and stream.has(held.sequence, held.timestamp):
+        if stream is not None and stream.has(held.sequence, held.timestamp, arrived_at=held.arrived_at):
             self._counters.duplicate += 1
             return None
         frame = open_frame(held.frame, user_id, keys)

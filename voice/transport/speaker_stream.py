@@ -77,9 +77,9 @@ class SpeakerStream:
         """Whether sound waits for `take`."""
         return bool(self._pieces)
 
-    def has(self, sequence: int, timestamp: int) -> bool:
-        """Return whether this packet has arrived before."""
-        return self._jitter.has(sequence, timestamp)
+    def has(self, sequence: int, timestamp: int, *, arrived_at: float) -> bool:
+        """Return whether this packet is a copy of one that has arrived before."""
+        return self._jitter.has(sequence, timestamp, arrived_at=arrived_at)
 
     def hear(self, sequence: int, timestamp: int, frame: bytes, *, arrived_at: float, ticks: int) -> bool:
         """Take an Opus frame of `ticks` at 48 kHz. Returns whether it was decoded at once; otherwise call `release`.

@@ -75,6 +75,22 @@ def test_an_ssrc_that_goes_to_somebody_else_without_op_5_is_theirs() -> None:
     assert_each_datagram_has_one_fate(ear)
 
 
+def test_a_new_owner_who_begins_with_the_former_one_s_numbers_is_heard() -> None:
+    """Both count from the same sequence number and timestamp, and nothing tells that the SSRC has a new owner. After
+    the silence between them, the packets of the second are no copies of the first one's.
+    """
+    ear = Ear()
+    ana, ben = ear.sender(ANA, 11), ear.sender(BEN, 11)
+    ear.receiver.speaks(11, ANA)
+    ear.say(ana, 100)
+    ear.rest(3.0)
+    ear.say(ben, 100)
+    ear.rest(0.5)
+    assert (ear.frames_of(ANA), ear.frames_of(BEN)) == (100, 100)
+    assert ear.counters.duplicate == 0
+    assert_each_datagram_has_one_fate(ear)
+
+
 @pytest.mark.parametrize(("announced", "heard"), [(True, 20), (False, 10)])
 def test_held_frames_of_two_people_are_never_delivered_as_the_other_s(announced: bool, heard: int) -> None:
     """An SSRC passes from Ana to Ben before the group is ready. Once it is Ben's, by op 5 or by his key, what Ana had

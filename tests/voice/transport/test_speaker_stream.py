@@ -145,4 +145,4 @@ def test_padding_uses_up_its_number() -> None:
     spoken.say(3)
     assert spoken.counters.lost == 0
     assert spoken.counters.decoded == 6
-    assert spoken.stream.has(spoken.sequence - 1, spoken.timestamp - FRAME_TICKS)
+    assert spoken.stream.has(spoken.sequence - 1, spoken.timestamp - FRAME_TICKS, arrived_at=spoken.now)
