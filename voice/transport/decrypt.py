@@ -125,6 +125,16 @@ def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | DecryptFai
     return SILENCE_FRAME if len(frame) <= _TINY_BYTES else DecryptFailure.CLEAR
 
 
+def is_in_group(user_id: int, keys: LiveKeys) -> bool:
+    """Return whether the bot's end-to-end group has `user_id`. True while that cannot be told."""
+    session = keys.dave_session
+    try:
+        return session is None or str(user_id) in session.get_user_ids()
+    # The event loop is changing the session right now.
+    except RuntimeError:
+        return True
+
+
 def can_tell_sender(frame: bytes, keys: LiveKeys) -> bool:
     """Return whether trying the current keys can identify the sender of `frame`.
 

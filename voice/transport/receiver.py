@@ -18,7 +18,14 @@ from voice.transport import opus
 from voice.transport.aead import PacketOpener
 from voice.transport.audio_events import SpeakerLeft
 from voice.transport.counters import PacketCounters
-from voice.transport.decrypt import DecryptFailure, can_tell_sender, find_sender, open_frame, open_transport
+from voice.transport.decrypt import (
+    DecryptFailure,
+    can_tell_sender,
+    find_sender,
+    is_in_group,
+    open_frame,
+    open_transport,
+)
 from voice.transport.jitter import FRAME_TICKS
 from voice.transport.roster import HeldFrame, Roster
 from voice.transport.rtp import Rejection, frame_of, parse
@@ -235,7 +242,7 @@ class Receiver:
             return
         for held in waited:
             if self._keys is not None and (failure := self._take_of_owner(user_id, ssrc, held, self._keys)):
-                self._count_unopened(failure, user_id, held.arrived_at)
+                self._count_unopened(failure, user_id, held.arrived_at, self._keys)
 
     def _pass_over(self, packet: AudioPacket, user_id: int | None) -> None:
         """Handle a packet that is nothing but padding: its number is no loss."""
@@ -254,7 +261,7 @@ class Receiver:
         if failure is DecryptFailure.DAVE_FAILED and self._take_by_key(ssrc, held, keys):
             return
         if failure is not None:
-            self._count_unopened(failure, user_id, held.arrived_at)
+            self._count_unopened(failure, user_id, held.arrived_at, keys)
 
     def _take_of_owner(self, user_id: int, ssrc: int, held: HeldFrame, keys: LiveKeys) -> DecryptFailure | None:
         """Open a frame with the key of the SSRC's owner, and pass it to their stream. Returns why it was not opened."""
@@ -268,13 +275,13 @@ class Receiver:
         self._pass_to_stream(self._stream_of(ssrc, user_id), held, frame)
         return None
 
-    def _count_unopened(self, failure: DecryptFailure, user_id: int, arrived_at: float) -> None:
+    def _count_unopened(self, failure: DecryptFailure, user_id: int, arrived_at: float, keys: LiveKeys) -> None:
         self._counters.count(failure)
         match failure:
             case DecryptFailure.NOT_READY:
                 self._watchdog.unready(user_id, arrived_at)
             case DecryptFailure.DAVE_FAILED:
-                self._watchdog.failed(user_id)
+                self._watchdog.failed(user_id, in_group=is_in_group(user_id, keys))
             case DecryptFailure.CLEAR:
                 # The group's keys are not in question, so nothing is recovered.
                 self._watchdog.refused(user_id)

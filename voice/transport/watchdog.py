@@ -34,9 +34,9 @@ class RecoverGroup:
 
     `failures`: how many of their frames in a row could not be decrypted; 0 if the group was never ready.
 
-    If an excluded person gets the SSRC of `user_id` and neither op 5 nor op 13 says so, their frames look the same,
-    because their key is never tried: the group is renewed again and again, in the end once a minute, until it is known
-    whose SSRC it is.
+    For somebody who is not in the group it is found once, because the group may have changed unnoticed. If they are not
+    in the new one either, their frames are none that anybody in it could have sent: they were kept out, or have left
+    and their SSRC is somebody else's whose key is not tried.
     """
 
     user_id: int
@@ -69,7 +69,7 @@ class _Came(IntEnum):
 
     NOTHING = 0
     SILENCE = 1  # there was nothing to hear
-    CLEAR = 2  # not heard in an encrypted call, but the way works: a new connection would bring the same
+    REFUSED = 2  # in the clear, or of somebody outside the group, but the way works: a new connection brings the same
     UNOPENED = 3  # no key opened it
 
 
@@ -89,6 +89,8 @@ class Watchdog:
         self._announced: dict[int, _Wait] = {}
         self._unready_since: float | None = None
         self._unready_user = 0
+        # For whom the group was recovered.
+        self._recovered_for: set[int] = set()
         self._recoveries = 0
         self._recover_from = float("-inf")
         self._runner_reported = False
@@ -98,8 +100,12 @@ class Watchdog:
         self._replace_from = float("-inf")
         self._replace_pause_s = _FIRST_REPLACE_PAUSE_S
 
-    def failed(self, user_id: int) -> None:
-        """Count a frame of `user_id` that could not be decrypted."""
+    def failed(self, user_id: int, *, in_group: bool) -> None:
+        """Count a frame of `user_id` that could not be decrypted. `in_group`: they are in the bot's group."""
+        self._unready_since = None
+        if not in_group and user_id in self._recovered_for:
+            self._came(user_id, _Came.REFUSED)
+            return
         self._came(user_id, _Came.UNOPENED)
         self._failures[user_id] = self._failures.get(user_id, 0) + 1
 
@@ -123,7 +129,7 @@ class Watchdog:
 
     def refused(self, user_id: int) -> None:
         """Record a frame of `user_id` in the clear, which is not heard in an encrypted call."""
-        self._came(user_id, _Came.CLEAR)
+        self._came(user_id, _Came.REFUSED)
 
     def announced(self, user_id: int, now: float) -> None:
         """Handle op 5: `user_id` started to speak."""
@@ -132,11 +138,13 @@ class Watchdog:
     def left(self, user_id: int) -> None:
         self._failures.pop(user_id, None)
         self._announced.pop(user_id, None)
+        self._recovered_for.discard(user_id)
 
     def reconnected(self) -> None:
         """Forget the counts of the previous voice connection."""
         self._failures.clear()
         self._announced.clear()
+        self._recovered_for.clear()
         self._unready_since = None
         self._runner_reported = False
         self._vain_recoveries = self._vain_waits = 0
@@ -177,6 +185,7 @@ class Watchdog:
         if self._vain_recoveries >= MOST_VAIN and self._may_replace(now):
             return [NobodyHeard()]
         self._vain_recoveries += 1
+        self._recovered_for.add(verdict.user_id)
         self._pause(now)
         return [verdict]
 
@@ -187,7 +196,7 @@ class Watchdog:
             del self._announced[user_id]
             if wait.came is not _Came.SILENCE:
                 verdicts.append(SpeakerNotHeard(user_id, wait.since))
-        if any(wait.came in (_Came.SILENCE, _Came.CLEAR) for wait in over.values()):
+        if any(wait.came in (_Came.SILENCE, _Came.REFUSED) for wait in over.values()):
             self._vain_waits = 0
         elif verdicts:
             self._vain_waits += 1

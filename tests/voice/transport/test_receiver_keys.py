@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.dave_room import DaveRoom, Sender
-from tests.voice.transport.receiver_scene import ANA, BEN, Ear, assert_each_datagram_has_one_fate
+from tests.voice.transport.receiver_scene import ANA, BEN, BOTTY, Ear, assert_each_datagram_has_one_fate
 from voice.transport.watchdog import RecoverGroup, SpeakerNotHeard
 
 
@@ -190,6 +190,23 @@ def test_wrong_sender_key_is_counted_and_raises_recovery() -> None:
     ear.say(fake, 1)
     assert verdicts() == [RecoverGroup(ANA, 36)]
     assert ear.counters.dave_failures == 36
+    assert ear.heard == []
+
+
+@pytest.mark.parametrize("opted_out", [True, False])
+def test_who_is_not_in_the_group_has_it_renewed_once(opted_out: bool) -> None:
+    """Cai is not in the group. On his SSRC speaks somebody who opted out, which nothing tells, or he himself, who was
+    kept out. For a minute he is announced and not heard: no further renewal could change that, nor a new connection.
+    """
+    ear = Ear(DaveRoom(ANA, BEN, BOTTY), excluded={BOTTY})
+    cai = Sender(2009, 19, ear.room.sessions[BOTTY] if opted_out else DaveRoom(2009).sessions[2009], ear.keys)
+    found: list[object] = []
+    for _ in range(20):
+        ear.receiver.speaks(19, 2009)
+        ear.say(cai, 40)
+        ear.rest(2.5)
+        found += ear.receiver.check(connected=True, runner_alive=True, in_transition=False)
+    assert [one for one in found if not isinstance(one, SpeakerNotHeard)] == [RecoverGroup(2009, 40)]
     assert ear.heard == []
 
 

@@ -23,16 +23,16 @@ def check(
     return dog.check(now, connected=connected, runner_alive=runner_alive, in_transition=in_transition)
 
 
-def fail(dog: Watchdog, user_id: int, times: int) -> None:
+def fail(dog: Watchdog, user_id: int, times: int, *, in_group: bool = True) -> None:
     for _ in range(times):
-        dog.failed(user_id)
+        dog.failed(user_id, in_group=in_group)
 
 
 def test_36_failures_in_a_row_recover_the_group() -> None:
     dog = Watchdog()
     fail(dog, ANA, 35)
     assert check(dog, 0.0) == []
-    dog.failed(ANA)
+    dog.failed(ANA, in_group=True)
     assert check(dog, 0.1) == [RecoverGroup(ANA, 36)]
     assert check(dog, 0.2) == []
 
@@ -49,7 +49,7 @@ def test_another_person_s_good_frames_do_not_hide_a_deaf_key() -> None:
     """Failures are counted for each person. A count over all people would be reset by each person who is heard well."""
     dog = Watchdog()
     for _ in range(36):
-        dog.failed(ANA)
+        dog.failed(ANA, in_group=True)
         dog.heard(BEN)
     assert check(dog, 0.0) == [RecoverGroup(ANA, 36)]
 
@@ -83,6 +83,28 @@ def test_recoveries_grow_rarer_and_recover_themselves() -> None:
     fail(dog, ANA, 40)
     assert check(dog, 1003.9) == []
     assert check(dog, 1004.1)
+
+
+def test_the_group_is_recovered_once_for_somebody_outside_it() -> None:
+    """It may have changed unnoticed. If it had, it has them afterwards, and recovering goes on as for everybody."""
+    dog = Watchdog()
+    fail(dog, ANA, 36, in_group=False)
+    assert check(dog, 0.0) == [RecoverGroup(ANA, 36)]
+    fail(dog, ANA, 500, in_group=False)
+    assert check(dog, 10.0) == []
+    fail(dog, ANA, 36)
+    assert check(dog, 20.0) == [RecoverGroup(ANA, 36)]
+    dog.heard(ANA)
+    dog.left(ANA)
+    fail(dog, ANA, 36, in_group=False)
+    assert check(dog, 30.0) == [RecoverGroup(ANA, 36)]
+
+
+def test_a_frame_that_no_key_opens_shows_that_there_is_a_group() -> None:
+    dog = Watchdog()
+    dog.unready(ANA, 10.0)
+    dog.failed(ANA, in_group=True)
+    assert check(dog, 60.0) == []
 
 
 def test_two_vain_recoveries_end_in_a_new_connection() -> None:
