@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from voice.listening.endpointing import EndpointingEvent, EndpointingParameters
     from voice.transport.audio_events import AudioEvent
 
-# The transport reports a talkspurt's end after 200 ms without a packet. If nothing comes for so long, that report is
-# lost, and the utterance must still end.
-STALL_S = 1.0
+# The transport reports a talkspurt's end after 200 ms without a packet. So long after the last sound that report is
+# lost, and the utterance must still end. Sound that waits for a busy event loop is no older (`handover.MAX_WAITING_S`).
+STALL_S = 10.0
 
 # An utterance is dropped as near silence when all three apply (full scale is 1): its RMS is below the first value, its
 # loudest sample is below the second, and a smaller share of its samples than the third is above half of the second.
@@ -91,8 +91,8 @@ class SpeakerListener:
         self._partial_samples = 0
         self._partial_silent = True
         self._silent_windows = 0
-        self._talkspurt_over = True
-        self._heard_at = 0.0
+        # When time begins to pass without sound.
+        self._silent_from = float("-inf")
         self._vad_state = VadState()
         self._pending: list[_Piece] = []
         # Scored windows that wait for the answer about a pause.
@@ -110,36 +110,32 @@ class SpeakerListener:
         """Seconds of voiced sound in the current speech, even before it is certain; 0.0 without any."""
         return self._endpointing.voiced_windows * WINDOW_S
 
-    def hear(self, event: AudioEvent, now: float) -> None:
-        self._heard_at = now
+    def hear(self, event: AudioEvent) -> None:
         match event:
             case SpeechFrames():
-                self._talkspurt_over = False
                 self._lay_silence_until(event.captured_at)
                 # Sound may come before the line's end: it was late, or its sender's clock is fast. What follows has the
                 # right times all the same; otherwise an open microphone that gains 0.1 % is 4 s ahead in an hour.
                 self._anchor = event.captured_at - self._laid / LISTEN_RATE_HZ
                 self._lay(event.pcm, silent=False)
+                self._silent_from = self._position(self._anchor) + STALL_S
             case TalkspurtEnded():
-                self._talkspurt_over = True
+                self._silent_from = float("-inf")
             case SpeakerLeft():
                 self._left = True
             case _:
                 assert_never(event)
 
-    def await_sound(self, now: float) -> None:
-        """Take nothing for silence until `STALL_S` from now, also after a talkspurt's end: the event loop stood still,
-        and what was said meanwhile is under way.
-        """
-        self._talkspurt_over = False
-        self._heard_at = now
+    def await_sound(self, until: float) -> None:
+        """Take nothing for silence before `until`, or the end of another talkspurt, because sound is under way."""
+        self._silent_from = max(self._silent_from, until)
 
     def pass_time(self, now: float) -> bool:
         """If the packets have stopped, insert silence up to `now` less the allowance for late packets.
 
         Returns whether there is something to decide.
         """
-        if self._anchor is None or (not self._talkspurt_over and now - self._heard_at < STALL_S):
+        if self._anchor is None or now < self._silent_from:
             return False
         self._lay_silence_until(now - self._late_packets_s)
         return bool(self._pending)

@@ -128,11 +128,23 @@ def test_a_standstill_holds_nothing_open() -> None:
 
 
 def test_a_lost_end_mark_holds_nothing_open() -> None:
-    """If the `TalkspurtEnded` is lost, a second without frames counts as the end of the talkspurt."""
+    """If the `TalkspurtEnded` is lost, ten seconds without frames count as the end of the talkspurt."""
     ears = _ears()
     ears.hear([_frames(10.0, voiced(2))], now=12.0)
-    assert ears.tick(12.9) == []
-    assert [type(event) for event in ears.tick(13.1)] == [PauseBegan, Utterance]
+    assert ears.tick(21.9) == []
+    assert [type(event) for event in ears.tick(22.1)] == [PauseBegan, Utterance]
+
+
+def test_a_busy_event_loop_cuts_no_speech() -> None:
+    """The loop turns, so its ticks come on time, but sound waits for three seconds."""
+    ears = _ears()
+    events = ears.hear([_frames(10.0, voiced(1))], now=11.0)
+    for step in range(300):
+        events += ears.tick(11.0 + step * 0.01)
+    events += ears.hear([_frames(11.0, voiced(2)), TalkspurtEnded(ADA, 1, 13.0)], now=14.0)
+    [utterance] = _utterances(events + ears.tick(14.1))
+    assert utterance.started_at == pytest.approx(10.0, abs=0.04)
+    assert utterance.ended_at == pytest.approx(13.0, abs=0.04)
 
 
 def test_a_short_gap_is_silence_inside_the_utterance() -> None:
