@@ -144,6 +144,9 @@ class HeaderRecorder:
                 return
             self._note(datagram, packet, keys)
 
+    def set_time(self, at: float | None) -> None:
+        """A packet's time is that of its reading."""
+
     def flush(self) -> float:
         return _IDLE_S
 

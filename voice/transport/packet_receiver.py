@@ -23,6 +23,9 @@ class PacketReceiver(Protocol):
     def datagram(self, datagram: bytes, keys: LiveKeys) -> None:
         """Handle one datagram on arrival. `keys` are read during the call."""
 
+    def set_time(self, at: float | None) -> None:
+        """Take `at` for the time (monotonic seconds), because what is read next came then; None: it comes just now."""
+
     def flush(self) -> float:
         """Do what is due, and return in how many seconds to call again."""
 

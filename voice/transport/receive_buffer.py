@@ -1,7 +1,7 @@
 """The system's receive buffer of a UDP socket: what waits there while the reader thread is busy.
 
 A hundred people who speak at once are 5,000 datagrams a second. The usual buffer holds 50 ms of that, and what does not
-fit is dropped without a word. Both the size that was granted and what was dropped can be asked for.
+fit is dropped without a word. The size that was granted, what was dropped, and when a datagram came can be asked for.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import struct
 import sys
+from contextlib import suppress
 
 # What Linux counts for a datagram with 20 ms of speech, in units of what was asked for.
 DATAGRAM_BYTES = 640
@@ -21,6 +22,9 @@ SMALL_BYTES = 1024 * 1024
 # datagrams.
 _SO_MEMINFO = 55
 _MEMINFO = struct.Struct("@9I")
+# Linux, asm-generic/socket.h and linux/time_types.h: when a datagram came, as a `timespec` of the wall clock.
+_SO_TIMESTAMPNS = 35
+_TIMESPEC = struct.Struct("@ll")
 
 
 def enlarge(sock: socket.socket) -> int:
@@ -33,6 +37,25 @@ def enlarge(sock: socket.socket) -> int:
             continue
         break
     return granted(sock)
+
+
+def note_arrivals(sock: socket.socket) -> None:
+    """Ask the system to note when each datagram comes. Raises nothing."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+
+
+def receive(sock: socket.socket, most_bytes: int) -> tuple[bytes, int | None]:
+    """Return the next datagram, and the nanosecond of the wall clock in which it came; None if the system does not
+    tell. Raises as `recv` does, and takes a few microseconds more.
+    """
+    datagram, notes, _, _ = sock.recvmsg(most_bytes, socket.CMSG_SPACE(_TIMESPEC.size))
+    for level, kind, note in notes:
+        if (level, kind, len(note)) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS, _TIMESPEC.size):
+            seconds, nanoseconds = _TIMESPEC.unpack(note)
+            return datagram, seconds * 1_000_000_000 + nanoseconds
+    return datagram, None
 
 
 def granted(sock: socket.socket) -> int:

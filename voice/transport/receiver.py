@@ -69,6 +69,7 @@ class Receiver:
         self._deliver = deliver
         self._is_excluded = is_excluded
         self._clock = clock
+        self._read_at: float | None = None
         self._lock = threading.Lock()
         self._opener = PacketOpener()
         self._counters = PacketCounters()
@@ -110,16 +111,24 @@ class Receiver:
                 self._counters.padding += 1
                 self._pass_over(packet, user_id)
                 return
-            held = HeldFrame(packet.sequence, packet.timestamp, frame, self._clock())
+            held = HeldFrame(packet.sequence, packet.timestamp, frame, self._now())
             if user_id is None:
                 self._take_unknown(packet.ssrc, held, keys)
             else:
                 self._take_known(user_id, packet.ssrc, held, keys)
 
+    def set_time(self, at: float | None) -> None:
+        """Take `at` for the time, until the next call; None: the clock's.
+
+        What waited while the process stood still is read at once. With the time at which each datagram came, it is
+        handled as if it had been read then: no talkspurt ends in between, and no time line gets a hole.
+        """
+        self._read_at = at
+
     def flush(self) -> float:
         """Release what is due, deliver a batch if it is time, and return in how many seconds to call again."""
         with self._lock:
-            now = self._clock()
+            now = self._now()
             if now >= self._due:
                 self._release_due(now)
             due = self._due
@@ -153,13 +162,13 @@ class Receiver:
         with self._lock:
             # First, so that frames which overtook this message count.
             if announced and not self._is_excluded(user_id):
-                self._watchdog.announced(user_id, self._clock())
+                self._watchdog.announced(user_id, self._now())
             self._place(ssrc, user_id)
 
     def left(self, user_id: int) -> None:
         """Handle op 13: deliver the last sound of `user_id`, then `SpeakerLeft`."""
         with self._lock:
-            now = self._clock()
+            now = self._now()
             for ssrc in self._roster.left(user_id):
                 self._close(ssrc)
             self._watchdog.left(user_id)
@@ -172,7 +181,7 @@ class Receiver:
         with self._lock:
             for ssrc in list(self._streams):
                 self._close(ssrc)
-            self._hand_on(self._clock())
+            self._hand_on(self._now())
 
     def reset(self) -> None:
         """Handle a new connection (op 2): forget the old one's SSRCs and members."""
@@ -181,7 +190,7 @@ class Receiver:
                 self._close(ssrc)
             self._roster.clear()
             self._watchdog.reconnected()
-            self._hand_on(self._clock())
+            self._hand_on(self._now())
 
     # Called from any thread.
 
@@ -200,8 +209,11 @@ class Receiver:
     def check(self, *, connected: bool, runner_alive: bool, in_transition: bool) -> list[WatchdogFinding]:
         with self._lock:
             return self._watchdog.check(
-                self._clock(), connected=connected, runner_alive=runner_alive, in_transition=in_transition
+                self._now(), connected=connected, runner_alive=runner_alive, in_transition=in_transition
             )
+
+    def _now(self) -> float:
+        return self._clock() if self._read_at is None else self._read_at
 
     # Called with the lock held.
 
@@ -250,7 +262,7 @@ class Receiver:
             self._watchdog.silent(user_id)
         stream = self._streams.get(packet.ssrc)
         if stream is not None:
-            now = self._clock()
+            now = self._now()
             stream.pass_over(packet.sequence, packet.timestamp, arrived_at=now)
             self._release(stream, now)
 
@@ -349,7 +361,7 @@ class Receiver:
         if stream is None:
             return
         if self._is_excluded(stream.user_id):
-            stream.discard(self._clock())
+            stream.discard(self._now())
         else:
             stream.close()
 
@@ -357,7 +369,7 @@ class Receiver:
         """Remove a stream without decoding it: its speaker opted out."""
         stream = self._streams.pop(ssrc, None)
         if stream is not None:
-            stream.discard(self._clock())
+            stream.discard(self._now())
 
     def _hand_on(self, now: float) -> None:
         """Deliver all sound."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import socket
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from voice.transport.receive_buffer import DATAGRAM_BYTES, dropped, enlarge, granted
+from voice.transport.receive_buffer import DATAGRAM_BYTES, dropped, enlarge, granted, note_arrivals, receive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +62,29 @@ def test_what_does_not_fit_is_counted(pair: tuple[socket.socket, socket.socket])
     assert arrived == pytest.approx(64_000 / DATAGRAM_BYTES, rel=0.5)
 
 
+def test_a_datagram_comes_with_its_arrival(pair: tuple[socket.socket, socket.socket]) -> None:
+    receiving, sending = pair
+    sending.send(b"before")
+    note_arrivals(receiving)
+    sent_at = time.time_ns()
+    sending.send(b"after")
+    assert receiving.recv(2048) == b"before"
+    datagram, came_at = receive(receiving, 2048)
+    assert datagram == b"after"
+    assert came_at is not None
+    assert sent_at <= came_at <= time.time_ns()
+    with pytest.raises(BlockingIOError):
+        receive(receiving, 2048)
+
+
+def test_a_system_that_notes_no_arrivals_is_no_problem(pair: tuple[socket.socket, socket.socket]) -> None:
+    receiving, sending = pair
+    sending.send(_SPEECH)
+    assert receive(receiving, 2048) == (_SPEECH, None)
+
+
 def test_a_closed_socket_has_nothing(pair: tuple[socket.socket, socket.socket]) -> None:
     receiving, _ = pair
     receiving.close()
+    note_arrivals(receiving)
     assert (granted(receiving), dropped(receiving)) == (0, 0)

@@ -20,6 +20,7 @@ from tests.voice.transport.receiver_scene import (
     assert_each_datagram_has_one_fate,
     tone_packets,
 )
+from voice.audio import LISTEN_RATE_HZ
 from voice.transport.audio_events import SpeakerLeft, TalkspurtEnded
 from voice.transport.counters import PacketCounters
 from voice.transport.opus import SILENCE_FRAME
@@ -219,6 +220,36 @@ def test_padding_in_the_middle_of_speech_keeps_nobody_waiting() -> None:
     assert ear.frames_of(ANA) == 20 > before
     assert len(ear.ends()) == ear.counters.lost == ear.counters.concealed == 0
     assert_each_datagram_has_one_fate(ear)
+
+
+@pytest.mark.parametrize("pause", [0, 25])
+def test_what_waited_while_the_process_stood_still_leaves_no_hole(pause: int) -> None:
+    """For three seconds nothing is read. Ana goes on speaking, in one case after half a second of silence."""
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    ear.receiver.speaks(11, ANA)
+    ear.say(ana, 50)
+    came, waited = ear.now, list[tuple[float, bytes]]()
+    for n in range(150):
+        if n == 50:
+            ana.timestamp += 960 * pause
+            came += 0.02 * pause
+        waited.append((came, ana.datagram(next(ear.opus))))
+        came += 0.02
+    ear.now = came
+    for n, (at, datagram) in enumerate(waited):
+        ear.receiver.set_time(at)
+        ear.receiver.datagram(datagram, ear.keys)
+        if n == 127:
+            ear.receiver.flush()
+    ear.receiver.set_time(None)
+    ear.say(ana, 10)
+    ear.rest(0.5)
+    runs = [(item.captured_at, len(item.pcm) / LISTEN_RATE_HZ) for item in ear.speech_of(ANA)]
+    holes = [later[0] - at - seconds for (at, seconds), later in itertools.pairwise(runs)]
+    assert sum(seconds for _, seconds in runs) == pytest.approx(4.2)
+    assert [hole for hole in holes if abs(hole) > 0.01] == ([pytest.approx(0.5)] if pause else [])
+    assert len(ear.ends()) == (2 if pause else 1)
 
 
 def test_copies_are_duplicates_and_no_failures() -> None:

@@ -86,6 +86,7 @@ class ReceivingState(VoiceConnectionState):
         if self.socket is not MISSING:
             self.socket.close()
         super()._create_socket()
+        receive_buffer.note_arrivals(self.socket)
         size = receive_buffer.enlarge(self.socket)
         if size < receive_buffer.SMALL_BYTES:
             _log.warning("receive_buffer_small", granted_bytes=size, wanted_bytes=receive_buffer.WANTED_BYTES)

@@ -32,6 +32,9 @@ _NO_SOCKET_PAUSE_S = 0.02
 _LONGEST_REST_S = 0.01
 # If the socket is replaced during a poll, the reader notices after this time at most.
 _LONGEST_POLL_S = 0.2
+# If the socket was not seen empty for so long, the process stood still, or has too much to do: what waits came at
+# different times, and asking the system for them makes a datagram some 6 % dearer. Longer than the longest poll.
+_STANDSTILL_S = 0.3
 # The reader asks this often what the system dropped.
 _OVERFLOW_CHECK_S = 1.0
 
@@ -55,6 +58,8 @@ class PollingReader(SocketReader):
         self._idle_paused = False
         self._overflow: tuple[object, int] = (None, 0)
         self._overflow_checked_at = 0.0
+        # When the socket was last known to be empty.
+        self._emptied_at = 0.0
 
     def stop(self) -> None:
         super().stop()
@@ -78,19 +83,30 @@ class PollingReader(SocketReader):
                 self._running.wait()
                 continue
             sock = self.state.socket
+            wait_s = min(wait_s, _LONGEST_POLL_S)
+            asked_at = time.monotonic()
             try:
                 poll = select.poll()
                 poll.register(sock.fileno(), select.POLLIN)
                 poll.register(self._woken, select.POLLIN)
-                found = [number for number, _ in poll.poll(min(wait_s, _LONGEST_POLL_S) * 1000)]
+                found = [number for number, _ in poll.poll(wait_s * 1000)]
                 readable = sock.fileno() in found
             except (OSError, ValueError, AttributeError, TypeError):
                 # Between two connections the socket is missing or closed.
                 time.sleep(_NO_SOCKET_PAUSE_S)
                 continue
-            emptied = readable and self._drain(sock)
+            if not readable:
+                self._emptied_at = asked_at + wait_s
+            late = readable and self._stood_still()
+            emptied = readable and self._drain(sock, late=late)
             self._count_overflow(sock)
+            if not late and self._stood_still():
+                # Since the socket was looked at. What came must be read before anything counts as missing.
+                wait_s = 0.0
+                continue
             wait_s = self._flush()
+            if late:
+                self._receiver.set_time(None)
             if emptied:
                 rest_s = min(wait_s, _LONGEST_REST_S)
                 time.sleep(rest_s)
@@ -107,14 +123,19 @@ class PollingReader(SocketReader):
         if self._overflow[1] > before:
             self._receiver.overflowed(self._overflow[1] - before)
 
-    def _drain(self, sock: Any) -> bool:
-        """Read what has arrived. Returns whether nothing is left."""
+    def _stood_still(self) -> bool:
+        return time.monotonic() > self._emptied_at + _STANDSTILL_S
+
+    def _drain(self, sock: Any, *, late: bool) -> bool:
+        """Read what has arrived, with the times of its arrival if `late`. Returns whether nothing is left."""
         callbacks = list(self._callbacks)
+        began_at = time.monotonic()
         for _ in range(_DRAIN):
             try:
-                datagram = sock.recv(_DATAGRAM_BYTES)
+                datagram = self._receive_late(sock) if late else sock.recv(_DATAGRAM_BYTES)
             except OSError:
                 # The socket is empty, or had an ICMP error, which poll reports as readable and this call has cleared.
+                self._emptied_at = began_at
                 return True
             for callback in callbacks:
                 try:
@@ -122,6 +143,15 @@ class PollingReader(SocketReader):
                 except Exception:  # noqa: BLE001 - one listener's fault must not deafen the others
                     _log.exception("datagram_listener_failed")
         return False
+
+    def _receive_late(self, sock: Any) -> bytes:
+        """Read a datagram that waited, and tell the receiver when it came."""
+        datagram, came_ns = receive_buffer.receive(sock, _DATAGRAM_BYTES)
+        now = time.monotonic()
+        ago_s = 0.0 if came_ns is None else (time.time_ns() - came_ns) / 1e9
+        # The wall clock may have been set meanwhile.
+        self._receiver.set_time(min(now, max(self._emptied_at, now - ago_s)))
+        return datagram
 
     def _flush(self) -> float:
         try:
