@@ -101,9 +101,13 @@ def _run(pool: PoolSettings, asr: AsrSettings, version: str | None) -> None:
 
 
 def _run_entry_points(*, keep: bool) -> None:
+    """Have each machine get an entry point. Waits for none, because a machine that cannot have one is `_left_out`."""
     from ray import serve
 
-    serve.run(entry_points.entry_points(keep=keep), name=entry_points.APP, route_prefix=None)
+    target = serve.RunTarget(entry_points.entry_points(keep=keep), name=entry_points.APP, route_prefix=None)
+    # Ray Serve still waits for each machine's process for HTTP to answer, and gives up after a minute.
+    with suppress(TimeoutError):
+        serve.run_many([target], wait_for_ingress_deployment_creation=False, wait_for_applications_running=False)
 
 
 async def _are_well(app: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +15,9 @@ from bot.cluster.deployment import deploy, deployed_pool, pool_app, scale
 from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.state import APP, DEPLOYMENT, PoolState, machines_that_refuse, machines_with_work
 from voice.asr.settings import AsrSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 # Ray's own modules use what their libraries deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -98,6 +101,22 @@ def in_cluster(
     monkeypatch.setattr("ray.serve.context._get_global_client", lambda: serve)
 
 
+def let_run(monkeypatch: pytest.MonkeyPatch, run: Callable[[Any, str], None]) -> None:
+    """Let Ray Serve run each application, and its name, as `run` does. It waits for the recognisers alone: an entry
+    point that cannot start on one machine does not keep the others from hearing.
+    """
+
+    def run_many(targets: Sequence[Any], **waits: bool) -> None:
+        assert waits == {"wait_for_ingress_deployment_creation": False, "wait_for_applications_running": False}
+        for target in targets:
+            run(target.target, target.name)
+        raise TimeoutError("Proxies not available after 60s.")
+
+    monkeypatch.setattr("ray.serve.start", lambda **_: None)
+    monkeypatch.setattr("ray.serve.run", lambda app, *, name, **_: run(app, name))
+    monkeypatch.setattr("ray.serve.run_many", run_many)
+
+
 POOL = PoolSettings(least=2, most=8, cpus=0.5, gpus=0.25)
 MODEL = Path("/models/whisper-base")
 # Of the deployment that is there, as Ray Serve has named it.
@@ -127,8 +146,7 @@ async def test_more_recognisers_leave_those_alone_that_hear(
     """
     in_cluster(monkeypatch, status=status)
     ran: list[Any] = []
-    monkeypatch.setattr("ray.serve.start", lambda **_: None)
-    monkeypatch.setattr("ray.serve.run", lambda app, **_: ran.append(app._bound_deployment))
+    let_run(monkeypatch, lambda app, _: ran.append(app._bound_deployment))
     await deploy(pool, AsrSettings(model_dir=model))
     made, entry_point = ran
     assert made.version == version
@@ -140,10 +158,7 @@ async def test_more_recognisers_leave_those_alone_that_hear(
 async def test_a_pool_of_another_release_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever its recognisers are made with, and if nobody can read that."""
     ran: list[Any] = []
-    monkeypatch.setattr("ray.serve.start", lambda **_: None)
-    monkeypatch.setattr(
-        "ray.serve.run", lambda app, *, name, **_: ran.append(app._bound_deployment.version) if name == APP else None
-    )
+    let_run(monkeypatch, lambda app, name: ran.append(app._bound_deployment.version) if name == APP else None)
     others: list[tuple[object, ...]] = [(), ({}, 8), ("secret",)]
     for init_args in others:
         in_cluster(monkeypatch, init_args)
@@ -179,8 +194,7 @@ async def test_a_machine_takes_speech_later(
 async def test_recognisers_are_there_when_the_bots_reach_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """And a machine whose bots never do is told by its address; the others go on, and so does who asked."""
     in_cluster(monkeypatch)
-    monkeypatch.setattr("ray.serve.start", lambda **_: None)
-    monkeypatch.setattr("ray.serve.run", lambda *_, **__: None)
+    let_run(monkeypatch, lambda *_: None)
     monkeypatch.setattr("bot.cluster.deployment._POLL_S", 0.0)
     told = [serve_details({"a": status}) for status in ("STARTING", "STARTING", "HEALTHY")]
     monkeypatch.setattr(FakeServe, "get_serve_details", lambda _: told.pop(0))
