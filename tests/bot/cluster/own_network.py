@@ -184,10 +184,14 @@ async def test_a_killed_recogniser_costs_no_word_and_comes_back(cluster: Path) -
     own = FakeRecognizer(otherwise="my own hears")
     async with RemoteRecognizer(endpoint_of(cluster), is_own=True) as pool:
         both = FallbackRecognizer(pool, own)
+        # One that has just been replaced may still be ending.
+        await until(lambda: len(replicas()) == 1)
         (victim,) = replicas()
         os.kill(victim, signal.SIGKILL)
         assert (await both.recognize(bicycle(), language="en")).text
         await until(lambda: bool(now := replicas()) and now != [victim])
+        # The pool lets a request wait for a recogniser, but not as long as a busy machine may load a model.
+        await until(lambda: "Recognisers that hear: 1 (running)." in roomtone(cluster, "cluster", "status"))
         assert "bicycle" in (await pool.recognize(bicycle(), language="en")).text
 
 
