@@ -138,6 +138,15 @@ class Evening:
         return any(bare in note.what.replace(" ", "") for note in self.notes)
 
 
+async def noted(page: Page, text: str) -> None:
+    """Wait until the page shows a note with this text, ignoring spaces. It hears of a note later than the room."""
+    bare = "".join(text.split())
+    async with asyncio.timeout(PATIENCE_S):
+        # The page's Content Security Policy forbids evaluating code, which Playwright's `wait_for_function` needs.
+        while bare not in "".join((await page.inner_text("#notes")).split()):  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+
+
 async def until(met: Callable[[], object]) -> None:
     """Wait until the condition is true."""
     async with asyncio.timeout(PATIENCE_S):

@@ -26,7 +26,7 @@ from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 from rehearsal.words import sounds_like
 from tests.browser.chromium import browser
-from tests.browser.evening import until
+from tests.browser.evening import noted, until
 from tests.browser.game import GAME
 from tests.patience import PATIENCE_S
 
@@ -93,11 +93,7 @@ class LivingRoom:
 
     async def noted(self, text: str) -> None:
         """Wait until the page shows a note with this text, ignoring spaces."""
-        bare = "".join(text.split())
-        async with asyncio.timeout(PATIENCE_S):
-            # The page's Content Security Policy forbids evaluating code, which Playwright's `wait_for_function` needs.
-            while bare not in "".join((await self.page.inner_text("#notes")).split()):  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
+        await noted(self.page, text)
 
     async def heard_saying(self, words: str, *, since: float) -> bool:
         """Return whether the listener heard these words since then, recognised from the sound."""

@@ -206,10 +206,11 @@ async def test_a_room_is_shown_as_it_lives(chromium: Browser, tmp_path: Path) ->
         for size in (PHONE, LAPTOP):
             await tab.page.set_viewport_size({"width": size[0], "height": size[1]})
             await tab.until(lambda: tab.page.locator("[role=log]").evaluate(f"(log) => ({end})(log) < 60"))
-        moved = await tab.page.evaluate("document.querySelector('.cursor').style.transform")
-        assert moved != "translateX(0px)"
+        cursor = "document.querySelector('.cursor').style.transform"
+        await tab.until(lambda: tab.page.evaluate(f"{cursor} !== 'translateX(0px)'"))
         assert await tab.page.locator(".fold").count() >= 1
-        assert await tab.page.locator("rect.stage").count() > 4
+        # What was said after the first fold comes after it.
+        await tab.until(lambda: tab.page.locator("rect.stage").evaluate_all("(stages) => stages.length > 4"))
         await house.note("Round 2 of 3", ADA)
         await tab.says("Round 2 of 3")
         house.place.people.remove(ADA)
