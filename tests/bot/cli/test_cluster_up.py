@@ -20,6 +20,7 @@ from bot.cluster.ray_process import ray_process
 from bot.logs import log_path
 from tests.bot.cluster.test_ray_process import left_ray
 from tests.bot.cluster.test_room_worker import is_alive, until
+from tests.fakes.loop_time import pass_loop_time
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -75,9 +76,7 @@ class Machine:
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass on the event loop's clock."""
-        loop = asyncio.get_running_loop()
-        before = loop.time
-        self._monkeypatch.setattr(loop, "time", lambda: before() + seconds)
+        pass_loop_time(self._monkeypatch, seconds)
 
     async def _stopped(self, what: str) -> None:
         """Hang, and let systemd stop the service meanwhile."""

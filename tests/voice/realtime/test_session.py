@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeMode
 from rehearsal.servers.realtime_responses import ResponseMaker
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
 from tests.rehearsal.servers.realtime_client import FakeModel, served, tone
 from voice.errors import RealtimeError
@@ -323,23 +324,8 @@ async def test_what_is_not_written_down_is_told_apart() -> None:
         assert len(heard.item_ids) == 2
 
 
-@pytest.fixture
-def skip(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Return a function that moves the running loop's clock forward."""
-    skipped: list[float] = []
-
-    def skip_s(seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        if not skipped:
-            real_time = loop.time
-            monkeypatch.setattr(loop, "time", lambda: real_time() + sum(skipped))
-        skipped.append(seconds)
-
-    return skip_s
-
-
 @pytest.mark.asyncio
-async def test_what_is_never_written_down_is_heard_all_the_same(skip: Callable[[float], None]) -> None:
+async def test_what_is_never_written_down_is_heard_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """An input that is never transcribed returns the items that hold it. Three of them give the session up, although
     replies come.
     """
@@ -352,14 +338,14 @@ async def test_what_is_never_written_down_is_heard_all_the_same(skip: Callable[[
             assert room.session.usable, number
             hearing = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
             await room.answer()
-            skip(16)
+            pass_loop_time(monkeypatch, 16)
             heard = await hearing
             assert (heard.text, len(heard.item_ids)) == (None, 2)
         assert [str(each.error) for each in room.news if isinstance(each, RealtimeFailed)] == [NOT_WRITTEN]
 
 
 @pytest.mark.asyncio
-async def test_a_service_that_says_nothing_at_all_is_given_up(skip: Callable[[float], None]) -> None:
+async def test_a_service_that_says_nothing_at_all_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A service that takes the connection and what is said, and sends nothing, is given up although nobody has asked
     for a reply.
     """
@@ -372,21 +358,21 @@ async def test_a_service_that_says_nothing_at_all_is_given_up(skip: Callable[[fl
             assert room.session.usable, number
             hearing = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
             await room.time_passes(lambda: room.session.queues[0].waiting == 0, step_s=0)
-            skip(16)
+            pass_loop_time(monkeypatch, 16)
             await asyncio.wait({hearing})
             assert str(hearing.exception()) == NOT_WRITTEN
         assert [str(each.error) for each in room.news if isinstance(each, RealtimeFailed)] == [NOT_WRITTEN]
 
 
 @pytest.mark.asyncio
-async def test_mixed_speech_need_not_be_written_down(skip: Callable[[float], None]) -> None:
+async def test_mixed_speech_need_not_be_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """In mixed mode missing transcriptions are no failure, because the room's own recogniser transcribes."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.UNWRITTEN)
     limits = RealtimeLimits(hear_timeout_s=15, failures_before_fallback=1)
     async with served(FakeModel(), behaviour) as server, room_of(server, limits=limits, mode="mixed") as room:
         hearing = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
         await room.answer()
-        skip(16)
+        pass_loop_time(monkeypatch, 16)
         assert len((await hearing).item_ids) == 2
         assert room.session.usable
 

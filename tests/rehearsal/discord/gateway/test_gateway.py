@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from rehearsal.discord import LocalDiscord
+from rehearsal.discord.gateway.gateway import HEARTBEAT_S, MAIN_SESSION_S
 from rehearsal.discord.guild.identity import bot_of_token
 from rehearsal.discord.guild.intents import UNPRIVILEGED, Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 from rehearsal.discord.guild.state import GuildState
+from tests.fakes.loop_time import pass_loop_time
 from tests.rehearsal.discord.sockets import Bare, bare_gateway
 from tests.rehearsal.discord.stock import until
 
@@ -108,30 +110,32 @@ async def test_a_broken_session_resumes_with_what_it_missed() -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_voice_state_of_a_killed_process_ends_with_its_main_session() -> None:
+async def test_the_voice_state_of_a_killed_process_ends_with_its_main_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next process finds it in GUILD_CREATE. Once the old session has timed out, the new one is told that the bot
     has left.
     """
-    async with LocalDiscord(main_session_s=0.2) as local:
+    async with LocalDiscord() as local:
         async with bare_gateway(local) as gateway:
             await _log_in(gateway)
             await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
             await _event(gateway, "VOICE_SERVER_UPDATE")
             (before,) = local.status()["voice_states"]
             gateway.kill()
+        await until(lambda: not any(member["online"] for member in local.status()["members"]), "the break")
         async with bare_gateway(local) as gateway:
             await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": UNPRIVILEGED})
             created = await _event(gateway, "GUILD_CREATE")
             assert created["voice_states"] == [before]
+            pass_loop_time(monkeypatch, MAIN_SESSION_S)
             left = await _event(gateway, "VOICE_STATE_UPDATE")
             assert (left["channel_id"], left["session_id"]) == (None, before["session_id"])
             assert local.status()["voice_states"] == []
 
 
 @pytest.mark.asyncio
-async def test_a_voice_state_that_a_new_main_session_asks_for_stays() -> None:
+async def test_a_voice_state_that_a_new_main_session_asks_for_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """It belongs to the new session then, with another voice session, and the end of the old one changes nothing."""
-    async with LocalDiscord(main_session_s=0.2) as local:
+    async with LocalDiscord() as local:
         async with bare_gateway(local) as gateway:
             await _log_in(gateway)
             await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
@@ -145,6 +149,8 @@ async def test_a_voice_state_that_a_new_main_session_asks_for_stays() -> None:
             await _event(gateway, "VOICE_SERVER_UPDATE")
             (after,) = local.status()["voice_states"]
             assert after["session_id"] != before["session_id"]
+            assert len(local._gateway.sessions) == 2
+            pass_loop_time(monkeypatch, MAIN_SESSION_S)
             await until(lambda: len(local._gateway.sessions) == 1, "the end of the old session")
             assert local.status()["voice_states"] == [after]
 
@@ -235,13 +241,14 @@ async def test_only_a_bot_with_the_intent_may_ask_for_all_members() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_client_without_heartbeats_is_cut_off() -> None:
+async def test_a_client_without_heartbeats_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is closed with 4009. Its session is over, and the bot's voice state with it."""
-    async with LocalDiscord(heartbeat_s=0.1) as local:
+    async with LocalDiscord() as local:
         async with bare_gateway(local) as gateway:
             session = (await _log_in(gateway))["session_id"]
             await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
             await _event(gateway, "VOICE_SERVER_UPDATE")
+            pass_loop_time(monkeypatch, 2 * HEARTBEAT_S)
             assert await gateway.close_code() == 4009
         assert local.status()["voice_states"] == []
         async with bare_gateway(local) as gateway:
