@@ -66,7 +66,14 @@ class _Model(SmartTurn):
         return self.answer
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the model take as long as a busy machine needs."""
+    monkeypatch.setattr(turn_detection, "ANSWER_TIMEOUT_S", PATIENCE_S)
+
+
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("patient")
 async def test_a_question_is_answered() -> None:
     """A question gets the model's probability and is counted."""
     async with SmartTurnDetector(_Model) as judge:
@@ -75,6 +82,7 @@ async def test_a_question_is_answered() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("patient")
 async def test_too_many_questions_are_shed() -> None:
     """When too many questions wait, a further one gets no answer at once, and the others are still answered."""
     model = _Model()
@@ -89,6 +97,7 @@ async def test_too_many_questions_are_shed() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("patient")
 async def test_a_failing_model_is_told_once() -> None:
     """Failures of the model are logged only once, because turns then end by silence."""
     with capture_logs() as logs:
@@ -99,13 +108,13 @@ async def test_a_failing_model_is_told_once() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_model_that_hangs_is_asked_no_more_until_it_has_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("patient")
+async def test_a_model_that_hangs_is_asked_no_more_until_it_has_come_back() -> None:
     """A thousand pauses beside a model that hangs neither wait for it nor pile up before it. That is logged once, and
     told until the model answers again.
     """
     now, model = [0.0], _Model()
     model.gate.clear()
-    monkeypatch.setattr(turn_detection, "ANSWER_TIMEOUT_S", 60.0)
     async with SmartTurnDetector(lambda: model, monotonic=lambda: now[0]) as judge:
         asked = asyncio.create_task(judge.judge(silence(1)))
         await asyncio.to_thread(model.started.wait)

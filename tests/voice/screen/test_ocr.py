@@ -83,7 +83,7 @@ async def texts(of: OcrReader, look: VisionRequest = LOOK) -> list[str]:
 @pytest.mark.asyncio
 async def test_a_screen_is_read() -> None:
     """The real reader reads a game's head-up display over a noisy picture, whole and in part."""
-    async with OcrReader() as of:
+    async with OcrReader(timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S) as of:
         reading = await of.read(lambda: LOOK, urgent=True)
         assert reading.source is VisionSource.OCR
         read = {line.text.replace(" ", "") for line in reading.lines}
@@ -140,7 +140,7 @@ async def test_who_rests_keeps_nobody_waiting_who_asks() -> None:
             await asyncio.Event().wait()
 
     act = 'answer({"lines": [[picture.decode(), 0, 0, 1, 1, 1]], "cpu_s": 5})'
-    async with OcrReader(command=stand_in(act), sleep=rest) as of:
+    async with OcrReader(command=stand_in(act), timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S, sleep=rest) as of:
         assert await texts(of, VisionRequest(b"first")) == ["first"]
         moving = asyncio.create_task(of.read(lambda: VisionRequest(b"moving")))
         await resting.wait()
