@@ -5,6 +5,7 @@ talkspurt is heard.
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -160,10 +161,11 @@ async def test_the_bot_is_heard_through_the_paced_sender_on_each_connection(tmp_
             for endpoint in (1, 2):
                 await ada.meet(BOT)
                 await room.can_speak()
+                played_at = time.time()
                 room.link.play(Tone(25))
                 await until(lambda: len(arrivals) == 30, "the tone and its silence frames")
-                # A busy machine may send the first ones late.
-                assert arrivals[-1].at - arrivals[0].at > 10 * 0.02
+                # A busy machine may send any of them late, and none before its time.
+                assert arrivals[-1].at - played_at > 25 * 0.02
                 await room.link.stop()
                 arrivals.clear()
                 if endpoint == 1:
