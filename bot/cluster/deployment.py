@@ -43,6 +43,8 @@ _POLL_S = 0.5
 TAKES_SPEECH_POLLS = 120
 # Of the application, as Ray Serve calls them: a pool that hears, and one that is being changed.
 _AS_ASKED_FOR = frozenset({"RUNNING", "DEPLOYING"})
+# One of which no replica could be started. It is left so until it is deployed anew.
+_FAILED = "DEPLOY_FAILED"
 # Fields of `PoolSettings` that say nothing of a single recogniser.
 _HOW_MANY = frozenset({"least", "most"})
 _UNREADABLE = (
@@ -65,7 +67,8 @@ async def deploy(pool: PoolSettings, asr: AsrSettings) -> list[str]:
                 serve.start, proxy_location="EveryNode", http_options={"host": POOL_IP, "port": POOL_PORT}
             )
             await asyncio.to_thread(_run, pool, asr, await _version_to_keep(pool, asr))
-            await asyncio.to_thread(_run_entry_points, keep=await _are_well(entry_points.APP))
+            have_failed = await app_status(entry_points.APP) == _FAILED
+            await asyncio.to_thread(_run_entry_points, have_failed=have_failed)
     except TimeoutError as error:
         raise ClusterError(
             f"The recognisers were not ready within {DEPLOY_TIMEOUT_S:g} s. `roomtone cluster status` says what they "
@@ -100,20 +103,19 @@ def _run(pool: PoolSettings, asr: AsrSettings, version: str | None) -> None:
     serve.run(_application(pool, asr, version), name=APP, route_prefix="/")
 
 
-def _run_entry_points(*, keep: bool) -> None:
-    """Have each machine get an entry point. Waits for none, because a machine that cannot have one is `_left_out`."""
+def _run_entry_points(*, have_failed: bool) -> None:
+    """Have each machine get an entry point. Waits for none: a machine that cannot have one is `_left_out`.
+
+    `have_failed`: none could be started, and Ray Serve tries it no more.
+    """
     from ray import serve
 
-    target = serve.RunTarget(entry_points.entry_points(keep=keep), name=entry_points.APP, route_prefix=None)
-    # Ray Serve still waits for each machine's process for HTTP to answer, and gives up after a minute.
+    target = serve.RunTarget(entry_points.entry_points(), name=entry_points.APP, route_prefix=None)
+    # Ray Serve gives up after a minute where a machine's process for HTTP does not answer.
     with suppress(TimeoutError):
+        if have_failed:
+            serve.delete(entry_points.APP)
         serve.run_many([target], wait_for_ingress_deployment_creation=False, wait_for_applications_running=False)
-
-
-async def _are_well(app: str) -> bool:
-    """Return whether an application of Ray Serve has not failed. Raises `ClusterError`."""
-    status = await app_status(app)
-    return status is None or status in _AS_ASKED_FOR
 
 
 async def _version_to_keep(pool: PoolSettings, asr: AsrSettings) -> str | None:

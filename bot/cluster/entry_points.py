@@ -22,7 +22,8 @@ APP: Final = "roomtone-entry-points"
 _MOST = 10_000
 # Ray Serve asks ten times a second how many there should be, and a machine more or less is no hurry.
 _COUNT_EVERY_S = 1.0
-# Of what each replica is. With the same one, Ray Serve leaves alone those that are there.
+# Of what each replica is: nothing, in each release. To another one Ray Serve would change them one after the other, and
+# stop at a machine that cannot start its own.
 _VERSION = "1"
 
 
@@ -53,8 +54,8 @@ class OnePerMachine:
         return self._wanted, {}
 
 
-def entry_points(*, keep: bool) -> Application:
-    """Return the application that Ray Serve runs. `keep`: leave alone those that are there."""
+def entry_points() -> Application:
+    """Return the application that Ray Serve runs. It leaves alone those that are there."""
     from ray import serve
     from ray.serve.config import AutoscalingConfig, AutoscalingPolicy
 
@@ -72,6 +73,4 @@ def entry_points(*, keep: bool) -> Application:
             ),
         ),
     )(EntryPoint)
-    if keep:
-        deployment = deployment.options(version=_VERSION, _internal=True)
-    return deployment.bind()
+    return deployment.options(version=_VERSION, _internal=True).bind()
