@@ -101,7 +101,7 @@ class Watchdog:
         self._replace_pause_s = _FIRST_REPLACE_PAUSE_S
 
     def failed(self, user_id: int, *, in_group: bool) -> None:
-        """Count a frame of `user_id` that could not be decrypted. `in_group`: they are in the bot's group."""
+        """Count a frame of `user_id` that the keys of the bot's group do not open. `in_group`: they are in it."""
         self._unready_since = None
         if not in_group and user_id in self._recovered_for:
             self._came(user_id, _Came.REFUSED)

@@ -84,19 +84,12 @@ class PollingReader(SocketReader):
                 continue
             sock = self.state.socket
             wait_s = min(wait_s, _LONGEST_POLL_S)
-            asked_at = time.monotonic()
             try:
-                poll = select.poll()
-                poll.register(sock.fileno(), select.POLLIN)
-                poll.register(self._woken, select.POLLIN)
-                found = [number for number, _ in poll.poll(wait_s * 1000)]
-                readable = sock.fileno() in found
+                readable = self._poll(sock, wait_s)
             except (OSError, ValueError, AttributeError, TypeError):
                 # Between two connections the socket is missing or closed.
                 time.sleep(_NO_SOCKET_PAUSE_S)
                 continue
-            if not readable:
-                self._emptied_at = asked_at + wait_s
             late = readable and self._stood_still()
             emptied = readable and self._drain(sock, late=late)
             self._count_overflow(sock)
@@ -112,6 +105,18 @@ class PollingReader(SocketReader):
                 time.sleep(rest_s)
                 wait_s -= rest_s
 
+    def _poll(self, sock: Any, wait_s: float) -> bool:
+        """Return whether something has arrived, after waiting for it so long at most."""
+        asked_at = time.monotonic()
+        poll = select.poll()
+        poll.register(sock.fileno(), select.POLLIN)
+        poll.register(self._woken, select.POLLIN)
+        found = [number for number, _ in poll.poll(wait_s * 1000)]
+        if sock.fileno() in found:
+            return True
+        self._emptied_at = asked_at + wait_s
+        return False
+
     def _count_overflow(self, sock: Any) -> None:
         """Report, once a second, how many datagrams the system dropped since the last time."""
         now = time.monotonic()
@@ -124,6 +129,7 @@ class PollingReader(SocketReader):
             self._receiver.overflowed(self._overflow[1] - before)
 
     def _stood_still(self) -> bool:
+        """Return whether it is long ago that the socket was empty."""
         return time.monotonic() > self._emptied_at + _STANDSTILL_S
 
     def _drain(self, sock: Any, *, late: bool) -> bool:
