@@ -6,6 +6,7 @@ a thread cannot. It prints nothing but, when it fails, one sentence.
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -28,4 +29,7 @@ def main(directory: str, name: str) -> int:
 
 
 if __name__ == "__main__":
+    # A shell that starts the bot in the background lets it ignore this signal, which ends a download, and this process
+    # would ignore it too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main(*sys.argv[1:]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from bot.models.installing import inherited_environment, install
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -29,6 +31,16 @@ def stand_in(folder: Path, body: str) -> None:
     for init in (package.parent, package):
         (init / "__init__.py").write_text("")
     (package / "__main__.py").write_text(f"import pathlib, sys, time\nfolder = pathlib.Path(sys.argv[1])\n{body}\n")
+
+
+@pytest.fixture(autouse=True)
+def _interrupts() -> Iterator[None]:
+    """Whoever runs the tests may have started them in the background of a shell, which lets them ignore Ctrl-C. What
+    they start would ignore it too.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
