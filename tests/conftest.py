@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.patience import PATIENCE_S
+from tests.patience import lengthened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +75,11 @@ DISCORD_LIMITS = (
     ("bot.discord.admission", "CHECK_TIMEOUT_S"),
     ("bot.discord.chat", "ASKER_TIMEOUT_S"),
     ("bot.discord.dashboard_access", "MEMBER_TIMEOUT_S"),
+    ("bot.discord.place", "WRITE_TIMEOUT_S"),
+    ("bot.discord.place", "MEMBER_TIMEOUT_S"),
+    ("bot.discord.chat", "TIMEOUT_S"),
+    ("bot.discord.listening_mark", "TIMEOUT_S"),
+    ("bot.discord.stage", "TIMEOUT_S"),
 )
 MAY_TAKE_LONG = {"slow", "rehearsal", *MARKER_BY_IMPORT.values(), *MARKER_BY_FIXTURE.values()}
 
@@ -177,11 +182,8 @@ def _own_settings() -> Iterator[None]:
 def _time_for_discord(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let the bot and the local Discord wait for each other on a busy machine, unless the bot's speed is judged."""
     is_timed = request.node.get_closest_marker("timed") is not None
-    with pytest.MonkeyPatch.context() as patch:
-        if request.node.get_closest_marker("discord") is not None and not is_timed:
-            for module, limit in DISCORD_LIMITS:
-                if module in sys.modules:
-                    patch.setattr(sys.modules[module], limit, PATIENCE_S)
+    waits = request.node.get_closest_marker("discord") is not None and not is_timed
+    with lengthened(DISCORD_LIMITS if waits else ()):
         yield
 
 

@@ -1,5 +1,28 @@
 """How long a test waits for what has to come from a socket, a thread, another process or a browser."""
 
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
 # Nothing takes this long, not even on a busy machine. A test that hangs fails with what it waited for, before pytest's
 # own limit (pyproject.toml) ends it with a stack.
 PATIENCE_S = 300.0
+
+
+@contextmanager
+def lengthened(limits: Iterable[tuple[str, str]]) -> Iterator[None]:
+    """Let time limits of the product be `PATIENCE_S` for the block. `limits`: the module and the constant of each;
+    those of modules that are not imported are left out.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for module, limit in limits:
+            if module in sys.modules:
+                patch.setattr(sys.modules[module], limit, PATIENCE_S)
+        yield

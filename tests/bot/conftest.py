@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 from bot.store.database import open_database
+from tests.patience import lengthened
 from tests.postgres import TEMPLATE, pgvector_server, running_server
 
 if TYPE_CHECKING:
@@ -25,6 +26,52 @@ if TYPE_CHECKING:
     from tests.postgres import PostgresServer
 
 Place: TypeAlias = "Path | SecretStr"
+
+# How long, in real time, the bot waits for its database, its threads, a page or another of its processes. After them it
+# goes on without what it waited for, and a test would fail because the machine stood still for a moment.
+BOT_LIMITS = (
+    ("bot.brain.recall_quotes", "PREFETCH_S"),
+    ("bot.remote.gateway_side.remote_participation", "CONFIRM_WITHIN_S"),
+    ("bot.remote.gateway_side.remote_room", "CONFIRM_WITHIN_S"),
+    ("bot.remote.gateway_side.room_fences", "FENCE_WITHIN_S"),
+    ("bot.remote.link.encrypted_port", "OPEN_WITHIN_S"),
+    ("bot.remote.link.gateway_link", "HELLO_S"),
+    ("bot.remote.link.gateway_link", "OPEN_WITHIN_S"),
+    ("bot.remote.link.hello", "HELLO_S"),
+    ("bot.remote.link.listener", "REQUEST_WITHIN_S"),
+    ("bot.remote.link.listener", "_ADMIT_S"),
+    ("bot.remote.link.message_link", "_SEND_S"),
+    ("bot.remote.processes.room_seat", "SEAT_WITHIN_S"),
+    ("bot.remote.room_side.remote_gateway", "ASK_S"),
+    ("bot.remote.room_side.remote_place", "ASK_S"),
+    ("bot.remote.room_side.remote_place", "CURRENT_S"),
+    ("bot.remote.room_side.remote_place", "FACTS_S"),
+    ("bot.remote.room_side.served_screens", "TAKE_WITHIN_S"),
+    ("bot.room.claim_watch", "ANSWER_WITHIN_S"),
+    ("bot.room.conversation.conversation", "LAST_NOTICES_S"),
+    ("bot.room.conversation.conversation", "LAST_WORDS_OF_PROCESS_S"),
+    ("bot.room.conversation.conversation", "LAST_WORDS_S"),
+    ("bot.room.conversation.eager_recognition", "TEXT_TIMEOUT_S"),
+    ("bot.room.conversation.hearing", "PASS_ON_S"),
+    ("bot.room.conversation.speaking", "SHUT_DOWN_S"),
+    ("bot.room.conversation.turn_taking", "RECORD_REPLY_S"),
+    ("bot.room.forgetting_watch", "ANSWER_WITHIN_S"),
+    ("bot.room.guild_room", "LEFT_BEHIND_S"),
+    ("bot.room.room", "UPKEEP_S"),
+    ("bot.store.dialects.postgresql_lock", "_ANSWER_S"),
+    ("bot.web.dashboard_routes", "WRITE_TIMEOUT_S"),
+    ("bot.web.socket", "HELLO_TIMEOUT_S"),
+    ("bot.web.socket", "SEND_TIMEOUT_S"),
+    ("bot.wiring.room_process", "CLAIM_WITHIN_S"),
+)
+
+
+@pytest.fixture(autouse=True)
+def _time_for_the_bot(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let the bot wait on a busy machine, unless its speed is judged, or it plays a whole evening in real time."""
+    is_timed = any(request.node.get_closest_marker(each) is not None for each in ("timed", "rehearsal"))
+    with lengthened(() if is_timed else BOT_LIMITS):
+        yield
 
 
 @pytest.fixture
