@@ -24,7 +24,7 @@ from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from bot.texts.text import verbatim
-from compaction.model import Mode
+from compaction.model import Mode, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -177,14 +177,14 @@ class House:
                 await asyncio.sleep(0)
 
     async def say(self, user_id: int, text: str) -> None:
-        """Let a person say something, and wait until the turn is recorded."""
+        """Let a person say something, and wait until their turn is recorded: others may come before it."""
         self.recognizer.texts.append(text)
         before = len(self.turns)
         started = self.clock.monotonic()
         await self.pass_time(2.0)
         self.place.links[-1].hear(speech(user_id, at=started))
         await self.pass_time(1.5)
-        await settle(lambda: len(self.turns) > before)
+        await settle(lambda: any(_is_said_by(user_id, turn) for turn in self.turns[before:]))
 
     async def reply(self, number: int) -> events.ReplySpoken:
         """Wait until the bot has spoken `number` times, and return the last of these replies."""
@@ -192,6 +192,11 @@ class House:
         event = self.of(events.ReplySpoken)[number - 1]
         assert isinstance(event, events.ReplySpoken)
         return event
+
+
+def _is_said_by(user_id: int, turn: Turn) -> bool:
+    is_speech = turn.kind in {TurnKind.SPEECH, TurnKind.EFFECT}
+    return is_speech and any(part.speaker_id == str(user_id) for part in turn.parts)
 
 
 async def settle(holds: Callable[[], bool]) -> None:
