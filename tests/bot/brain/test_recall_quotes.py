@@ -23,6 +23,7 @@ from compaction.summary.port import Fold
 from tests.compaction.memory.recall_index_contract import T0, turn
 from tests.compaction.rooms import EVENING, Room
 from tests.fakes.recall_index import InMemoryRecallIndex
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,13 +46,13 @@ async def talked(
     return index
 
 
-def quoting(index: InMemoryRecallIndex, room: Room, **settings: float) -> QuoteFinder:
-    """Return a quote finder for the replies of a room."""
+def quoting(index: InMemoryRecallIndex, room: Room, *, wait_ms: float = 1_000 * PATIENCE_S) -> QuoteFinder:
+    """Return a quote finder for the replies of a room. `wait_ms`: how long it waits; a busy machine takes its time."""
     recall = Recall(index, room.store)
     return QuoteFinder(
         recall,
         RoomRecall(recall, RecallScope(EVENING, 1, 10)),
-        RecallSettings.model_validate(settings),
+        RecallSettings().model_copy(update={"wait_ms": wait_ms}),
         max_input_tokens=20_000,
         zone=UTC,
     )
@@ -276,7 +277,7 @@ async def test_a_search_ahead_that_fails_costs_nothing() -> None:
     async with Room() as room:
         index = Counting()
         await talked_into(index, room)
-        own = quoting(index, room)
+        own = quoting(index, room, wait_ms=1.0)
         index.gate.clear()
         own.prefetch(turn(5, "Where is the key?"), room.memory)
         await asyncio.sleep(0)

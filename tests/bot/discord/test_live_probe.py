@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bot.cli.doctor.finding import Status
 from bot.cli.doctor.live_report import live_findings
+from bot.discord import live_probe
 from bot.discord.live_probe import probe_channel
 from bot.errors import SetupError
 from bot.settings import DiscordSettings
@@ -42,9 +44,21 @@ def settings_of(local: LocalDiscord, *, token: str = f"{BOT}.test") -> DiscordSe
     )
 
 
+class Watch:
+    """The time of a probe. It stands still until the test has done what the probe is to see."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_over = False
+        monkeypatch.setattr(live_probe, "time", SimpleNamespace(monotonic=self._monotonic))
+
+    def _monotonic(self) -> float:
+        return 1e9 if self.is_over else 0.0
+
+
 @pytest.mark.asyncio
-async def test_what_comes_is_noted_and_can_be_replayed(tmp_path: Path) -> None:
+async def test_what_comes_is_noted_and_can_be_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
+    watch = Watch(monkeypatch)
     async with LocalDiscord() as local, scripted_member(local, ADA) as ada:
         with repointed(local):
 
@@ -54,6 +68,7 @@ async def test_what_comes_is_noted_and_can_be_replayed(tmp_path: Path) -> None:
                 await local.fault("padding_bursts", count=20)
                 await local.fault("rtcp", count=3)
                 await ada.say(clip_of(tmp_path, voice_s=1.0))
+                watch.is_over = True
 
             speaking = asyncio.create_task(speak(), name="speak")
             record = await probe_channel(settings_of(local), CHANNEL, seconds=8.0, say=said.append)

@@ -50,7 +50,7 @@ async def test_who_waits_goes_before_the_index() -> None:
     engine.open.clear()
     async with ThreadedEmbedder(lambda: engine, model="lengths") as embedder:
         indexing = asyncio.ensure_future(embedder.embed(["one", "two", "three"]))
-        await asyncio.to_thread(engine.begun.wait, 10)
+        await asyncio.to_thread(engine.begun.wait, PATIENCE_S)
         asking = asyncio.ensure_future(embedder.embed(["ask"], urgent=True))
         await asyncio.sleep(0)
         engine.open.set()
@@ -75,7 +75,7 @@ async def test_what_nobody_waits_for_is_left_undone() -> None:
     engine.open.clear()
     async with ThreadedEmbedder(lambda: engine, model="lengths") as embedder:
         given_up = asyncio.ensure_future(embedder.embed(["one", "two", "three"]))
-        await asyncio.to_thread(engine.begun.wait, 10)
+        await asyncio.to_thread(engine.begun.wait, PATIENCE_S)
         given_up.cancel()
         await asyncio.wait({given_up})
         engine.open.set()

@@ -48,6 +48,7 @@ from rehearsal.servers.chat import ChatBehaviour, ChatCall, LocalChatServer, Scr
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
 from tests.fakes.realtime import FakeRealtime
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,9 +71,8 @@ class Replies:
         vectors = VectorStore(evening.database)
         recall = Recall(SqlRecallIndex(evening.database, vectors), evening.store)
         room = RoomRecall(recall, RecallScope(evening.session_id, GUILD, CHANNEL))
-        self._quoting = QuoteFinder(
-            recall, room, RecallSettings(wait_ms=2000), max_input_tokens=evening.max_input_tokens, zone=EAST
-        )
+        patient = RecallSettings().model_copy(update={"wait_ms": 1_000 * PATIENCE_S})
+        self._quoting = QuoteFinder(recall, room, patient, max_input_tokens=evening.max_input_tokens, zone=EAST)
 
     async def ask(self, question: str, speaker: str = "Bob") -> ModelContext:
         """Let somebody ask a question, and build the prompt for the answer as a room does."""

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 BOARD = REPOSITORY / "config" / "grafana" / "roomtone.json"
 OPERATIONS = REPOSITORY / "docs" / "operations.md"
-# What Grafana puts in for the variable: more than four scrapes, as it does.
-RATE_INTERVAL = "20s"
+# What Grafana puts in for the variable: more than four scrapes, as it does, and all that happens in the test.
+RATE_INTERVAL = f"{PATIENCE_S:.0f}s"
 
 
 @pytest.fixture(autouse=True)
@@ -116,7 +116,7 @@ async def test_every_query_of_the_board_is_answered(tmp_path: Path, whisper_mode
             for needed in (
                 'roomtone_replies_total{outcome="spoken"} > 0',
                 'roomtone_packets_total{outcome="decoded"} > 0',
-                "rate(roomtone_model_calls_total[20s])",
+                f"rate(roomtone_model_calls_total[{RATE_INTERVAL}])",
                 f'rate(roomtone_stage_seconds_count{{stage="end_to_sound"}}[{RATE_INTERVAL}]) > 0',
                 f"rate(roomtone_event_loop_lag_seconds_count[{RATE_INTERVAL}]) > 0",
             ):

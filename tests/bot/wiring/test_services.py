@@ -38,6 +38,7 @@ from tests.bot.monitoring.test_traces import SPOKEN_TO
 from tests.bot.room.room_scene import House, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -95,6 +96,8 @@ async def equipped(
         }
     )
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    # A busy machine takes its time for a search.
+    parts = replace(parts, recall=parts.recall.model_copy(update={"wait_ms": 1_000 * PATIENCE_S}))
     clock = FakeClock()
     async with AsyncExitStack() as stack:
         metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(exporter=spans))

@@ -26,6 +26,7 @@ from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.completion import MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore
+from tests.patience import PATIENCE_S
 
 TURNS = 80
 TALK = [SaidLine("Ada", f"We decided to hide parcel {n} in cabin {n % 9}.", 1e9 + 4 * n) for n in range(TURNS)]
@@ -62,7 +63,9 @@ def retells(call: ChatCall) -> str:
     return f"Summary: {told(call.messages[-1]['content'])[2]}"
 
 
-async def fold_all(server: LocalChatServer, *, timeout_s: float = 5.0, strategy: Strategy = Strategy.LEDGER) -> Replay:
+async def fold_all(
+    server: LocalChatServer, *, timeout_s: float = PATIENCE_S, strategy: Strategy = Strategy.LEDGER
+) -> Replay:
     """Replay the transcript with the server's model as summariser."""
     llm = LlmSettings(base_url=server.base_url, model="local-chat", completion_timeout_s=timeout_s)
     settings = CompactionSettings(strategy=strategy, retry_base_s=0.001, retry_max_s=0.001)

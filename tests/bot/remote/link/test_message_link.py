@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -277,9 +277,12 @@ async def test_a_flood_of_nonsense_ends_the_link() -> None:
 async def test_a_process_that_is_frozen_is_known() -> None:
     """It has a connection and answers no ping, so the link is over, and what waits for an answer fails."""
     links: list[MessageLink] = []
-    async with listener_of(links, heartbeat_s=0.1) as listener, raw(listener.url, autoping=False) as end:
-        await introduce(end.socket, ROOM)
-        await until(lambda: links)
+    async with listener_of(links, heartbeat_s=0.1) as listener, AsyncExitStack() as stack:
+        while not links:
+            # On a busy machine it may be taken for a frozen one before it has introduced itself.
+            end = await stack.enter_async_context(raw(listener.url, autoping=False))
+            with suppress(OtherProcessError, ConnectionError):
+                await introduce(end.socket, ROOM)
         with pytest.raises(OtherProcessError, match="not there"):
             await links[0].ask(Greet("x"), within_s=600)
         assert not links[0].is_open
@@ -413,7 +416,9 @@ async def test_who_does_not_prove_anything_is_let_go(monkeypatch: pytest.MonkeyP
         reader, writer = await asyncio.open_connection(LOOPBACK, URL(listener.url).port)
         writer.write(said)
         async with asyncio.timeout(PATIENCE_S):
-            await reader.read()
+            # What it has not read by then resets the connection.
+            with suppress(ConnectionError):
+                await reader.read()
         writer.close()
 
 

@@ -72,7 +72,7 @@ async def test_what_is_cancelled_is_read_to_its_end(path: Path) -> None:
         return connection.execute("SELECT word FROM words").fetchone()
 
     task = asyncio.create_task(reader.read(look))
-    await asyncio.to_thread(begun.wait, 10.0)
+    await asyncio.to_thread(begun.wait, PATIENCE_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
