@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from voice.transport.audio_events import AudioEvent
 
 # The transport reports a talkspurt's end after 200 ms without a packet. So long after the last sound that report is
-# lost, and the utterance must still end. Sound that waits for a busy event loop is no older (`handover.MAX_WAITING_S`).
+# lost, and the utterance must still end. More sound than this never waits for the event loop (`handover`).
 STALL_S = 10.0
 
 # An utterance is dropped as near silence when all three apply (full scale is 1): its RMS is below the first value, its

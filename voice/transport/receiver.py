@@ -222,8 +222,8 @@ class Receiver:
         if held.frame == opus.SILENCE_FRAME:
             self._counters.silence += 1
             return
-        self._counters.held += 1
         if not self._take_by_key(ssrc, held, keys):
+            self._counters.held += 1
             self._roster.hold(ssrc, held)
 
     def _take_by_key(self, ssrc: int, held: HeldFrame, keys: LiveKeys) -> bool:

@@ -26,7 +26,7 @@ _MAX_UNKNOWN = 200
 
 
 class HeldFrame(NamedTuple):
-    """A frame whose sender is unknown: transport-decrypted, still DAVE-encrypted."""
+    """A frame that can wait until its sender is known: transport-decrypted, still DAVE-encrypted."""
 
     sequence: int
     timestamp: int

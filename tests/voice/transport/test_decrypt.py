@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.dave_room import DaveRoom, Keys, Sender
-from voice.transport.decrypt import DecryptFailure, find_sender, looks_encrypted, open_frame, open_transport
+from voice.transport.decrypt import (
+    DecryptFailure,
+    find_sender,
+    is_in_group,
+    looks_encrypted,
+    open_frame,
+    open_transport,
+)
 from voice.transport.opus import SILENCE_FRAME
 from voice.transport.rtp import AudioPacket, parse
 
@@ -91,6 +98,19 @@ def test_the_sender_is_found_by_the_key() -> None:
     assert (found.user_id, found.frame) == (BEN, OPUS)
     assert find_sender(sealed(room, BEN), [ANA], keys) is None
     assert find_sender(sealed(room, BEN), [BEN], Keys()) is None
+
+
+def test_who_is_in_the_group_is_told() -> None:
+    """As far as it can be told: not without a session, nor while the event loop changes it."""
+
+    class Changing:
+        def get_user_ids(self) -> list[str]:
+            raise RuntimeError("Already mutably borrowed")
+
+    session = DaveRoom(ANA).bot
+    assert [is_in_group(user_id, Keys(dave_session=session)) for user_id in (ANA, BEN)] == [True, False]
+    assert is_in_group(BEN, Keys())
+    assert is_in_group(BEN, Keys(dave_session=Changing()))
 
 
 def test_a_clear_frame_names_nobody() -> None:
