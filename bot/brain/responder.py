@@ -95,6 +95,8 @@ class ModelResponder:
                     results = await running
                 finally:
                     running.cancel()
+                    # It tells which calls go on, which is recorded below.
+                    await asyncio.wait({running})
                 step, proposal = ToolExchange(end.calls, results, text), context.tools.proposal
                 if proposal is None:
                     steps.append(step)

@@ -34,19 +34,27 @@ class ReplyTools:
     async def carry_out_agreed(self) -> str:
         """Do what the asker has just said yes to; return its result, or '' if that is nothing."""
         tools, turn = self._tools, self._answering
-        done = await tools.carry_out_agreed()
+        done = None
+        try:
+            done = await tools.carry_out_agreed()
+        finally:
+            if turn is not None:
+                tools.record(turn, [] if done is None else [done])
         if done is None:
             return ""
-        if turn is not None:
-            tools.record(turn, [done])
         return without_marks(done.results[0]) or "It answered nothing."
 
     async def run(self, call: RealtimeToolCall) -> str:
         """Run one tool call. It is recorded, unless it waits for a yes: then it is when it has been done."""
         tools, turn = self._tools, self._answering
         requested = MessageToolCall(call.call_id, call.name, call.arguments)
-        result = await tools.run(requested)
-        asked_first = tools.proposal is not None and tools.proposal.call is requested
-        if turn is not None and not asked_first:
-            tools.record(turn, [ToolExchange((requested,), (result,))])
+        steps: list[ToolExchange] = []
+        try:
+            result = await tools.run(requested)
+            asked_first = tools.proposal is not None and tools.proposal.call is requested
+            if not asked_first:
+                steps.append(ToolExchange((requested,), (result,)))
+        finally:
+            if turn is not None:
+                tools.record(turn, steps)
         return result

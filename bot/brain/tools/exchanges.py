@@ -50,6 +50,8 @@ class ToolExchanges:
 
     def __init__(self) -> None:
         self._by_turn: dict[int, tuple[ToolExchange, ...]] = {}
+        # How often everything was dropped.
+        self.clearings = 0
 
     def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
         """Record steps of the reply to one question, after those that another model took for it. Drop the oldest steps
@@ -61,8 +63,14 @@ class ToolExchanges:
         while len(self._by_turn) > MOST_QUESTIONS:
             del self._by_turn[next(iter(self._by_turn))]
 
+    def replace(self, turn: Seq, old: ToolExchange, new: ToolExchange) -> None:
+        """Put `new` where `old` is. Does nothing if that is not there any more."""
+        if (steps := self._by_turn.get(turn)) is not None:
+            self._by_turn[turn] = tuple(new if step is old else step for step in steps)
+
     def clear(self) -> None:
         self._by_turn.clear()
+        self.clearings += 1
 
     def steps(self, turn: Seq) -> int:
         """Return how many recorded steps with tool calls the reply to a turn took."""

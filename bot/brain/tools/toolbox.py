@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -15,6 +16,7 @@ from bot.brain.tools.exchanges import ToolExchange, ToolExchanges
 from bot.brain.tools.orders import Demand
 from bot.brain.tools.permission import NOBODY, demand_of, lacks_right, refusal
 from bot.brain.tools.proposals import Proposals, ProposedCall, question_about
+from bot.brain.tools.running_effects import RunningEffects
 from bot.brain.tools.schema import read_arguments
 from bot.brain.tools.tool import ToolError
 from bot.cancellation import is_being_cancelled
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# What the model reads for a call whose reply was cancelled while it ran, until its result is there.
+STILL_RUNNING = "It is being done: it was ordered, and goes on although your reply was cut off."
 # What the model reads instead of a result when a call needs the asker's yes. A speech-to-speech model says it itself.
 ASK_FIRST = "Nothing is done yet: it needs a yes. Ask aloud now, in exactly these words and no others: {question}"
 ONE_AT_A_TIME = "Nothing is done: ask about one thing at a time. Offer {tool} again after the answer to your question."
@@ -55,6 +59,8 @@ class Toolbox:
         self.exchanges = ToolExchanges()
         # The call that waits for the asker's yes.
         self.proposals = Proposals()
+        # The calls that go on without their reply.
+        self.effects = RunningEffects()
 
     def tools(self, asker: Asker = NOBODY) -> tuple[RoomTool, ...]:
         """Return all tools that can be called now, made for `asker` but without asking whether they may.
@@ -96,6 +102,10 @@ class QuestionTools:
         self._asker = asker
         self._called: set[str] = set()
         self._has_read = has_read
+        # What is cleared from then on may be in a result of this question.
+        self._clearings = toolbox.exchanges.clearings
+        # Calls with side effects that run although the reply was cancelled, until they are recorded.
+        self._cut_off: list[tuple[MessageToolCall, asyncio.Task[str]]] = []
         self.proposal: ProposedCall | None = None
         self._released = asyncio.Event()
         self._released.set()
@@ -110,8 +120,18 @@ class QuestionTools:
         self._released.set()
 
     def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
-        """Record steps of the reply, for later questions and for the model that answers if this one fails."""
-        self._toolbox.exchanges.record(turn, steps)
+        """Record steps of the reply, for later questions and for the model that answers if this one fails; and calls
+        that go on without the reply, each with its result once that is there. Call it also when the reply is cancelled.
+        """
+        exchanges, cut_off = self._toolbox.exchanges, self._cut_off
+        self._cut_off = []
+        if exchanges.clearings != self._clearings:
+            return
+        exchanges.record(turn, steps)
+        for call, task in cut_off:
+            running = ToolExchange((call,), (STILL_RUNNING,))
+            exchanges.record(turn, [running])
+            task.add_done_callback(partial(_record_result, exchanges, turn, running))
 
     async def carry_out_agreed(self) -> ToolExchange | None:
         """Do what the asker was asked about, if their words are a yes to it. Return the call and its result."""
@@ -122,25 +142,51 @@ class QuestionTools:
         proposal = proposals.settle(self._asker)
         if proposal is None:
             return None
-        result = await self._run_logged(proposal.call, agreed=True)
-        self._has_read = True
-        return ToolExchange((proposal.call,), (result,))
+        results = await self._run_each((proposal.call,), agreed=True)
+        return ToolExchange((proposal.call,), results)
 
     async def run_all(self, calls: Sequence[MessageToolCall]) -> tuple[str, ...]:
-        """Run the calls that a model made at once; return their results for the model. Never raises."""
+        """Run the calls that a model made at once; return their results for the model. Never raises.
+
+        When it is cancelled, calls with side effects go on (`record`).
+        """
         await self._released.wait()
-        async with asyncio.TaskGroup() as group:
-            running = [group.create_task(self._run_logged(call), name=f"tool-{call.name[:40]}") for call in calls]
-        # From here on the model may be obeying what it read.
-        self._has_read = True
-        return tuple(task.result() for task in running)
+        return await self._run_each(calls)
 
     async def run(self, call: MessageToolCall) -> str:
         """Run one tool call and return its result for the model, bounded and marked as data. Never raises."""
         (result,) = await self.run_all((call,))
         return result
 
-    async def _run_logged(self, call: MessageToolCall, *, agreed: bool = False) -> str:
+    async def _run_each(self, calls: Sequence[MessageToolCall], *, agreed: bool = False) -> tuple[str, ...]:
+        """Run the calls at once, and return their results."""
+        running = [
+            (call, asyncio.create_task(self._run_logged(call, agreed=agreed), name=f"tool-{call.name[:40]}"))
+            for call in calls
+        ]
+        try:
+            await asyncio.wait([task for _, task in running])
+        except asyncio.CancelledError:
+            await self._cut_off_calls(running)
+            raise
+        # From here on the model may be obeying what it read.
+        self._has_read = True
+        return tuple(task.result() for _, task in running)
+
+    async def _cut_off_calls(self, running: Sequence[tuple[MessageToolCall, asyncio.Task[str]]]) -> None:
+        """Let those calls go on that have side effects, and cancel the others."""
+        effects = {tool.name for tool in self._toolbox.tools(self._asker) if tool.side_effects}
+        for call, task in running:
+            if call.name in effects:
+                self._toolbox.effects.keep(task)
+                if self.proposal is None or call is not self.proposal.call:
+                    self._cut_off.append((call, task))
+            else:
+                task.cancel()
+        if others := [task for call, task in running if call.name not in effects]:
+            await asyncio.wait(others)
+
+    async def _run_logged(self, call: MessageToolCall, *, agreed: bool) -> str:
         started = time.monotonic()
         tool = next((each for each in self._toolbox.tools(self._asker) if each.name == call.name), None)
         if tool is None:
@@ -197,3 +243,9 @@ class QuestionTools:
         self.proposal = ProposedCall(tool, call, self._asker.user_id, question)
         self._toolbox.proposals.make(self.proposal)
         return "asked", ASK_FIRST.format(question=question)
+
+
+def _record_result(exchanges: ToolExchanges, turn: Seq, running: ToolExchange, task: asyncio.Task[str]) -> None:
+    """Record what a call has brought that went on without its reply."""
+    if not task.cancelled():
+        exchanges.replace(turn, running, ToolExchange(running.calls, (task.result(),)))

@@ -88,7 +88,7 @@ class Conversation:
 
     async def run(self) -> None:
         """Listen and take part. Never returns."""
-        async with asyncio.TaskGroup() as tasks:
+        async with self._toolbox.effects, asyncio.TaskGroup() as tasks:
             tasks.create_task(run_for_room(self._hearing.run()), name="hearing")
             tasks.create_task(run_for_room(self._replier.run()), name="replies")
             tasks.create_task(run_for_room(self._preemptive_reply.run()), name="preemptive-reply")
@@ -108,6 +108,7 @@ class Conversation:
         await self._speaking.finish(process_ends=process_ends)
         within_s = LAST_WORDS_OF_PROCESS_S if process_ends else LAST_WORDS_S
         await self._hearing.finish([person.id for person in self._place.members()], within_s=within_s)
+        await self._toolbox.effects.finish()
         await self._participation.wait_until_written(within_s=LAST_NOTICES_S)
 
     # -- called by the room -----------------------------------------------------------------------------------

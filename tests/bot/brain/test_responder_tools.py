@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,12 @@ from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.settings import ToolsSettings
 from bot.brain.tools.tool import RoomTool
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import STILL_RUNNING, Toolbox
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
 from compaction.budget.messages import MessageToolCall
 from compaction.model import TurnPart
 from tests.bot.brain.test_responder import CONTEXT
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -64,10 +66,12 @@ class Looking:
 
     def __init__(self) -> None:
         self.slow: asyncio.Event | None = None
+        self.looked = 0
         tool = RoomTool("look", "Looks.", {"type": "object"}, self._look)
         self.toolbox = Toolbox([tool])
 
     async def _look(self, arguments: Mapping[str, object]) -> str:
+        self.looked += 1
         if self.slow is not None:
             await self.slow.wait()
         return f"the {arguments['at']}"
@@ -223,6 +227,45 @@ async def test_nothing_is_promised_where_nothing_may_follow() -> None:
     asyncio.get_running_loop().call_later(0.02, room.slow.set)
     model = Thinker((asks(LOOK),), ("SKIP", END))
     assert await answer(model, replace(room.context, may_skip=True), filler_after_s=0.001) == ["SKIP"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("settings", "fills"),
+    [({"filler_after_s": 30.0}, False), ({"filler": ""}, False), ({"filler_after_s": 0.001}, True)],
+)
+async def test_an_order_outlives_its_reply(settings: dict[str, object], fills: bool) -> None:
+    """Somebody talks over the bot while it does what was ordered, before, during or without the filler: the
+    steps so far are recorded, then that it goes on.
+    """
+    room = Looking()
+    toolbox = Toolbox([replace(room.toolbox.tools()[0], name="post", side_effects=True, words=("post", "map"))])
+    room.slow = asyncio.Event()
+    context = replace(CONTEXT, tools=toolbox.for_asker(Asker(1, "Ada", "Post the map.", present=True)))
+    chosen = ToolsSettings.model_validate(settings)
+    model = Thinker((asks(replace(LOOK, name="post")),))
+    stream = ModelResponder(model, max_output_tokens=9, tools=chosen).respond(context)
+
+    heard: list[str] = []
+
+    async def listen() -> None:
+        async with aclosing(stream):
+            async for piece in stream:
+                heard.append(piece)
+                await asyncio.Event().wait()
+
+    reply = asyncio.create_task(listen())
+    async with asyncio.timeout(PATIENCE_S):
+        while not (room.looked and bool(heard) == fills):  # noqa: ASYNC110 - a tool sets no event
+            await asyncio.sleep(0.001)
+    reply.cancel()
+    await asyncio.wait({reply})
+    seq = CONTEXT.current.seq
+    assert [message.content for message in toolbox.exchanges.messages({seq})[seq]] == ["", STILL_RUNNING]
+    room.slow.set()
+    await toolbox.effects.finish()
+    await asyncio.sleep(0)
+    assert "the map" in toolbox.exchanges.messages({seq})[seq][-1].content
 
 
 @pytest.mark.asyncio

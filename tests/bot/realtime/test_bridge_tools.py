@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING
 
@@ -135,3 +136,31 @@ async def test_a_tool_that_comes_later_is_told_of_at_the_next_answer() -> None:
             room.session.answers.append("I see.")
             await room.answer(turn)
             assert room.session.tools == tuple(tool.name for tool in tools)
+
+
+@pytest.mark.asyncio
+async def test_an_order_is_recorded_although_its_call_is_cut_off() -> None:
+    """The language model that answers next must know of it, and not do it again."""
+    go, begun = asyncio.Event(), asyncio.Event()
+
+    async def post(_: Mapping[str, object]) -> str:
+        begun.set()
+        await go.wait()
+        return "It is posted."
+
+    tool = RoomTool("echo", "Echoes.", {"type": "object"}, post, side_effects=True, words=("echo", "it"))
+    toolbox = Toolbox([tool])
+    async with desk(toolbox=toolbox) as room:
+        room.prompt.asker = Asker(1, "Ada", "Echo it!", present=True, spoke_at=1.0)
+        room.session.answers.append("Hm.")
+        asked = await room.say(1, "Echo it!")
+        await room.answer(asked)
+        call = asyncio.create_task(room.session.run_tool(RealtimeToolCall("c", "echo", "{}")))
+        await begun.wait()
+        call.cancel()
+        await asyncio.wait({call})
+        assert toolbox.exchanges.steps(asked.seq) == 1
+        go.set()
+        await toolbox.effects.finish()
+        await asyncio.sleep(0)
+        assert "It is posted." in toolbox.exchanges.messages({asked.seq})[asked.seq][-1].content

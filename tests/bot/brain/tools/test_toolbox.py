@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
+from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.permission import NOBODY, Asker
 from bot.brain.tools.tool import Permission, RoomTool, ToolError
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import STILL_RUNNING, Toolbox
+from bot.llm.port import ChatRole
 from compaction.budget.messages import MessageToolCall
+from compaction.model import Seq
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from bot.brain.tools.toolbox import QuestionTools
 
 ADA = Asker(1, "Ada", "Post the map.", present=True, spoke_at=100.0)
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
@@ -247,8 +253,101 @@ async def test_tools_come_and_go() -> None:
 @pytest.mark.asyncio
 async def test_a_cancelled_reply_ends_its_tools() -> None:
     """Cancelling a reply cancels the tool that it waits for."""
-    running = asyncio.create_task(Toolbox([Echo().echo]).for_asker().run(_call("echo", '{"text": "sleep"}')))
-    await asyncio.sleep(0)
+    tools = Echo()
+    toolbox = Toolbox([tools.echo])
+    use = toolbox.for_asker()
+    await cut_off(use, tools, _call("echo", '{"text": "sleep"}'))
+    use.record(Seq(7), [])
+    await toolbox.effects.finish()
+    assert toolbox.exchanges.messages({7}) == {}
+
+
+class SlowPost:
+    """A tool that waits for `go` before it has an effect, beside one that only reads."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.called: list[str] = []
+        post = replace(Echo().post, call=self._call, timeout_s=PATIENCE_S)
+        read = replace(Echo().echo, name="read", call=self._call, timeout_s=PATIENCE_S)
+        self.toolbox = Toolbox([post, read])
+
+    async def _call(self, arguments: Mapping[str, object]) -> str:
+        self.called.append("begun")
+        await self.go.wait()
+        self.called.append(str(arguments["text"]))
+        return "It is posted."
+
+    def known(self, turn: int = 7) -> list[str]:
+        """Return the results that later questions read of a turn."""
+        found = self.toolbox.exchanges.messages({turn}).get(turn, [])
+        return [message.content for message in found if message.role is ChatRole.TOOL]
+
+
+async def cut_off(use: QuestionTools, tools: Echo | SlowPost, *calls: MessageToolCall) -> None:
+    """Cancel calls when they run."""
+    running = asyncio.create_task(use.run_all(calls))
+    while len(tools.called) < len(calls):  # noqa: ASYNC110 - a tool sets no event
+        await asyncio.sleep(0)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+
+
+@pytest.mark.asyncio
+async def test_what_was_ordered_is_done_although_the_reply_is_cancelled() -> None:
+    """Who talks over the bot does not take back an order. Later questions read that it goes on, and then its result."""
+    tools = SlowPost()
+    use = tools.toolbox.for_asker(ADA)
+    await cut_off(use, tools, _call("post"), _call("read"))
+    use.record(Seq(7), [])
+    assert tools.known() == [STILL_RUNNING]
+    tools.go.set()
+    await tools.toolbox.effects.finish()
+    await asyncio.sleep(0)
+    assert tools.called == ["begun", "begun", "hello"], "the other one was cancelled"
+    assert tools.known() == ['<data from="post">\nIt is posted.\n</data>']
+
+
+@pytest.mark.asyncio
+async def test_a_call_that_waits_for_a_yes_is_not_recorded_as_done() -> None:
+    """It was not heard, so nothing may ask the model to say it once more."""
+    tools = SlowPost()
+    use = tools.toolbox.for_asker(replace(ADA, words="You can post the map."))
+    running = asyncio.create_task(use.run_all([_call("post"), _call("read")]))
+    while not tools.called:  # noqa: ASYNC110 - a tool sets no event
+        await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.wait({running})
+    assert use.proposal is not None
+    use.record(Seq(7), [])
+    assert tools.known() == []
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_ends_takes_its_calls_along() -> None:
+    """What has not ended by then is cancelled, and nothing more is recorded."""
+    tools = SlowPost()
+    use = tools.toolbox.for_asker(ADA)
+    async with tools.toolbox.effects:
+        await cut_off(use, tools, _call("post"))
+        use.record(Seq(7), [])
+    await asyncio.sleep(0)
+    assert tools.called == ["begun"]
+    assert tools.known() == [STILL_RUNNING]
+
+
+@pytest.mark.asyncio
+async def test_results_from_before_a_clearing_are_not_recorded_after_it() -> None:
+    """Somebody opts out while a reply runs: what its tools have read may hold their words."""
+    tools = SlowPost()
+    use, other = tools.toolbox.for_asker(ADA), tools.toolbox.for_asker(ADA)
+    step = ToolExchange((_call("read"),), ("Bo said so.",))
+    await cut_off(use, tools, _call("post"))
+    use.record(Seq(7), [step])
+    tools.toolbox.exchanges.clear()
+    other.record(Seq(8), [step])
+    tools.go.set()
+    await tools.toolbox.effects.finish()
+    await asyncio.sleep(0)
+    assert (tools.known(7), tools.known(8)) == ([], [])
