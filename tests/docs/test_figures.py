@@ -107,6 +107,7 @@ def sentences() -> list[tuple[str, str]]:
         ),
         (BENCHMARKS, misheard(kept("asr")).replace("and", "of the words and takes").replace(" ms", " ms of CPU")),
         (WRITTEN, summaries(SMALL, "memory-small")),
+        (WRITTEN, summaries(SMALL.replace("roomtone", "recursive"), "memory-small")),
         ("../README.md", by_small_model()),
         *((WRITTEN, after_100_folds(system)) for system in systems),
         (WRITTEN, f"made by code has {percent(people['CRD3']['people']['entities_of_summaries'])} after 100 folds"),
