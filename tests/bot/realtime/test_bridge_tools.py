@@ -155,7 +155,7 @@ async def test_an_order_is_recorded_although_its_call_is_cut_off() -> None:
         room.session.answers.append("Hm.")
         asked = await room.say(1, "Echo it!")
         await room.answer(asked)
-        call = asyncio.create_task(room.session.run_tool(RealtimeToolCall("c", "echo", "{}")))
+        call = asyncio.ensure_future(room.session.run_tool(RealtimeToolCall("c", "echo", "{}")))
         await begun.wait()
         call.cancel()
         await asyncio.wait({call})
