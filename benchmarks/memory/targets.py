@@ -71,6 +71,15 @@ _ROWS = (
     ),
     *(
         _Row(
+            f"small talk in the text of the table, {half} half, extractive", "<= 10 %", 0.1,
+            ("cases: extractive", f"small talk, {half}", "share"),
+            ("cases: extractive", f"small talk, {half}", "lines"),
+            unit="lines of small talk in one talk", least=False, model="",
+        )
+        for half in ("tuned", "apart")
+    ),
+    *(
+        _Row(
             f"names and numbers of people's summaries, {origin}, {who.partition(',')[0]}", f">= {share:.0%}", share,
             (who, origin, "people", "entities_of_summaries"), (who, origin, "people", "entities_due"),
             unit="names and numbers", model=model,

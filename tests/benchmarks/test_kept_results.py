@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmarks.memory.targets import memory_targets
 from benchmarks.registry import BENCHMARKS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.report import Target
 
 # Runs that are no benchmark of `roomtone bench`: they break what they measure, or take hours.
 LONG_RUNS = {"endurance", "cluster-faults"}
-RESULTS = sorted((Path(__file__).parents[2] / "docs" / "benchmarks").glob("*.json"))
+FOLDER = Path(__file__).parents[2] / "docs" / "benchmarks"
+# Results whose targets follow from the figures in the same file, and how.
+JUDGED: dict[str, Callable[[Any], tuple[Target, ...]]] = {
+    "memory-recorded": lambda told: memory_targets(told["ours"], told["peers"]),
+}
+RESULTS = sorted(FOLDER.glob("*.json"))
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: str(path.stem))
@@ -27,3 +40,10 @@ def test_kept_result_is_whole_and_names_no_place_of_a_machine(path: Path) -> Non
     assert not any("not finished" in remark for remark in told["remarks"])
     assert "/tmp" not in text
     assert "/home" not in text
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_kept_targets_are_those_of_the_kept_figures(name: str) -> None:
+    """A target that was added or named anew is judged by the figures that were kept, and none of them is left out."""
+    told = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+    assert told["targets"] == [asdict(target) for target in JUDGED[name](told)]

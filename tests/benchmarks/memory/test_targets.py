@@ -87,6 +87,18 @@ def test_recorded_answers_are_judged_with_their_sample() -> None:
     assert met["lasting facts in the text after 100 folds"] == (None, "")
 
 
+def test_the_text_by_code_has_targets_for_small_talk_in_both_halves() -> None:
+    """The half that rules were tuned on does not stand for the one kept apart."""
+    cases: dict[str, Json] = {
+        "small talk, tuned": {"lines": 50, "share": 0.02},
+        "small talk, apart": {"lines": 60, "share": 0.4949},
+    }
+    met = {each.name: (each.met, each.value, each.sample) for each in memory_targets({"cases: extractive": cases})}
+    row, unit = "small talk in the text of the table, {} half, extractive", "lines of small talk in one talk"
+    assert met[row.format("tuned")] == (True, 0.02, f"50 {unit}")
+    assert met[row.format("apart")] == (False, 0.4949, f"60 {unit}")
+
+
 def test_a_run_without_summaries_tells_nothing_about_them() -> None:
     """Where no summary was made, none was free of inventions, and no limit was kept."""
     ours: dict[str, Json] = {"search_speed": {"p95_ms": 40.0}, "search: words": {"held_out": {"20": {"facts": 9}}}}
