@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from benchmarks.cluster.sizing import sizing_table
 from benchmarks.headlines import headlines
 from benchmarks.memory.targets import OF_SUMMARIES, made_summaries
-from benchmarks.voice_goals import voice_goals
+from benchmarks.voice_goals import voice_goals, with_kept_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,7 +46,11 @@ def update_page(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
     told = _told_targets(results)
     lines = [
         *_voice_goals(results),
-        *(line for name in sorted(results) for line in _result(name, results[name], told[name])),
+        *(
+            line
+            for name in sorted(results)
+            for line in _result(name, results[name], list(with_kept_apart(name, told[name], results)))
+        ),
     ]
     return _between_marks(page, lines)
 

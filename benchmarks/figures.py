@@ -10,6 +10,15 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
 
 
+# A figure of fewer cases shows that something happens and not how often.
+LEAST_CASES = 50
+
+
+def few(count: float, sample: str) -> str:
+    """Return a sample as readers see it: 'seen in 24 utterances' where it is too small to tell a share."""
+    return f"seen in {sample}" if count < LEAST_CASES else sample
+
+
 def number_at(figures: Json | Mapping[str, Json], *path: str) -> float | None:
     """Return the number at `path`, the names of entries inside each other. None if it was not measured."""
     at: object = figures
@@ -32,7 +41,9 @@ def counted_of(figures: Json | Mapping[str, Json], what: str, path: Sequence[str
     return f"{count - failed:,.0f} of {count:,.0f} {what}" if failed else f"{count:,.0f} {what}"
 
 
-def cut_sample(figures: Json | Mapping[str, Json], *path: str) -> str:
-    """Return how many of the pauses at `path` were cut, for example '10 of 146 pauses'; empty if none were counted."""
-    cut, inside = number_at(figures, *path, "cut"), number_at(figures, *path, "pauses_inside")
-    return "" if cut is None or inside is None else f"{cut:.0f} of {inside:.0f} pauses"
+def cut_sample(figures: Json | Mapping[str, Json], *path: str, cut: str = "cut") -> str:
+    """Return how many of the pauses at `path` were cut, for example '10 of 146 pauses'; empty if none were counted.
+    `cut`: the figure's name there.
+    """
+    found, inside = number_at(figures, *path, cut), number_at(figures, *path, "pauses_inside")
+    return "" if found is None or inside is None else few(inside, f"{found:.0f} of {inside:.0f} pauses")

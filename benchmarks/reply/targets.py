@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
 
 HELD_OUT = "held_out"
+PAUSES_IN_REAL_TIME = "pauses that are cut in real time, somebody alone with the bot"
 # With fewer of the due packets a room did not speak all the time: jitter counts nothing where nothing is sent.
 _LEAST_PACKETS = 0.95
 
@@ -57,6 +58,13 @@ def _pauses(ours: Mapping[str, Json]) -> tuple[Target, ...]:
             number_at(ours, "pauses", "cut_share"),
             0.06,
             cut_sample(ours, "pauses"),
+        ),
+        at_most(
+            PAUSES_IN_REAL_TIME,
+            "<= 6 %",
+            number_at(ours, "answers", "pauses_cut_share"),
+            0.06,
+            cut_sample(ours, "answers", cut="pauses_cut"),
         ),
         at_most(
             "end of speech known after, P50 ms",

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmarks.endpoint.bench import endpoint_targets
 from benchmarks.memory.targets import memory_targets
 from benchmarks.registry import BENCHMARKS
+from benchmarks.reply.targets import reply_targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +24,8 @@ LONG_RUNS = {"endurance", "cluster-faults"}
 FOLDER = Path(__file__).parents[2] / "docs" / "benchmarks"
 # Results whose targets follow from the figures in the same file, and how.
 JUDGED: dict[str, Callable[[Any], tuple[Target, ...]]] = {
+    "endpoint": lambda told: endpoint_targets(told["ours"]),
+    "reply": lambda told: reply_targets(told["ours"], told["peers"]),
     "memory-recorded": lambda told: memory_targets(told["ours"], told["peers"]),
 }
 RESULTS = sorted(FOLDER.glob("*.json"))

@@ -10,7 +10,7 @@ from benchmarks.endpoint.bench import endpoint_targets
 from benchmarks.receive.targets import receive_targets
 from benchmarks.reply.targets import reply_targets
 from benchmarks.unasked.bench import unasked_targets
-from benchmarks.voice_goals import VOICE_GOALS, voice_goals
+from benchmarks.voice_goals import BESIDE, TUNED_ON, VOICE_GOALS, voice_goals
 
 if TYPE_CHECKING:
     from benchmarks.report import Json
@@ -27,6 +27,8 @@ def test_every_goal_is_a_target_of_its_benchmark() -> None:
     }
     names = {(file, target.name) for file, of_one in targets.items() for target in of_one}
     assert set(VOICE_GOALS) <= names
+    assert names >= TUNED_ON
+    assert {*BESIDE, *BESIDE.values()} <= names
 
 
 def test_a_goal_that_was_kept_is_in_the_table() -> None:
@@ -48,5 +50,33 @@ def test_a_goal_that_was_kept_is_in_the_table() -> None:
     assert [target["name"] for _, target in voice_goals(results)] == [cut["name"], known["name"]]
     page = update_page(f"{BEGIN}\n{END}", results)
     assert page.index("### Hearing and answering") < page.index("### reply.json")
-    assert "| end of speech known after, P50 ms | <= 600 ms | 604 | **not met** |  | `reply` |" in page
+    assert "| end of speech known after, P50 ms | <= 600 ms | 604 | **not met** | tuned on | `reply` |" in page
     assert "### Hearing" not in update_page(f"{BEGIN}\n{END}", {"leaks.json": {"targets": [known]}})
+
+
+def test_what_was_kept_apart_stands_beside_what_was_tuned_on() -> None:
+    """Figures of the recordings that the policy was fitted on say so, and the next row is what was kept apart."""
+    cut: dict[str, Json] = {
+        "name": "pauses inside speech that are cut",
+        "goal": "<= 6 %",
+        "value": 0.05,
+        "met": True,
+        "sample": "8 of 146 pauses",
+    }
+    apart: dict[str, Json] = {
+        "name": "pauses inside free talk kept apart that are cut",
+        "goal": "<= 6 %",
+        "value": 0.13,
+        "met": False,
+        "sample": "10 of 77 pauses",
+    }
+    results: dict[str, dict[str, Json]] = {
+        "endpoint.json": {"targets": [cut, apart]},
+        "reply.json": {"targets": [cut]},
+    }
+    lines = update_page(f"{BEGIN}\n{END}", results).splitlines()
+    tuned = "| pauses inside speech that are cut | <= 6 % | 0.05 | met | 8 of 146 pauses, tuned on |"
+    beside = "| pauses inside free talk kept apart that are cut{} | <= 6 % | 0.13 | **not met** | 10 of 77 pauses |"
+    in_endpoint, in_reply = (at for at, line in enumerate(lines) if line == tuned)
+    assert lines[in_endpoint + 1] == beside.format("")
+    assert lines[in_reply + 1] == beside.format(" (`endpoint`)")
