@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from benchmarks.figures import few
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet
 from benchmarks.memory.systems.recorded_answers import MODEL
 from benchmarks.report import Target, at_least, at_most
@@ -121,7 +122,7 @@ def memory_targets(ours: dict[str, Json], peers: dict[str, Json] | None = None) 
             ">= half",
             _number(ours, "blind", "share"),
             0.5,
-            _sample(ours, ("blind", "verdicts"), "verdicts of blind judges", MODEL),
+            _judges(ours),
         ),
         *_evidence(_last_search(ours), _last_search(peers or {})),
         at_least(
@@ -152,6 +153,14 @@ def _target(row: _Row, ours: dict[str, Json]) -> Target:
 def _sample(ours: dict[str, Json], counted: tuple[str, ...], unit: str, model: str) -> str:
     count = _number(ours, *counted)
     return "" if count is None else ", ".join(part for part in (f"{count:.0f} {unit}", model) if part)
+
+
+def _judges(ours: dict[str, Json]) -> str:
+    """Return how many pairs were compared: several verdicts on one pair are no more cases."""
+    pairs, verdicts = _number(ours, "blind", "pairs"), _number(ours, "blind", "verdicts")
+    if not pairs or verdicts is None:
+        return ""
+    return few(pairs, f"{pairs:.0f} pairs, {verdicts / pairs:g} judges each, {MODEL}")
 
 
 def _kept_answers(ours: dict[str, Json]) -> Target:

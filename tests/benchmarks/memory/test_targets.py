@@ -99,6 +99,13 @@ def test_the_text_by_code_has_targets_for_small_talk_in_both_halves() -> None:
     assert met[row.format("apart")] == (False, 0.4949, f"60 {unit}")
 
 
+def test_several_verdicts_on_a_pair_are_no_more_pairs() -> None:
+    """The sample of the blind comparison is its pairs; each has several judges."""
+    blind: dict[str, Json] = {"pairs": 26, "verdicts": 78, "share": 0.4615}
+    [target] = [each for each in memory_targets({"blind": blind}) if each.name.startswith("blind")]
+    assert (target.met, target.sample) == (False, "seen in 26 pairs, 3 judges each, recorded answers")
+
+
 def test_a_run_without_summaries_tells_nothing_about_them() -> None:
     """Where no summary was made, none was free of inventions, and no limit was kept."""
     ours: dict[str, Json] = {"search_speed": {"p95_ms": 40.0}, "search: words": {"held_out": {"20": {"facts": 9}}}}
