@@ -31,7 +31,8 @@ _TABLE = "alembic_version"
 
 NOT_CURRENT = Text(
     "The database is of version {found}, and this Roomtone needs version {needed}. Only the bot itself brings it up to "
-    "date, when it starts. Install the same Roomtone on every machine, stop the bot, and start it."
+    "date, when it starts. Install the same Roomtone on every machine, stop the bot, and start it. If it has crashed, "
+    "PostgreSQL notices within half a minute: start it again then."
 )
 
 
