@@ -149,7 +149,6 @@ async def _tell(guild: discord.Guild) -> None:
 def _writable(guild: discord.Guild) -> Iterator[discord.TextChannel]:
     """Yield the text channels in which the bot may write, beginning with the one for Discord's own messages."""
     for channel in (guild.system_channel, *guild.text_channels):
-        if channel is not None and discord.Permissions(
-            view_channel=True, send_messages=True
-        ) <= channel.permissions_for(guild.me):
+        # Discord's library takes this permission from whoever may not see the channel.
+        if channel is not None and channel.permissions_for(guild.me).send_messages:
             yield channel
