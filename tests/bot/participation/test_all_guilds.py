@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.guild import GuildChoice, Silence, VoiceMode
-from bot.participation.all_guilds import GuildParticipations, NotHereError, ParticipationUnreadError
+from bot.participation.all_guilds import (
+    GuildParticipations,
+    ListensOnlyError,
+    NotHereError,
+    ParticipationUnreadError,
+)
 from bot.participation.settings import ParticipationSettings
 from compaction.errors import StoreError
 from compaction.model import Mode
@@ -214,16 +219,22 @@ async def test_an_opt_out_is_stored_where_a_server_s_choice_cannot_be_read() -> 
 
 @pytest.mark.asyncio
 async def test_what_cannot_be_read_is_not_changed() -> None:
-    """Neither an opt-out nor a silence is in effect afterwards, and whoever asked for it is told so."""
+    """No opt-out, silence, mode or name is in effect afterwards, and whoever asked for it is told so."""
     house = House()
     house.choices.broken = house.opt_outs.broken = True
     with pytest.raises(ParticipationUnreadError, match="Make room"):
         await house.participation.set_opt_out(GUILD, ADA, out=True)
-    with pytest.raises(ParticipationUnreadError, match="Make room"):
-        await house.participation.silence_always(GUILD, by=BO)
+    for change in (
+        house.participation.silence_always(GUILD, by=BO),
+        house.participation.choose_mode(GUILD, VoiceMode.NAME, by=BO),
+        house.participation.choose_names(GUILD, ("Jeeves",), by=BO),
+    ):
+        with pytest.raises(ParticipationUnreadError, match="Make room"):
+            await change
     house.choices.broken = house.opt_outs.broken = False
     guild = await house.participation.of_guild(GUILD)
     assert (guild.excludes(ADA), guild.silence) == (False, Silence())
+    assert (guild.voice_mode, guild.wake_names) == (VoiceMode.ENGAGED, NAMES)
 
 
 @pytest.mark.asyncio
@@ -289,6 +300,44 @@ async def test_taking_an_agreement_back_drops_what_the_person_has_said() -> None
     for agrees in (True, True, False, False):
         await house.participation.set_agreed(GUILD, ADA, agrees=agrees)
     assert room.opted_out == [ADA]
+    # Nobody has to agree any more, so they are heard as before.
+    guild.asks = False
+    await house.participation.set_agreed(GUILD, BO, agrees=False)
+    assert room.opted_out == [ADA]
+
+
+@pytest.mark.asyncio
+async def test_a_server_s_choice_to_ask_takes_effect_when_a_room_begins() -> None:
+    """Whoever is heard already was not asked."""
+    house, chosen = House(), False
+    participation = GuildParticipations(
+        house.choices,
+        house.opt_outs,
+        ParticipationSettings(),
+        wake_names=NAMES,
+        clock=house.clock,
+        asks=lambda _: chosen,
+    )
+    guild = await participation.begin_session(GUILD, "evening")
+    chosen = True
+    assert not (await participation.of_guild(GUILD)).excludes(ADA)
+    assert await participation.begin_session(GUILD, "evening") is guild
+    assert guild.excludes(ADA)
+
+
+@pytest.mark.asyncio
+async def test_a_session_that_only_listened_keeps_nobody_from_lifting_a_silence() -> None:
+    """While it goes on there is nothing to lift: /talk says what to do. Once its room has ended, it lifts a silence."""
+    house = House()
+    guild = await house.participation.begin_session(GUILD, "evening", listens_only=True)
+    await house.participation.silence_always(GUILD, by=ADA)
+    guild.room = FakeRoom()
+    with pytest.raises(ListensOnlyError, match="/leave"):
+        await house.participation.lift_silence(GUILD, by=ADA, moderator=True)
+    assert guild.silence.always
+    guild.room = None
+    assert await house.participation.lift_silence(GUILD, by=ADA, moderator=True)
+    assert not guild.silence.always
 
 
 @pytest.mark.asyncio

@@ -25,6 +25,15 @@ def test_the_hour_slides() -> None:
     assert ledger.free_in_s(HOUR_S) == 0.0
 
 
+def test_what_is_older_than_an_hour_is_not_kept() -> None:
+    """Neither where costs are only added, nor for the next process."""
+    ledger = CostLedger(CostCeiling())
+    for at in (0.0, 60.0, HOUR_S):
+        ledger.add(Cost(calls=1), now=at)
+    assert len(ledger._entries) == 2
+    assert ledger.ages(HOUR_S + 60.0) == [(60.0, Cost(calls=1))]
+
+
 @pytest.mark.parametrize(
     ("each", "ceiling"),
     [

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from bot.brain.decider import Decision, PendingReply, Reason
 from bot.channel.participants import Participants
-from bot.guild import VoiceMode
+from bot.guild import Silence, VoiceMode
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, GuildParticipations
+from bot.participation.costs import HOUR_S
 from bot.participation.participation import NOTICES_WAITING, SILENCED, Participation
 from bot.participation.quiet_timer import QuietTimer
 from bot.participation.reply_control import ReplyState
 from bot.participation.settings import ParticipationSettings
 from bot.texts.text import verbatim
+from tests.bot.participation.test_all_guilds import FakeRoom
 from tests.fakes.brain import until
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
@@ -59,14 +61,16 @@ class Table:
     def __init__(self, most_calls: int) -> None:
         self.clock = FakeClock()
         self.place = FakePlace(people=[ADA, BO, OTHER_BOT])
+        self.choices = FakeGuildChoices()
         self.guilds = GuildParticipations(
-            FakeGuildChoices(),
+            self.choices,
             FakeOptOuts(),
             ParticipationSettings(max_calls_per_hour=most_calls),
             wake_names=("Roomtone",),
             clock=self.clock,
         )
         self.stopped = 0
+        self.dropped: list[int] = []
 
     async def begin(self) -> tuple[Participation, GuildParticipation]:
         """Return the participation and its guild."""
@@ -102,7 +106,8 @@ class Table:
         self.stopped += 1
 
     def drop_unrecorded(self, person_id: int) -> None:
-        """Do nothing: nothing is on its way, and nobody shares a screen."""
+        """Store whose words were dropped."""
+        self.dropped.append(person_id)
 
     def speak_unprompted(self, decision: Decision) -> bool:
         """Accept the reply."""
@@ -231,6 +236,120 @@ async def test_a_request_to_talk_does_not_end_a_moderators_silence(always: bool)
     await asyncio.gather(running, return_exceptions=True)
     expected = [SILENCED_FOR_GOOD, SILENCED_FOR_GOOD] if always else [SILENCED, MAY_SPEAK]
     assert table.place.written == expected
+
+
+def decided(participation: Participation, user_id: int, text: str, *, at: float = 0.0) -> bool:
+    """Return whether the bot would answer an utterance now."""
+    return participation.preview_decision(cast("SpokenText", Said(user_id, text, at))).answer
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("who", ["opted out", "another bot", "nobody answers"])
+async def test_who_is_not_heard_silences_nothing(who: str) -> None:
+    """Their words may be recognised already, and name the bot. Where it only writes down, nobody has to silence it."""
+    table = Table(9)
+    participation, guild = await table.begin()
+    if who == "opted out":
+        await table.guilds.set_opt_out(table.place.guild_id, ADA.id, out=True)
+    guild.listens_only = who == "nobody answers"
+    speaker = OTHER_BOT if who == "another bot" else ADA
+    participation.on_utterance(speaker.id, "Roomtone, be quiet.", started_at=0.0, ended_at=0.0)
+    assert (guild.silence, participation.queue.waiting) == (Silence(), 0)
+    assert participation.silenced is guild.listens_only
+
+
+@pytest.mark.asyncio
+async def test_what_becomes_no_turn() -> None:
+    """Speech of who opted out, and what somebody began to say before they were forgotten. Both are dropped at once
+    where they wait, and the person may not go on without the bot's name afterwards.
+    """
+    table = Table(9)
+    participation, _ = await table.begin()
+    for person in (ADA, BO):
+        participation.on_reply_begun(person.id)
+        participation.on_reply_ended(person.id, "So it is.", tokens=1, spoken_s=1.0, skipped=False)
+    at = table.clock.monotonic()
+    assert decided(participation, ADA.id, "And on Sunday?", at=at)
+    participation.on_forgetting(ADA.id)
+    assert participation.drops(ADA.id, started_at=at - 1.0)
+    assert not participation.drops(ADA.id, started_at=at + 1.0)
+    await table.guilds.set_opt_out(table.place.guild_id, BO.id, out=True)
+    assert participation.drops(BO.id, started_at=at + 1.0)
+    assert table.dropped == [ADA.id, BO.id]
+    await table.guilds.set_opt_out(table.place.guild_id, BO.id, out=False)
+    assert not participation.drops(BO.id, started_at=at + 1.0)
+    assert not decided(participation, BO.id, "And on Sunday?", at=at)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("ends", ["silence", "leaving"])
+async def test_who_goes_on_has_to_call_it_again(ends: str) -> None:
+    """After a silence, whoever asked for it, and after somebody has left and come back."""
+    table = Table(9)
+    participation, guild = await table.begin()
+    participation.on_reply_ended(ADA.id, "So it is.", tokens=1, spoken_s=1.0, skipped=False)
+    assert decided(participation, ADA.id, "And on Sunday?")
+    if ends == "silence":
+        participation.on_utterance(BO.id, "Roomtone, be quiet.", started_at=0.0, ended_at=0.0)
+        guild.silence = Silence()
+    else:
+        participation.on_left(ADA.id)
+    assert not decided(participation, ADA.id, "And on Sunday?")
+
+
+@pytest.mark.asyncio
+async def test_which_requests_count_without_its_name() -> None:
+    """Silence is for the bot from whoever is alone with it. To let it speak again takes its name, and a silence: the
+    channel gets no sentence about what holds already.
+    """
+    table = Table(9)
+    participation, _ = await table.begin()
+    participation.on_utterance(ADA.id, "Be quiet.", started_at=0.0, ended_at=0.0)
+    participation.on_utterance(ADA.id, "Roomtone, you can talk again.", started_at=0.0, ended_at=0.0)
+    assert (participation.silenced, participation.queue.waiting) == (False, 0)
+    table.place.people = [ADA, OTHER_BOT]
+    for text in ("Be quiet.", "Be quiet.", "You can talk again."):
+        participation.on_utterance(ADA.id, text, started_at=0.0, ended_at=0.0)
+        assert (participation.silenced, participation.queue.waiting) == (True, 1)
+
+
+@pytest.mark.asyncio
+async def test_a_silence_that_cannot_be_stored_holds_and_is_told() -> None:
+    """Whoever asked for it aloud reads that the bot is silent."""
+    table = Table(9)
+    participation, guild = await table.begin()
+    table.choices.broken = True
+    participation.on_utterance(ADA.id, "Roomtone, be quiet.", started_at=0.0, ended_at=0.0)
+    running = asyncio.create_task(participation.run(), name="participation-under-test")
+    await participation.wait_until_written(within_s=PATIENCE_S)
+    assert (table.place.written, participation.silenced) == ([SILENCED], True)
+    # The room's next process may have begun.
+    guild.room = other = FakeRoom()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert guild.room is other
+
+
+@pytest.mark.asyncio
+async def test_what_nobody_can_hear_is_not_answered() -> None:
+    """Where the bot is muted or may not speak, a reply is not worth a model's work."""
+    table = Table(9)
+    participation, _ = await table.begin()
+    assert decided(participation, ADA.id, TEXTS[0])
+    table.place.audible = False
+    assert not decided(participation, ADA.id, TEXTS[0])
+
+
+@pytest.mark.asyncio
+async def test_the_ceiling_is_told_once_an_hour() -> None:
+    """However often the bot is called meanwhile."""
+    table = Table(1)
+    participation, _ = await table.begin()
+    for hour, told in ((0, 1), (0, 1), (1, 2)):
+        table.clock.advance(HOUR_S * hour)
+        participation.on_prompt_sent(100)
+        participation.choose_utterance([cast("SpokenText", Said(ADA.id, TEXTS[0], table.clock.monotonic()))])
+        assert participation.queue.waiting == told
 
 
 def test_it_takes_a_long_silence() -> None:
