@@ -30,7 +30,7 @@ def number_at(figures: Json | Mapping[str, Json], *path: str) -> float | None:
 def sample_at(figures: Json | Mapping[str, Json], what: str, *path: str) -> str:
     """Return how many were counted at `path`, for example '30,500 frames'; empty if nothing was. `what`: the unit."""
     count = number_at(figures, *path)
-    return "" if count is None else f"{count:,.0f} {what}"
+    return "" if count is None else few(count, f"{count:,.0f} {what}")
 
 
 def counted_of(figures: Json | Mapping[str, Json], what: str, path: Sequence[str], failed: float | None) -> str:
@@ -38,7 +38,7 @@ def counted_of(figures: Json | Mapping[str, Json], what: str, path: Sequence[str
     count = number_at(figures, *path)
     if count is None:
         return ""
-    return f"{count - failed:,.0f} of {count:,.0f} {what}" if failed else f"{count:,.0f} {what}"
+    return few(count, f"{count - failed:,.0f} of {count:,.0f} {what}" if failed else f"{count:,.0f} {what}")
 
 
 def cut_sample(figures: Json | Mapping[str, Json], *path: str, cut: str = "cut") -> str:

@@ -18,10 +18,10 @@ from benchmarks.asr.company import SpokenSound, measure_company
 from benchmarks.asr.discord_path import DiscordPath, lossy
 from benchmarks.asr.ours import MeasuredText, RoomTranscriber
 from benchmarks.asr.peers import PeerRecogniser, open_peer, whisper_cpp
-from benchmarks.asr.tally import Tally, ratio_at
+from benchmarks.asr.tally import Tally, count_at, ratio_at
 from benchmarks.disabled_logging import logging_disabled
 from benchmarks.errors import ModelFormatError, PeerError
-from benchmarks.figures import number_at
+from benchmarks.figures import few, number_at, sample_at
 from benchmarks.measuring import Measuring
 from benchmarks.reply.recordings import load_recordings
 from benchmarks.report import BenchmarkReport, Target, at_most
@@ -205,16 +205,30 @@ def asr_targets(ours: Mapping[str, Json], tallies: Mapping[str, Mapping[str, Tal
     """Return the targets of the recogniser. `tallies`: of each part, what each recogniser made of the recordings."""
     alone, opus = tallies.get("alone", {}), tallies.get("opus", {})
     share = ratio_at(alone[OURS], alone[_DEFAULTS], *TYPICAL_S) if _DEFAULTS in alone else None
+    typical = count_at(alone[OURS], *TYPICAL_S) if alone else 0
     return (
         _against_defaults("alone", alone),
         _against_defaults("through Opus with loss", opus),
-        at_most(f"CPU time beside the defaults, {TYPICAL_S[0]:g}-{TYPICAL_S[1]:g} s of speech", "<= 1/6", share, 1 / 6),
-        at_most("recordings without any text, through Opus with loss", "0", opus[OURS].lost if opus else None, 0),
+        at_most(
+            f"CPU time beside the defaults, {TYPICAL_S[0]:g}-{TYPICAL_S[1]:g} s of speech",
+            "<= 1/6",
+            share,
+            1 / 6,
+            few(typical, f"{typical} recordings") if typical else "",
+        ),
+        at_most(
+            "recordings without any text, through Opus with loss",
+            "0",
+            opus[OURS].lost if opus else None,
+            0,
+            _sample(opus),
+        ),
         at_most(
             "end certain to text, four people at once, P95 ms",
             "<= 600 ms",
             number_at(ours, "4 people", "end_certain_to_text_ms", "p95"),
             600,
+            sample_at(ours, "utterances", "4 people", "end_certain_to_text_ms", "count"),
         ),
     )
 
@@ -222,8 +236,13 @@ def asr_targets(ours: Mapping[str, Json], tallies: Mapping[str, Mapping[str, Tal
 def _against_defaults(how: str, part: Mapping[str, Tally]) -> Target:
     """Return the target that compares our word errors in one part with those of faster-whisper's defaults."""
     points = 100 * (part[OURS].rate - part[_DEFAULTS].rate) if _DEFAULTS in part else None
-    sample = f"{len(part[OURS].errors)} recordings" if part else ""
-    return at_most(f"word error rate above faster-whisper's defaults, {how}, points", "<= 0", points, 0, sample)
+    name = f"word error rate above faster-whisper's defaults, {how}, points"
+    return at_most(name, "<= 0", points, 0, _sample(part))
+
+
+def _sample(part: Mapping[str, Tally]) -> str:
+    count = len(part[OURS].errors) if part else 0
+    return few(count, f"{count} recordings") if count else ""
 
 
 def _listened(path: Path) -> Pcm:

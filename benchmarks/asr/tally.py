@@ -50,6 +50,11 @@ class Tally:
         }
 
 
+def count_at(tally: Tally, shortest_s: float, longest_s: float) -> int:
+    """Return how many recordings have this length."""
+    return sum(shortest_s <= audio_s <= longest_s for audio_s in tally.audio_s)
+
+
 def ratio_at(ours: Tally, other: Tally, shortest_s: float, longest_s: float) -> float | None:
     """Return our CPU time as a share of the other's, over the recordings of this length; None without any."""
     chosen = [at for at, audio_s in enumerate(ours.audio_s) if shortest_s <= audio_s <= longest_s]

@@ -130,16 +130,18 @@ def memory_targets(ours: dict[str, Json], peers: dict[str, Json] | None = None) 
             ">= 95 %",
             _number(_last_search(ours), _HELD_OUT, str(_TOLD_AFTER), "told_or_found"),
             0.95,
+            _sample(_last_search(ours), (_HELD_OUT, str(_TOLD_AFTER), "facts"), "facts", ""),
         ),
-        at_most(INVENTED_NAMES, "0", _count_of(ours, "invented_names"), 0),
-        at_most(BUDGET_VIOLATIONS, "0", _violations(ours), 0),
+        at_most(INVENTED_NAMES, "0", _count_of(ours, "invented_names"), 0, _summaries(ours)),
+        at_most(BUDGET_VIOLATIONS, "0", _violations(ours), 0, _summaries(ours)),
         at_most(
             "trigger and payload at 10,000 turns, besides tokenising, P99 ms",
             "<= 1 ms",
             _number(ours, "reply_path", "trigger_and_payload_ms", "p99"),
             1.0,
+            _sample(ours, ("reply_path", "replies"), "replies", ""),
         ),
-        at_most("memory search over 100,000 turns, P95 ms", "<= 50 ms", _search_p95(ours), 50.0),
+        at_most("memory search over 100,000 turns, P95 ms", "<= 50 ms", _search_p95(ours), 50.0, _searches(ours)),
     )
 
 
@@ -150,9 +152,11 @@ def _target(row: _Row, ours: dict[str, Json]) -> Target:
     )
 
 
-def _sample(ours: dict[str, Json], counted: tuple[str, ...], unit: str, model: str) -> str:
+def _sample(ours: Json, counted: tuple[str, ...], unit: str, model: str) -> str:
     count = _number(ours, *counted)
-    return "" if count is None else ", ".join(part for part in (f"{count:.0f} {unit}", model) if part)
+    if count is None:
+        return ""
+    return few(count, ", ".join(part for part in (f"{count:,.0f} {unit}", model) if part))
 
 
 def _judges(ours: dict[str, Json]) -> str:
@@ -227,6 +231,11 @@ def _violations(ours: dict[str, Json]) -> float | None:
     return sum(_number(figures, name) or 0 for figures in _of_sets(ours) for name in names)
 
 
+def _summaries(ours: dict[str, Json]) -> str:
+    made = sum(_number(figures, "summaries") or 0 for figures in _of_sets(ours))
+    return few(made, f"{made:,.0f} summaries") if made else ""
+
+
 def _of_sets(ours: dict[str, Json]) -> Iterator[dict[str, Json]]:
     for figures in ours.values():
         if isinstance(figures, dict):
@@ -239,6 +248,11 @@ def _search_p95(ours: dict[str, Json]) -> float | None:
     """Return the time of the most complete search that was measured: the one with embeddings if there is one."""
     fused = _number(ours, "search_speed_with_embeddings", "p95_ms")
     return _number(ours, "search_speed", "p95_ms") if fused is None else fused
+
+
+def _searches(ours: dict[str, Json]) -> str:
+    fused = _sample(ours, ("search_speed_with_embeddings", "queries"), "searches", "")
+    return fused or _sample(ours, ("search_speed", "queries"), "searches", "")
 
 
 def _last_search(figures: dict[str, Json]) -> Json:

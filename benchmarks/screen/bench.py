@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.disabled_logging import logging_disabled
-from benchmarks.figures import counted_of, number_at
+from benchmarks.figures import counted_of, number_at, sample_at
 from benchmarks.measuring import Measuring
 from benchmarks.report import Target, at_least, at_most
 from benchmarks.screen.change_detection import measure_change_detection
@@ -83,8 +83,11 @@ def screen_targets(ours: Mapping[str, Json], peers: Mapping[str, Json]) -> tuple
     fewer = None if calls is None or not theirs else calls / theirs
     beside = ("answers", "beside a share")
     first_sound_p95_ms = number_at(ours, *beside, "besides_the_model_server_ms", "p95")
+    pairs = sample_at(ours, "pairs of pictures", "gate", "transitions")
+    answers = sample_at(ours, "answers", *beside, "besides_the_model_server_ms", "count")
+    missing = number_at(ours, *beside, "unanswered")
     return (
-        at_least("transitions judged right", ">= 0.97", number_at(ours, "gate", "right"), 0.97),
+        at_least("transitions judged right", ">= 0.97", number_at(ours, "gate", "right"), 0.97, pairs),
         at_least("lines of text read", ">= 0.95", number_at(ours, "reading", "lines_read"), 0.95),
         at_most(
             "a new line is a note after, P50",
@@ -96,8 +99,14 @@ def screen_targets(ours: Mapping[str, Json], peers: Mapping[str, Json]) -> tuple
         ),
         at_most("model calls, beside looking every 10 s", "<= 0.9", fewer, 0.9),
         at_most("a change of scene is seen after, P95", "<= 4 s", number_at(ours, "hour", "cut_seen_after_s_p95"), 4.0),
-        at_most("beside a share: end of speech to first voiced sound, P95 ms", "<= 1.5 s", first_sound_p95_ms, 1_500),
-        at_most("beside a share: answers missing", "0", number_at(ours, *beside, "unanswered"), 0),
+        at_most(
+            "beside a share: end of speech to first voiced sound, P95 ms",
+            "<= 1.5 s",
+            first_sound_p95_ms,
+            1_500,
+            answers,
+        ),
+        at_most("beside a share: answers missing", "0", missing, 0, answers),
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.figures import cut_sample, number_at, sample_at
+from benchmarks.figures import counted_of, cut_sample, number_at, sample_at
 
 if TYPE_CHECKING:
     from benchmarks.report import Json
@@ -35,4 +35,8 @@ def test_a_sample_says_what_was_counted() -> None:
     counted: dict[str, Json] = {"link": {"sent": 30_500}, "pauses": {"cut": 10, "pauses_inside": 146}}
     assert sample_at(counted, "frames", "link", "sent") == "30,500 frames"
     assert cut_sample(counted, "pauses") == "10 of 146 pauses"
+    assert (
+        sample_at({"speakers": {"utterances": 24}}, "utterances", "speakers", "utterances") == "seen in 24 utterances"
+    )
+    assert counted_of({"said": 8}, "answers", ("said",), 1) == "seen in 7 of 8 answers"
     assert sample_at(counted, "frames", "link", "lost") == cut_sample(counted, "link") == ""

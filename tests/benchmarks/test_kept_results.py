@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmarks.cluster.bench import cluster_targets
 from benchmarks.endpoint.bench import endpoint_targets
 from benchmarks.memory.targets import memory_targets
+from benchmarks.receive.targets import receive_targets
 from benchmarks.registry import BENCHMARKS
 from benchmarks.reply.targets import reply_targets
+from benchmarks.screen.bench import screen_targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,9 +27,15 @@ LONG_RUNS = {"endurance", "cluster-faults"}
 FOLDER = Path(__file__).parents[2] / "docs" / "benchmarks"
 # Results whose targets follow from the figures in the same file, and how.
 JUDGED: dict[str, Callable[[Any], tuple[Target, ...]]] = {
+    "screen": lambda told: screen_targets(told["ours"], told["peers"]),
+    "receive": lambda told: receive_targets(told["ours"]),
+    "cluster": lambda told: cluster_targets(told["ours"]),
     "endpoint": lambda told: endpoint_targets(told["ours"]),
     "reply": lambda told: reply_targets(told["ours"], told["peers"]),
-    "memory-recorded": lambda told: memory_targets(told["ours"], told["peers"]),
+    **dict.fromkeys(
+        ("memory-recorded", "memory-people", "memory-small", "memory-search", "memory-speed"),
+        lambda told: memory_targets(told["ours"], told["peers"]),
+    ),
 }
 RESULTS = sorted(FOLDER.glob("*.json"))
 

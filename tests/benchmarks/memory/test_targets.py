@@ -64,7 +64,7 @@ def test_search_is_compared_with_plain_search() -> None:
     assert met["questions with evidence among the first ten, beyond plain BM25, LoCoMo"] == (True, 0.1, "70 questions")
     assert met["evidence turns among the first ten, LoCoMo"] == (False, 0.7, "70 questions")
     assert met["evidence turns among the first ten, beyond plain BM25, LoCoMo"] == (False, 0.0, "70 questions")
-    assert met["an outdated answer first among the quotes"] == (False, 0.1, "20 corrected facts")
+    assert met["an outdated answer first among the quotes"] == (False, 0.1, "seen in 20 corrected facts")
     assert met["answers among the quotes of a prompt, planted facts"] == (True, 0.96, "60 questions")
     assert met["only an outdated answer among the quotes"] == (True, 0.0, "60 questions")
 

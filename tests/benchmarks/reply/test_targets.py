@@ -57,8 +57,8 @@ def test_what_failed_is_not_left_out() -> None:
     found = {target.name: target for target in reply_targets(failed)}
     assert [found[name].met for name in measured] == [False] * 6
     samples = [found[name].sample for name in measured]
-    assert samples.count("22 of 24 recordings") == 2
-    assert {"7 of 8 interruptions", "600 of 6,000 packets"} <= set(samples)
+    assert samples.count("seen in 22 of 24 recordings") == 2
+    assert {"seen in 7 of 8 interruptions", "600 of 6,000 packets"} <= set(samples)
 
 
 def test_a_bot_that_never_spoke_has_no_steady_voice() -> None:

@@ -62,7 +62,7 @@ def test_a_line_that_was_never_noted_misses_the_target() -> None:
     """The median of the noted lines does not hide the others."""
     latency: dict[str, Json] = {"events": 12, "missed": 3, "event_to_note_s_p50": 0.3}
     [target] = [each for each in screen_targets({"latency": latency}, {}) if "new line" in each.name]
-    assert (target.met, target.value, target.sample) == (False, 0.3, "9 of 12 lines")
+    assert (target.met, target.value, target.sample) == (False, 0.3, "seen in 9 of 12 lines")
 
 
 @pytest.mark.slow
