@@ -257,9 +257,10 @@ class ScreenPageConnection:
     async def messages(self) -> AsyncIterator[Mapping[str, object]]:
         """See `PageConnection.messages`."""
         while True:
-            ending = self._ending
-            while self.sharer.outbox and ending is not ShareEnd.SUPERSEDED:
+            while self.sharer.outbox and self._ending is not ShareEnd.SUPERSEDED:
                 yield self.sharer.outbox.popleft()
+            # Read after the last message was sent, which may take a while on a slow connection.
+            ending = self._ending
             if ending is not None:
                 yield {"t": "ended", "reason": ending.value, "sentence": END_MESSAGES[ending]}
                 return

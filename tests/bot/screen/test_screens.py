@@ -97,6 +97,28 @@ async def test_a_link_is_for_its_session_and_for_who_is_there() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("ending", [ShareEnd.COMMAND, ShareEnd.SUPERSEDED])
+async def test_a_page_that_is_being_told_something_learns_of_its_end(ending: ShareEnd) -> None:
+    """Its connection may be slow. What waits for the page goes to the one that has superseded it, if any."""
+    watching = Watching()
+    async with watching.room() as room:
+        line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+        line.sharer.tell(t="note", what="one")
+        messages = line.messages()
+        assert (await anext(messages))["what"] == "one"
+        line.sharer.tell(t="note", what="two")
+        if ending is ShareEnd.SUPERSEDED:
+            line.supersede()
+        else:
+            await room.end(line.sharer, ending)
+        async with asyncio.timeout(PATIENCE_S):
+            told = [message async for message in messages]
+        notes = [] if ending is ShareEnd.SUPERSEDED else ["two"]
+        assert [message["what"] for message in told[:-1]] == notes
+        assert told[-1]["reason"] == ending.value
+
+
+@pytest.mark.asyncio
 async def test_a_page_shares_and_stops() -> None:
     """Pictures are accepted from the start of the share until its end, and the page learns that the share has ended."""
     watching = Watching()
