@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.asr.company import SpokenSound, measure_company
 from benchmarks.asr.discord_path import DiscordPath, lossy
+from benchmarks.asr.options import OTHERS
 from benchmarks.asr.ours import MeasuredText, RoomTranscriber
 from benchmarks.asr.peers import PeerRecogniser, open_peer, whisper_cpp
 from benchmarks.asr.tally import Tally, count_at, ratio_at
@@ -43,13 +44,19 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
 
 OURS = "roomtone"
-_DEFAULTS = "faster-whisper"
+_DEFAULTS, _BATCHED, _WHISPER_CPP = OTHERS
 PEOPLE = (2, 4)
 # The CPU time is compared for utterances of about the length that people's have.
 TYPICAL_S = (6.0, 9.0)
 _GLOSSARY = (
     "Roomtone recognises with the glossary of a room of four people, because a room always has one; the others have "
     "their defaults, so none."
+)
+
+_BUNDLED = "No manifest was named, so the bundled recordings were used: three synthetic voices."
+_SYNTHETIC = (
+    "Synthetic voices speak these recordings, from the very words that they are compared with. They are easier to "
+    "understand than people, so the word errors compare recognisers and tell nobody how well people are understood."
 )
 
 
@@ -67,9 +74,10 @@ async def run(
         on_part=on_part,
         settings=load(),
         recordings=recordings.some(options.recordings),
+        real=recordings.real,
     )
     if not recordings.real:
-        measuring.remark("No manifest was named, so the bundled recordings were used: three synthetic voices.")
+        measuring.remark(_BUNDLED if options.folder is None else _SYNTHETIC)
     measuring.remark(_GLOSSARY)
     measuring.remark_if_busy()
     with logging_disabled(), tempfile.TemporaryDirectory(prefix="roomtone-asr-") as folder:
@@ -86,6 +94,7 @@ class _Measuring(Measuring):
     options: AsrBenchOptions
     settings: Settings
     recordings: Sequence[SpeechRecording]
+    real: bool = True
     tallies: dict[str, dict[str, Tally]] = field(default_factory=dict)
 
     async def all_parts(self, folder: Path) -> None:
@@ -108,11 +117,12 @@ class _Measuring(Measuring):
     async def _open_peers(self, stack: AsyncExitStack, folder: Path) -> list[PeerTranscriber]:
         options, model = self.options, self.settings.asr.model_dir
         peers_dir = options.peers_dir or folder
-        wanted = [PeerRecogniser(_DEFAULTS, model), PeerRecogniser("faster-whisper, batched", model)]
-        try:
-            wanted.append(await asyncio.to_thread(whisper_cpp, model, ggml=options.ggml, keep_in=peers_dir))
-        except ModelFormatError as error:
-            self.remark(f"whisper.cpp was not measured. {error}")
+        wanted = [PeerRecogniser(name, model) for name in (_DEFAULTS, _BATCHED) if name in options.peers]
+        if _WHISPER_CPP in options.peers:
+            try:
+                wanted.append(await asyncio.to_thread(whisper_cpp, model, ggml=options.ggml, keep_in=peers_dir))
+            except ModelFormatError as error:
+                self.remark(f"whisper.cpp was not measured. {error}")
         opened: list[PeerTranscriber] = []
         for peer in wanted:
             try:
@@ -198,30 +208,34 @@ class _Measuring(Measuring):
             self.part_done()
 
     def targets(self) -> tuple[Target, ...]:
-        return asr_targets(self.ours, self.tallies)
+        return asr_targets(self.ours, self.tallies, real=self.real)
 
 
-def asr_targets(ours: Mapping[str, Json], tallies: Mapping[str, Mapping[str, Tally]]) -> tuple[Target, ...]:
-    """Return the targets of the recogniser. `tallies`: of each part, what each recogniser made of the recordings."""
+def asr_targets(
+    ours: Mapping[str, Json], tallies: Mapping[str, Mapping[str, Tally]], *, real: bool = True
+) -> tuple[Target, ...]:
+    """Return the targets of the recogniser. `tallies`: of each part, what each recogniser made of the recordings.
+    `real`: people spoke them.
+    """
     alone, opus = tallies.get("alone", {}), tallies.get("opus", {})
     share = ratio_at(alone[OURS], alone[_DEFAULTS], *TYPICAL_S) if _DEFAULTS in alone else None
     typical = count_at(alone[OURS], *TYPICAL_S) if alone else 0
     return (
-        _against_defaults("alone", alone),
-        _against_defaults("through Opus with loss", opus),
+        _against_defaults("alone", alone, real),
+        _against_defaults("through Opus with loss", opus, real),
         at_most(
             f"CPU time beside the defaults, {TYPICAL_S[0]:g}-{TYPICAL_S[1]:g} s of speech",
             "<= 1/6",
             share,
             1 / 6,
-            few(typical, f"{typical} recordings") if typical else "",
+            _sample(typical, real),
         ),
         at_most(
             "recordings without any text, through Opus with loss",
             "0",
             opus[OURS].lost if opus else None,
             0,
-            _sample(opus),
+            _sample(_count(opus), real),
         ),
         at_most(
             "end certain to text, four people at once, P95 ms",
@@ -233,16 +247,20 @@ def asr_targets(ours: Mapping[str, Json], tallies: Mapping[str, Mapping[str, Tal
     )
 
 
-def _against_defaults(how: str, part: Mapping[str, Tally]) -> Target:
+def _against_defaults(how: str, part: Mapping[str, Tally], real: bool) -> Target:
     """Return the target that compares our word errors in one part with those of faster-whisper's defaults."""
     points = 100 * (part[OURS].rate - part[_DEFAULTS].rate) if _DEFAULTS in part else None
     name = f"word error rate above faster-whisper's defaults, {how}, points"
-    return at_most(name, "<= 0", points, 0, _sample(part))
+    return at_most(name, "<= 0", points, 0, _sample(_count(part), real))
 
 
-def _sample(part: Mapping[str, Tally]) -> str:
-    count = len(part[OURS].errors) if part else 0
-    return few(count, f"{count} recordings") if count else ""
+def _count(part: Mapping[str, Tally]) -> int:
+    return len(part[OURS].errors) if part else 0
+
+
+def _sample(count: int, real: bool) -> str:
+    whose = "recordings" if real else "recordings of synthetic voices"
+    return few(count, f"{count} {whose}") if count else ""
 
 
 def _listened(path: Path) -> Pcm:

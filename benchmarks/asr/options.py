@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+# The recognisers that are measured beside ours, by the names in the report.
+OTHERS = ("faster-whisper", "faster-whisper, batched", "whisper.cpp")
+
+
 @dataclass(frozen=True, slots=True)
 class AsrBenchOptions:
     """The options of one run. The defaults are a full run.
@@ -16,9 +20,9 @@ class AsrBenchOptions:
     `manifest`: a folder of real recordings with a manifest.json, or that file; without it the audio of the bundled
     scenarios is used. `recordings`: how many are recognised alone and through Opus; 0 means all. `company_recordings`:
     how many are spoken by several people at once, in real time. `loss`: the share of packets that is lost (0-1).
-    `peers`: measure other recognisers too; `peers_dir` keeps their environments and what was converted for them.
-    `ggml`: a model file for whisper.cpp; without it, the measured model is converted. `only`: the parts to measure;
-    empty means all.
+    `peers`: the other recognisers that are measured too; `peers_dir` keeps their environments and what was converted
+    for them. `ggml`: a model file for whisper.cpp; without it, the measured model
+    is converted. `only`: the parts to measure; empty means all.
     """
 
     manifest: Path | None = None
@@ -26,7 +30,7 @@ class AsrBenchOptions:
     company_recordings: int = 24
     language: str = "en"
     loss: float = 0.05
-    peers: bool = True
+    peers: tuple[str, ...] = OTHERS
     peers_dir: Path | None = None
     ggml: Path | None = None
     only: tuple[str, ...] = ()

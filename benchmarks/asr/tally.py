@@ -14,21 +14,28 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Tally:
-    """Word errors, CPU and wall time of one recogniser, and the length of every recording in seconds."""
+    """Word errors, CPU and wall time of one recogniser, and the length of every recording in seconds.
+
+    `lost`: recordings without any text. `unlike`: texts with at least as many errors as words were said,
+    as gibberish has.
+    """
 
     errors: list[WordErrors] = field(default_factory=list)
     cpu_s: list[float] = field(default_factory=list)
     wall_s: list[float] = field(default_factory=list)
     audio_s: list[float] = field(default_factory=list)
     lost: int = 0
+    unlike: int = 0
 
     def add(self, reference: str, heard: MeasuredText, audio_s: float) -> None:
         """Add one recording."""
-        self.errors.append(word_errors(reference, heard.text))
+        errors = word_errors(reference, heard.text)
+        self.errors.append(errors)
         self.cpu_s.append(heard.cpu_s)
         self.wall_s.append(heard.wall_s)
         self.audio_s.append(audio_s)
         self.lost += not heard.text
+        self.unlike += bool(heard.text) and errors.errors >= errors.words
 
     @property
     def rate(self) -> float:
@@ -43,6 +50,7 @@ class Tally:
             "words": sum_word_errors(self.errors).words,
             "word_error_rate": round(self.rate, 4),
             "without_text": self.lost,
+            "unlike_what_was_said": self.unlike,
             "audio_s_mean": round(audio_s / max(1, count), 2),
             "cpu_ms_mean": round(1000 * sum(self.cpu_s) / max(1, count), 1),
             "cpu_s_for_1_s": round(sum(self.cpu_s) / audio_s, 4) if audio_s else None,

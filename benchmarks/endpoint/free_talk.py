@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.endpoint.alignment import cut_points
+from benchmarks.reply.recordings import SYNTHETIC_SOURCE
 from bot.models.catalogue import VOICE_JOE, VOICE_KOKORO
 from bot.models.directory import ModelDirectory
 from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, encode_ogg
@@ -149,7 +150,7 @@ async def make_free_talk(
                         "text": line.text,
                         "duration": round(len(sound) / RATE_HZ, 3),
                         "pauses_s": list(line.pauses_s),
-                        "source": f"synthetic voice, benchmarks/endpoint/talks/{part}.toml, seed {SEED}",
+                        "source": f"{SYNTHETIC_SOURCE}, benchmarks/endpoint/talks/{part}.toml, seed {SEED}",
                     }
                 )
                 progress.advance()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from rehearsal.people.clip import FRAME_S, FRAME_SAMPLES, read_sound
 from rehearsal.people.voiced import voiced_frames
-from rehearsal.script.recordings import scenario_from_recordings
+from rehearsal.script.recordings import MANIFEST, scenario_from_recordings
 from rehearsal.script.scenario_file import load_scenario, scenario_path
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 # Scenarios whose audio is bundled with the package, spoken by three synthetic voices.
 BUNDLED = ("evening", "hello", "interrupted")
+# How the source of a recording begins in a manifest if nobody spoke it.
+SYNTHETIC_SOURCE = "synthetic voice"
 # The interruption must be long enough to count as one.
 INTERRUPTION = "I bought a green bicycle at the market this morning."
 QUESTION = "Roomtone, what colour is the bicycle that I bought?"
@@ -55,8 +58,15 @@ def load_recordings(speech: Path | None) -> RecordingSet:
     """Return the recordings of a folder, or the bundled ones. Raises `ScenarioError` if the manifest has mistakes."""
     if speech is not None:
         says = scenario_from_recordings(speech, lanes=1).says
-        return RecordingSet(tuple(SpeechRecording(say.audio, say.who, say.say) for say in says), real=True)
+        recordings = tuple(SpeechRecording(say.audio, say.who, say.say) for say in says)
+        return RecordingSet(recordings, real=not _names_synthetic_voices(speech))
     return RecordingSet(tuple(bundled_recordings()), real=False)
+
+
+def _names_synthetic_voices(folder: Path) -> bool:
+    """Return whether the manifest says of a recording that a synthetic voice spoke it."""
+    entries = json.loads((folder / MANIFEST).read_text("utf-8"))
+    return any(str(entry.get("source", "")).startswith(SYNTHETIC_SOURCE) for entry in entries)
 
 
 def bundled_recordings() -> Sequence[SpeechRecording]:

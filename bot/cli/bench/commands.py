@@ -20,6 +20,7 @@ app = typer.Typer(
 
 # What each benchmark can measure alone.
 ASR_PARTS = ("alone", "opus", "company")
+ASR_PEERS = ("faster-whisper", "faster-whisper, batched", "whisper.cpp")
 RECEIVE_PARTS = ("link", "bot", "node", "decoders")
 REPLY_PARTS = ("pauses", "deciding", "latency", "speakers", "interruption", "pacing")
 REPLY_PEERS = ("pipecat",)
@@ -176,6 +177,9 @@ def asr(
         list[str] | None, typer.Option(help=f"Only this part: {', '.join(ASR_PARTS)}. May be repeated.")
     ] = None,
     no_peers: Annotated[bool, typer.Option("--no-peers", help="Do not measure other recognisers.")] = False,
+    peer: Annotated[
+        list[str] | None, typer.Option(help=f"Only this other recogniser: {'; '.join(ASR_PEERS)}. May be repeated.")
+    ] = None,
     peers_dir: PeersDir = None,
     ggml: Annotated[
         Path | None,
@@ -190,13 +194,14 @@ def asr(
     from benchmarks.asr.options import AsrBenchOptions
 
     refuse_unknown("--only", only, ASR_PARTS)
+    refuse_unknown("--peer", peer, ASR_PEERS)
     options = AsrBenchOptions(
         manifest=manifest,
         recordings=recordings,
         company_recordings=company_recordings,
         language=language,
         loss=loss,
-        peers=not no_peers,
+        peers=() if no_peers else tuple(peer or ASR_PEERS),
         peers_dir=peers_dir,
         ggml=ggml,
         only=tuple(only or ()),

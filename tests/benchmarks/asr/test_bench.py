@@ -33,7 +33,7 @@ class OpenedPeer:
 
 
 async def _opened(
-    model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, options: AsrBenchOptions | None = None
 ) -> tuple[list[PeerRecogniser], bench._Measuring]:
     """Return the recognisers that are opened for the model in a folder, and the run."""
     opened: list[PeerRecogniser] = []
@@ -46,7 +46,7 @@ async def _opened(
     monkeypatch.setattr(bench, "open_peer", open_peer)
     settings = Settings()
     measuring = bench._Measuring(
-        options=AsrBenchOptions(),
+        options=options or AsrBenchOptions(),
         progress=NoProgress(),
         settings=settings.model_copy(update={"asr": settings.asr.model_copy(update={"model_dir": model})}),
         recordings=(),
@@ -66,6 +66,15 @@ async def test_whisper_cpp_is_measured_with_the_converted_model(
     assert opened[-1].model.read_bytes().startswith(b"lmgg")
     assert list(measuring.peers) == [*DEFAULTS, "whisper.cpp"]
     assert ["int8 ones" in remark for remark in measuring.remarks] == [True]
+
+
+@pytest.mark.asyncio
+async def test_only_the_named_recognisers_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without whisper.cpp among the named ones, no model is converted for it."""
+    options = AsrBenchOptions(peers=("faster-whisper",))
+    opened, measuring = await _opened(tmp_path / "no model", tmp_path, monkeypatch, options)
+    assert [peer.name for peer in opened] == ["faster-whisper"]
+    assert measuring.remarks == []
 
 
 @pytest.mark.asyncio

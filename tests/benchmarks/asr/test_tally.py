@@ -27,6 +27,14 @@ def test_errors_and_lost_recordings_are_counted() -> None:
     assert figures["real_time_factor"] == 0.1
 
 
+def test_texts_unlike_what_was_said_are_counted() -> None:
+    """A text in which no word is right is told apart from a recording without text and from a misheard word."""
+    tally = Tally()
+    for heard in ("MNNNNNNNN", "", "we leave at five"):
+        tally.add("we leave at nine", MeasuredText(heard, 0.1, 0.1), 2.0)
+    assert (tally.figures()["unlike_what_was_said"], tally.lost) == (1, 1)
+
+
 def test_cpu_time_is_compared_for_one_length() -> None:
     """Only recordings of the given length count; without any there is no ratio."""
     ours, other = _tally(1.0, 1.0, 9.0), _tally(5.0, 10.0, 9.0)

@@ -37,6 +37,14 @@ def test_word_errors_through_opus_are_compared_with_the_defaults(
     assert (target.value, target.met, target.sample) == (points, met, "seen in 1 recordings")
 
 
+def test_a_sample_names_how_many_were_compared_and_synthetic_voices() -> None:
+    """Each compared figure has the recordings that it is of, and says when nobody spoke them."""
+    alone = {OURS: _tally(SAID, SAID), "faster-whisper": _tally(SAID, SAID)}
+    targets = asr_targets({}, {"alone": alone, "opus": alone}, real=False)
+    assert {each.sample for each in targets if each.met is not None} == {"seen in 2 recordings of synthetic voices"}
+    assert [each.sample for each in targets if each.met is None] == [""]
+
+
 def test_without_the_defaults_nothing_is_compared() -> None:
     """A run without the other recogniser measures no difference."""
     targets = {each.name: each for each in asr_targets({}, {"opus": {OURS: _tally(SAID)}})}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
@@ -13,6 +16,10 @@ from benchmarks.reply.recordings import (
     voice_end_s,
     voiced_after_s,
 )
+from rehearsal.people.clip import RATE_HZ, encode_ogg
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_the_bundled_sound_serves_by_default() -> None:
@@ -28,6 +35,18 @@ def test_the_bundled_sound_serves_by_default() -> None:
     assert places == sorted(set(places))
     assert places[-1] > len(said.recordings) // 2
     assert all(one.path.is_file() for one in said.recordings)
+
+
+@pytest.mark.parametrize(
+    ("source", "real"), [("synthetic voice, talks/judging.toml, seed 15", False), ("LibriSpeech", True), (None, True)]
+)
+def test_a_manifest_tells_whether_people_spoke(tmp_path: Path, source: str | None, real: bool) -> None:
+    """Recordings of people need no source; those of synthetic voices name it."""
+    (tmp_path / "one.ogg").write_bytes(encode_ogg(iter([np.zeros(RATE_HZ, np.int16)])))
+    entry = {"file": "one.ogg", "speaker": "anna", "text": "We leave at nine.", "duration": 1.0}
+    (tmp_path / "manifest.json").write_text(json.dumps([entry if source is None else {**entry, "source": source}]))
+    said = load_recordings(tmp_path)
+    assert ([one.text for one in said.recordings], said.real) == (["We leave at nine."], real)
 
 
 def test_what_is_said_over_the_bot_is_long_enough_to_count() -> None:

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.asr.options import OTHERS
+from benchmarks.asr.transcriber_process import RECOGNISERS
 from bot.cli.app import run_command_line
+from bot.cli.bench.commands import ASR_PEERS
 from tests.patience import PATIENCE_S
 
 SMALL = ["--evenings", "1", "--folds", "2", "--turns", "100", "--search-turns", "100"]
@@ -68,6 +71,13 @@ def test_the_reply_benchmark_measures_the_parts_that_were_named(
     assert run_command_line(["bench", "reply", "--only", "everything"]) == 2
     assert run_command_line(["bench", "reply", "--peer", "nobody"]) == 2
     assert "everything is none of pauses" in " ".join(capsys.readouterr().err.split())
+
+
+def test_another_recogniser_is_named_as_in_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--peer` knows exactly the recognisers that the benchmark can run, and refuses any other."""
+    assert ASR_PEERS == OTHERS == tuple(RECOGNISERS)
+    assert run_command_line(["bench", "asr", "--peer", "nobody"]) == 2
+    assert "nobody is none of faster-whisper," in " ".join(capsys.readouterr().err.split())
 
 
 def test_talk_among_people_is_played_with_the_names_that_were_given(
