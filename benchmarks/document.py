@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from benchmarks.cluster.sizing import sizing_table
 from benchmarks.headlines import headlines
 from benchmarks.memory.targets import OF_SUMMARIES, made_summaries
+from benchmarks.speech_table import CROWD_HEAD, crowd_rows, speech_rows
+from benchmarks.speech_table import HEAD as SPEECH_HEAD
 from benchmarks.voice_goals import voice_goals, with_kept_apart
 
 if TYPE_CHECKING:
@@ -90,6 +92,17 @@ def _voice_goals(results: Mapping[str, Mapping[str, Json]]) -> Iterator[str]:
         yield "What should be reached on two cores, and what was; the files below say how it was measured."
         yield ""
         yield from _table(("target", "goal", "measured", "", "of", "benchmark"), rows)
+        yield from _speech(results)
+
+
+def _speech(results: Mapping[str, Mapping[str, Json]]) -> Iterator[str]:
+    """Yield the tables of what the goals for hearing and answering compare, if any of it was kept."""
+    if rows := list(speech_rows(results)):
+        yield "What these goals compare, read recordings and free talk (of synthetic voices, see above) told apart:"
+        yield ""
+        yield from _table(SPEECH_HEAD, rows)
+    if rows := list(crowd_rows(results)):
+        yield from _table(CROWD_HEAD, rows)
 
 
 def _told_targets(results: Mapping[str, Mapping[str, Json]]) -> dict[str, list[dict[str, Json]]]:

@@ -20,6 +20,7 @@ def test_every_goal_is_a_target_of_its_benchmark() -> None:
     """A target that is renamed cannot leave the table unseen."""
     targets = {
         "asr.json": asr_targets({}, {}),
+        "asr-free-talk.json": asr_targets({}, {}),
         "endpoint.json": endpoint_targets({}),
         "receive.json": receive_targets({}),
         "reply.json": reply_targets({}),
