@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 
+from bot.screen.sharer import RESUME_WITHIN_S
 from bot.settings import WebSettings
 from bot.web.server import WebServer
 from rehearsal.people.screen_share import ScreenSharePage
@@ -56,7 +57,8 @@ class Beside:
     async def undisturbed(self) -> None:
         """Check that Ada's next picture still becomes a note."""
         self.watching.readers.texts = ["Victory"]
-        self.watching.clock.advance(60)
+        # Less than a share waits for its page.
+        self.watching.clock.advance(RESUME_WITHIN_S / 2)
         assert await self._ada.show(PICTURES["bright"], timeout_s=PATIENCE_S)
         assert self.watching.notes[-1].who == "Ada"
         assert "Victory" in self.watching.told()[-1]
@@ -107,6 +109,9 @@ async def test_one_that_is_too_large_ends_the_connection() -> None:
         await here.bo.send_bytes(b"\xff" * (MAX_FRAME_BYTES * 3))
         message = await here.bo.receive(timeout=PATIENCE_S)
         assert message.type in {aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSING}
+        bo = here.room.find(BO.id)
+        assert bo is not None
+        await until(lambda: bo.disconnected_since is not None)
         await here.undisturbed()
         assert sorted(here.room.sharing()) == ["Ada", "Bo"]
 
