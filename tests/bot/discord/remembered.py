@@ -5,6 +5,7 @@ Ada moderates, so she may enter every voice channel; Ben may enter all but the c
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from compaction.model import TurnKind, TurnPart
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import FakeHousehold, settings_for
+from tests.bot.discord.test_client import FakeHousehold, settings_for, settle
 from tests.bot.evening import Evening
 from tests.patience import PATIENCE_S
 
@@ -40,6 +41,8 @@ GUILD = GuildSpec(
     people=(Member(ADA, "Ada", moderator=True), Member(BEN, "Ben"), Member(CHLOE, "Chloe", locale="de")),
 )
 NAMES = {ADA: "Ada", BEN: "Ben", CHLOE: "Chloe"}
+# The names of discord.py's tasks that carry out commands and buttons.
+AT_WORK = ("CommandTree-invoker", "discord-ui-view-dispatch", "discord-ui-dynamic-item")
 
 
 @dataclass
@@ -72,13 +75,22 @@ class Remembered:
         """Use a command and return the answer, which only this person sees."""
         result = await self.local.invoke(person, command, options, channel_id=channel_id)
         await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+        await handled()
         assert all(reply.ephemeral for reply in result.replies)
         return result.replies[0]
 
     async def press(self, person: int, reply: InteractionReply, custom_id: str) -> InteractionReply:
         """Press a button below an answer, and return what it became, or the new answer."""
         result = await self.local.press(person, int(reply.payload["id"]), custom_id)
+        await handled()
         return result.replies[0]
+
+
+async def handled() -> None:
+    """Wait until the bot is done with what was used: discord.py knows the buttons below an answer only when Discord has
+    confirmed it, which comes after the answer.
+    """
+    await settle(lambda: not any(task.get_name().startswith(AT_WORK) for task in asyncio.all_tasks()))
 
 
 @asynccontextmanager
