@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import events
+from bot.room import claim_watch
 from bot.room.claim_watch import CHECK_CLAIM_S, ClaimWatch
 from bot.store.claims import STALE, RoomClaim, fenced
 from bot.store.database import open_database
@@ -50,13 +51,16 @@ def reason(task: asyncio.Task[str]) -> BaseException:
 
 
 @pytest.mark.asyncio
-async def test_a_room_that_was_taken_over_neither_stores_nor_answers(tmp_path: Path) -> None:
+async def test_a_room_that_was_taken_over_neither_stores_nor_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The older room hears a question, may not store it, and ends without an answer. The newer one has every turn that
     was stored before, and goes on.
     """
+    # It finds out by what it hears, and not by a check before.
+    monkeypatch.setattr(claim_watch, "CHECK_CLAIM_S", 600.0)
     async with two_houses(tmp_path) as (old, new), living(old) as (_, first):
         await old.say(ADA.id, "The spare key is under the blue flower pot.")
-        # Beyond its check, so that the next one is later than what it hears.
         await old.pass_time(2.0)
         async with living(new):
             await new.say(BO.id, "The red key opens the shed.")
