@@ -18,7 +18,9 @@ from bot.wiring.forgetting import ForgettingRooms, PersonFactsEverywhere
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import Note, NoteId, SessionId, TurnKind, TurnPart
 from tests.bot.evening import Evening
+from tests.bot.participation.test_all_guilds import FakeRoom
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -97,6 +99,21 @@ async def test_what_is_on_its_way_is_dropped_while_the_database_is_away() -> Non
         await rooms.after_forgetting([SessionId("evening")])
     assert participations.told == ["evening"]
     assert woken == ["recaps"]
+
+
+@pytest.mark.asyncio
+async def test_a_room_drops_what_it_has_of_a_person_before_anything_is_deleted() -> None:
+    """And what was made of it afterwards."""
+    participation = GuildParticipations(
+        FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=(), clock=FakeClock()
+    )
+    guild = await participation.of_guild(10)
+    guild.room = room = FakeRoom()
+    rooms = ForgettingRooms(participation, WeakSet(), no_server_settings())
+    await rooms.before_forgetting(BO)
+    assert (room.forgetting, room.forgotten) == ([int(BO)], 0)
+    await rooms.after_forgetting([SessionId(room.session_id)])
+    assert (room.forgetting, room.forgotten) == ([int(BO)], 1)
 
 
 class RefusingStore:

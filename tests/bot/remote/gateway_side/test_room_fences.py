@@ -11,7 +11,7 @@ import pytest
 from bot.remote.gateway_side.room_fences import RoomFences
 from bot.store.claims import claim_room, newest_claim
 from bot.store.database import open_database
-from compaction.errors import StaleOwnerError
+from compaction.errors import StaleOwnerError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -21,16 +21,19 @@ if TYPE_CHECKING:
 
 
 class FakeLock:
-    """The lock of a gateway process. `answers`: cleared, the database says nothing."""
+    """The lock of a gateway process. `answers`: cleared, the database says nothing. `error`: why it cannot be asked."""
 
     def __init__(self) -> None:
         self.has_rival = False
+        self.error: Exception | None = None
         self.answers = asyncio.Event()
         self.answers.set()
 
     async def look(self) -> bool:
         """Return what the test says."""
         await self.answers.wait()
+        if self.error is not None:
+            raise self.error
         return self.has_rival
 
 
@@ -78,5 +81,17 @@ async def test_a_database_that_says_nothing_keeps_nobody_waiting(
             await fences.fence(10)
             assert await fences.newest_claim(10) is None
         lock.answers.set()
+        assert await fences.newest_claim(10) is None
+        assert await fences.newest_claim(10) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_database_that_refuses_stops_no_room(tmp_path: Path) -> None:
+    """As one that says nothing."""
+    async with a_claimed_room(tmp_path) as (_, lock, fences):
+        lock.error = StoreError("The disk is full.")
+        await fences.fence(10)
+        assert await fences.newest_claim(10) is None
+        lock.error = None
         assert await fences.newest_claim(10) is None
         assert await fences.newest_claim(10) == 1
