@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.cluster.sizing import sizing_table
+from benchmarks.cluster.tables import FAULT_HEAD, ROOM_HEAD, fault_rows, room_rows
 from benchmarks.headlines import headlines
 from benchmarks.memory.targets import OF_SUMMARIES, made_summaries
 from benchmarks.speech_table import CROWD_HEAD, crowd_rows, speech_rows
 from benchmarks.speech_table import HEAD as SPEECH_HEAD
-from benchmarks.voice_goals import voice_goals, with_kept_apart
+from benchmarks.voice_goals import said_as, voice_goals, with_kept_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,6 +49,7 @@ def update_page(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
     told = _told_targets(results)
     lines = [
         *_voice_goals(results),
+        *_not_met(told),
         *(
             line
             for name in sorted(results)
@@ -105,6 +107,20 @@ def _speech(results: Mapping[str, Mapping[str, Json]]) -> Iterator[str]:
         yield from _table(CROWD_HEAD, rows)
 
 
+def _not_met(told: Mapping[str, Sequence[Mapping[str, Json]]]) -> Iterator[str]:
+    """Yield the table of every target that the kept results miss."""
+    rows = [
+        (*_target(target)[:3], _cell(target.get("sample", "")), f"`{file.removesuffix('.json')}`")
+        for file, targets in told.items()
+        for target in (said_as(file, each) for each in targets)
+        if target["met"] is False
+    ]
+    if rows:
+        yield "### What is not met"
+        yield ""
+        yield from _table(("target", "goal", "measured", "of", "file"), rows)
+
+
 def _told_targets(results: Mapping[str, Mapping[str, Json]]) -> dict[str, list[dict[str, Json]]]:
     """Return the targets of each file. One that was not measured is told once, and only if no other file of the same
     benchmark has measured it: most of these files are parts of one benchmark.
@@ -159,6 +175,7 @@ def _result(name: str, report: Mapping[str, Json], rows: Sequence[Mapping[str, J
     yield from _people({**_entry(report, "ours"), **_entry(report, "peers")})
     yield from _answers(report)
     yield from _pools(report)
+    yield from _rooms(report)
     remarks = report.get("remarks")
     if isinstance(remarks, list) and remarks:
         yield from (f"- {_cell(remark)}" for remark in remarks)
@@ -248,6 +265,18 @@ def _pools(report: Mapping[str, Json]) -> Iterator[str]:
         yield ""
         times = ("an utterance, P50 ms", "P95 ms", "seconds of speech a second")
         yield from _table(("pool", *times, "CPU s of recognisers a second of speech", "of the whole cluster"), rows)
+
+
+def _rooms(report: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the tables of rooms in processes: what they take, and what faults did to them."""
+    if rows := list(room_rows(report)):
+        yield "Rooms in processes, and a machine that hands its rooms over (each seen once):"
+        yield ""
+        yield from _table(ROOM_HEAD, rows)
+    if rows := list(fault_rows(report)):
+        yield "The rooms that lost their process, one time for each of them:"
+        yield ""
+        yield from _table(FAULT_HEAD, rows)
 
 
 def _contender(who: str, figures: Mapping[str, Json], version: str) -> Iterator[tuple[str, ...]]:

@@ -52,7 +52,8 @@ REPORT: dict[str, Json] = {
 def test_a_result_is_told_in_tables() -> None:
     """A result is written as tables of targets, systems and remarks. It replaces only the text between the marks."""
     page = update_page(f"Before.\n{BEGIN}\nwritten before\n{END}\nAfter.\n", {"memory.json": REPORT})
-    assert page.startswith(f"Before.\n{BEGIN}\n\n### memory.json\n\n[All figures](benchmarks/memory.json). ")
+    assert page.startswith(f"Before.\n{BEGIN}\n\n### What is not met\n\n")
+    assert "\n### memory.json\n\n[All figures](benchmarks/memory.json). " in page
     assert page.endswith(f"- The language model was a small one.\n\n{END}\nAfter.\n")
     assert "written before" not in page
     for line in (
@@ -135,6 +136,38 @@ def test_pools_of_recognisers_are_a_table() -> None:
     page = update_page(f"{BEGIN}\n{END}\n", {"cluster.json": report})
     assert "| 1 recogniser | 210 | 480 | 18.2 | 0.0512 | 0.0634 |" in page
     assert "| cluster |" not in page
+
+
+def test_rooms_and_faults_are_tables() -> None:
+    """A run of rooms is a row with its drain; a fault's row has the times of all its rooms and the sentences lost."""
+    run: dict[str, Json] = {
+        "rooms": 6,
+        "rooms_each": 3,
+        "own_memory_mb_a_room": 177,
+        "rooms_that_left": 3,
+        "drain_s": 4.9,
+    }
+    cluster: dict[str, Json] = {**REPORT, "bench": "cluster", "ours": {"6 rooms, 3 a process": run}}
+    hung: dict[str, Json] = {
+        "hears_after_s": [4.57, 4.38],
+        "heard_again_s": [6.94, 4.93],
+        "sentences_lost": ["room 1, take 218"],
+    }
+    calm: dict[str, Json] = {"hears_after_s": [], "heard_again_s": [], "sentences_lost": []}
+    faults: dict[str, Json] = {**REPORT, "bench": "cluster-faults", "ours": {"calm": [calm], "frozen": [hung]}}
+    page = update_page(f"{BEGIN}\n{END}\n", {"cluster.json": cluster, "cluster-faults.json": faults})
+    assert "| 6 | 3 | 177 | 3 | 4.9 |" in page
+    assert "| frozen | seen once | 4.6, 4.4 | 6.9, 4.9 | room 1, take 218 |" in page
+    assert "| calm |" not in page
+
+
+def test_every_missed_target_is_in_one_list() -> None:
+    """What is not met stands together, with the file; what is met or was not measured does not."""
+    page = update_page(f"{BEGIN}\n{END}\n", {"memory.json": REPORT})
+    listed = page.partition("### What is not met")[2].partition("### memory.json")[0]
+    assert "| time | <= 1 ms | 4 |  | `memory` |" in listed
+    assert "long time" not in listed
+    assert "not measured" not in listed
 
 
 def test_a_page_without_its_marks_is_left_alone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from benchmarks.cluster.tables import seen_times
 from benchmarks.machine import describe_machine
 from benchmarks.report import BenchmarkReport, Target, at_most
 
@@ -86,7 +87,8 @@ def _remarks(options: RunOptions) -> Iterable[str]:
 def _targets(name: str, outcomes: Sequence[Outcome]) -> Iterable[Target]:
     what, within_s = GOALS[name]
     rooms = [room for outcome in outcomes for room in outcome.rooms]
-    sample = f"{len(outcomes)} times, {len(rooms)} rooms, {sum(outcome.sentences for outcome in outcomes)} sentences"
+    spoken = sum(outcome.sentences for outcome in outcomes)
+    sample = f"{seen_times(len(outcomes))}, {len(rooms)} rooms, {spoken} sentences"
     if within_s is None:
         missing = max((room.missing_s for room in rooms), default=None)
         yield at_most(f"{what}: speech missing in a room, s", "no gap", missing, NO_GAP_S, sample)
@@ -101,7 +103,13 @@ def _targets(name: str, outcomes: Sequence[Outcome]) -> Iterable[Target]:
     yield at_most(f"{what}: voices of the bot in a channel", "<= 1", voices, 1, sample)
     told_twice = sum(outcome.overlaps + sum(max(0, count - 1) for count in outcome.answers) for outcome in outcomes)
     questions = sum(outcome.questions for outcome in outcomes)
-    yield at_most(f"{what}: answers that somebody heard twice", "0", told_twice, 0, f"{questions} questions")
+    yield at_most(
+        f"{what}: answers that somebody heard twice",
+        "0",
+        told_twice,
+        0,
+        f"{seen_times(len(outcomes))}, {questions} questions",
+    )
     gone = sum(outcome.changed for outcome in outcomes)
     yield at_most(f"{what}: stored turns that are gone or other", "0", gone, 0, sample)
     lost = sum(len(outcome.lost) for outcome in outcomes)
