@@ -40,8 +40,9 @@ def fault_rows(report: Mapping[str, Json]) -> Iterator[tuple[str, ...]]:
     before anybody speaks there, so the first stored speech can be later.
     """
     for name in _LOSING_ROOMS:
-        seen = _ours(report).get(name)
-        for outcome in seen if isinstance(seen, list) else ():
+        tries = _ours(report).get(name)
+        seen = tries if isinstance(tries, list) else []
+        for outcome in seen:
             if isinstance(outcome, dict):
                 hears, stored = (_listed(outcome.get(each)) for each in ("hears_after_s", "heard_again_s"))
                 lost = outcome.get("sentences_lost")
