@@ -17,7 +17,7 @@ import pytest
 
 from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
-from compaction.folding import machine
+from compaction.folding import machine, next_run
 from compaction.folding import state as transitions
 from compaction.model import Seq, TurnKind
 from tests.compaction.turn_store_contract import turn
@@ -152,6 +152,9 @@ def test_random_schedules_break_no_invariant() -> None:
     happened = told["happened"]
     assert isinstance(happened, dict)
     assert {"FoldLanded", "FoldFailed", "StoreAhead", "DeadlinePassed", "late answers"} <= happened.keys()
+    chapters = ("chapters of level 1", "chapters of level 2", "chapters begun without the model", "chapters made anew")
+    for name in (*chapters, "chapters deleted", "repairs stored", "landings refused"):
+        assert happened.get(name, 0) != 0, f"no {name}"
     assert walk(2_000) == walk(2_000)
 
 
@@ -164,19 +167,61 @@ def _keeps_its_notes(state: SessionState, run_id: RunId, *, was_asked: bool) -> 
     return replace(transitions.land_run(state, run_id, was_asked=was_asked), notes=state.notes)
 
 
-@pytest.mark.parametrize("broken", [_keeps_its_run, _keeps_its_notes])
-def test_a_broken_machine_is_found(broken: Callable[..., SessionState], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that keeps its run or its notes after a landing breaks an invariant within some hundred steps."""
+def _allows_every_chapter(state: SessionState, run_id: RunId, *, was_asked: bool) -> SessionState:
+    return replace(transitions.land_run(state, run_id, was_asked=was_asked), chapter_allowed=True)
+
+
+def _forgets_failures(state: SessionState, run_id: RunId, *, by_model: bool) -> SessionState:
+    return replace(transitions.fail_chapter(state, run_id, by_model=by_model), failed_chapters={})
+
+
+def _delays_batches(state: SessionState, run_id: RunId, *, by_model: bool) -> SessionState:
+    return replace(transitions.fail_chapter(state, run_id, by_model=by_model), hold_until=1e9)
+
+
+@pytest.mark.parametrize(
+    ("function", "broken"),
+    [
+        ("land_run", _keeps_its_run),
+        ("land_run", _keeps_its_notes),
+        ("land_run", _allows_every_chapter),
+        ("fail_chapter", _forgets_failures),
+        ("fail_chapter", _delays_batches),
+    ],
+)
+def test_a_broken_machine_is_found(
+    function: str, broken: Callable[..., SessionState], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that keeps its run or its notes after a landing, makes chapters in a burst, or draws other conclusions
+    from the failure of one breaks an invariant within some thousand steps.
+    """
 
     class Broken:
-        land_run = staticmethod(broken)
-
         def __getattr__(self, name: str) -> object:
-            return getattr(transitions, name)
+            return broken if name == function else getattr(transitions, name)
 
     monkeypatch.setattr(machine, "transitions", Broken())
     with pytest.raises(AssertionError, match=r"step \d+ of seed"):
-        walk(2_000)
+        walk(20_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        ("_given_up", lambda state, segment: True),
+        ("_given_up", lambda state, segment: False),
+        ("_may_start", lambda state, chapter, check: state.chapter_allowed),
+        ("_repair_due", lambda state, check: None),
+        ("_without_model", lambda state, chapter: False),
+    ],
+)
+def test_a_wrong_chapter_is_found(name: str, broken: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chapter over a segment that is to be made again, or made by the wrong summariser, breaks an invariant, and so
+    does a repair or a chapter that is left out.
+    """
+    monkeypatch.setattr(next_run, name, broken)
+    with pytest.raises(AssertionError, match=r"step \d+ of seed"):
+        walk(20_000)
 
 
 @pytest.mark.slow

@@ -1,0 +1,445 @@
+"""One session of random schedules: its process with the folding machine, its model and its store.
+
+`schedules` says what happens to it; this module plays how the machine's signals and effects follow from that, as
+`compaction.folding.compactor` sends them and carries them out, and checks what is always true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from typing import TYPE_CHECKING, assert_never
+
+from compaction.folding.events import FoldFailed, FoldLanded, FoldSkipped
+from compaction.folding.machine import THRESHOLD, FoldingMachine
+from compaction.folding.signals import (
+    AwaitRun,
+    CancelRun,
+    CheckRequested,
+    DeadlinePassed,
+    EmitEvent,
+    EndingStored,
+    EndRequested,
+    FailureSource,
+    FoldMade,
+    LandingWritten,
+    NoteAdded,
+    NotesRetired,
+    RunFailed,
+    StartRun,
+    StoreAhead,
+    StoreNote,
+    StorePendingNotes,
+    WriteLanding,
+)
+from compaction.folding.state import SessionState
+from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
+from compaction.model import Mode
+from compaction.notes import PENDING_NOTES_RUN, NoteBuffer
+from compaction.settings import CompactionSettings
+from tests.compaction.turn_store_contract import note, segment
+from tests.endurance.chapter_rules import ChapterRules, check_chapters
+from tests.endurance.schedule_store import Stored, Withheld, chapter_of
+
+if TYPE_CHECKING:
+    import random
+    from collections import Counter
+
+    from compaction.folding.signals import Effect, Signal
+    from compaction.folding.state import Run
+    from compaction.model import Chapter, NoteId, RunId, Segment
+    from compaction.ports import Landing
+
+# Runs whose late answers are still tried.
+REMEMBERED_RUNS = 8
+_TURN_S = 3.0
+
+
+class Mood(Enum):
+    """How the model answers for some time."""
+
+    WELL = "well"
+    FAILS = "fails"
+    REFUSES_CHAPTERS = "refuses chapters"
+
+    def refuses(self, run: Run) -> bool:
+        return self is Mood.FAILS or (self is Mood.REFUSES_CHAPTERS and run.chapter is not None)
+
+
+class ScheduledSession:
+    """A session over a store of its own. `batches`: folded before it begins; `with_chapters`: and whether chapters were
+    made of them. `counts`: what happens is counted there.
+    """
+
+    def __init__(self, rng: random.Random, counts: Counter[str], *, batches: int, with_chapters: bool) -> None:
+        self._rng = rng
+        self._counts = counts
+        self._stored = Stored.written(batches, with_chapters=with_chapters)
+        self._first_turns = batches * BATCH_SIZE + (RECENT_WINDOW if batches else 0)
+        self._total = self._stored_turns = self._most_turns = self._first_turns
+        self._notes = 0
+        # Monotonic seconds, and the time of the last record.
+        self._now = 0.0
+        self._at = self._stored.state.last_at or 0.0
+        self._acknowledged: set[NoteId] = set()
+        self._past: list[Run] = []
+        self._withheld: Withheld | None = None
+        self._has_gaps = False
+        self._made: set[str] = {each.id for each in self._stored.chapters}
+        self._checked_changes = -1
+        self._restart()
+
+    def _restart(self) -> None:
+        """Begin again from what is stored, as a new process does."""
+        self._total = self._stored_turns
+        self._machine = FoldingMachine(
+            SessionState.restored(
+                self._stored.compaction(),
+                live=NoteBuffer(live=tuple(self._stored.live.values())),
+                ended=self._stored.ended,
+            ),
+            session_id="evening",
+            mode=Mode.SUMMARY,
+            settings=CompactionSettings(),
+            rng=self._rng,
+        )
+        self._highest = self._machine.state.memory.cursor
+        self._mode = Mode.SUMMARY
+        self._was_idle = False
+        self._begun_at = 0
+        self.mood = Mood.WELL
+        self._open_runs: set[RunId] = set()
+        self._last_skip: FoldSkipped | None = None
+        self._writing: tuple[Run, Landing] | None = None
+        self._overtaken: RunId | None = None
+        self._rules = ChapterRules()
+        self._view = self._stored.view(self._withheld)
+
+    @property
+    def _is_behind(self) -> bool:
+        """Return whether the store knows more than the session."""
+        return self._machine.state.memory.revision != self._stored.state.revision
+
+    @property
+    def run(self) -> Run | None:
+        """Return the run in flight."""
+        return self._machine.state.run
+
+    @property
+    def new_turns(self) -> int:
+        """Return how many turns have been said."""
+        return self._total - self._first_turns
+
+    # -- what happens --------------------------------------------------------------------------------------
+
+    def talk(self, count: int, *, stored: bool) -> None:
+        """Let people say so many turns. `stored`: whether the store takes them at once."""
+        self._total += count
+        self._now += count * _TURN_S
+        self._most_turns = max(self._most_turns, self._total)
+        if stored:
+            self.store_turns()
+
+    def store_turns(self) -> None:
+        """Store the turns that wait."""
+        self._stored_turns = self._total
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self._now += seconds
+
+    def see(self, count: int) -> None:
+        """Take so many notes of a shared screen."""
+        for _ in range(count):
+            self._notes += 1
+            self._send(NoteAdded(note(f"n{self._notes}")))
+
+    def retire_notes(self) -> None:
+        """End the sharing of the screen."""
+        self._send(NotesRetired())
+
+    def set_mode(self, mode: Mode) -> None:
+        self._mode = mode
+        self._machine.set_mode(mode)
+
+    def check(self) -> None:
+        """Ask whether a run is due, as at every context and after every run. One that is due begins."""
+        self._was_idle = self._is_idle()
+        self._send(CheckRequested(self._total, self._stored_turns, self._view.degraded, self._view.chapter))
+        if self._was_idle and self._machine.state.run is None:
+            self._rules.none_begun(self._view)
+
+    def _is_idle(self) -> bool:
+        """Return whether nothing is in flight, and nothing is due but perhaps a repair or a chapter."""
+        state = self._machine.state
+        cursor = state.memory.cursor
+        due = self._total - cursor > THRESHOLD and cursor + BATCH_SIZE <= self._stored_turns
+        free = state.run is None and not state.ending and self._mode is Mode.SUMMARY
+        return free and not due and len(state.notes.pending) < PENDING_NOTES_RUN
+
+    def answer(self, run: Run) -> None:
+        """Let the model answer for the run in flight, well or with a failure, or the store that stores its result."""
+        if self._writing is not None:
+            self._write()
+        elif run.id == self._overtaken:
+            # What is made of withheld words is not stored.
+            self._fail(run, FailureSource.CODE)
+        elif self._rng.random() < 0.05:
+            self._fail(run, self._rng.choice(list(FailureSource)), retryable=self._rng.random() < 0.7)
+        elif not run.degraded and self.mood.refuses(run) and self._rng.random() < 0.9:
+            self._fail(run, FailureSource.MODEL, retryable=self._rng.random() < 0.9)
+        else:
+            self._send(FoldMade(run.id, self._record(run), f"To {run.end}.", at=self._at))
+            if self._rng.random() < 0.7:
+                self._write()
+        state = self._machine.state
+        if state.run is None and not state.ending:
+            self.check()
+
+    def _record(self, run: Run) -> Segment | Chapter:
+        self._at += 1.0
+        if run.chapter is not None:
+            return chapter_of(run.chapter, at=self._at)
+        made = segment(run.start, run.end, note_ids=run.note_ids, name=run.repairs or f"{run.id}")
+        return replace(made, degraded=run.degraded, created_at=self._at)
+
+    def _fail(self, run: Run, culprit: FailureSource, *, retryable: bool = True) -> None:
+        """Let a run fail. That of a repair or a chapter changes nothing else, and delays no batch."""
+        before = self._machine.state
+        self._rules.failed(run, culprit, retryable=retryable)
+        self._send(_failure(run, culprit, retryable=retryable))
+        after = self._machine.state
+        assert (after.memory, after.notes, after.run) == (before.memory, before.notes, None), "a failure changed more"
+        if run.moves_cursor_to is None:
+            pauses = (before.failures, before.model_failures, before.hold_until, before.model_rest_until)
+            assert (after.failures, after.model_failures, after.hold_until, after.model_rest_until) == pauses
+
+    def late_answer(self) -> None:
+        """Let a run that is over, cancelled or of a former process answer. Nothing may change."""
+        running = self._machine.state.run
+        for run in self._past:
+            if running is not None and run.id == running.id:
+                continue
+            record = segment(run.start, run.end) if run.chapter is None else chapter_of(run.chapter, at=self._at)
+            made = FoldMade(run.id, record, "Late.", at=self._now)
+            for signal in (made, LandingWritten(run.id, 1, 1), _failure(run, FailureSource.MODEL, retryable=True)):
+                before = self._machine.state
+                assert self._machine.handle(signal, self._now) == (), "a late answer has effects"
+                assert self._machine.state is before, "a late answer changed the state"
+                self._counts["late answers"] += 1
+
+    def forget(self, back: float, notes: int) -> None:
+        """Let another process forget the words of a turn, and some notes. The session does not know it yet.
+
+        `back`: which turn, from 0 (the newest) to 1 (the first).
+        """
+        if self._stored_turns == 0:
+            return
+        there = [*self._stored.live, *self._stored.pending]
+        names = set(self._rng.sample(there, min(len(there), notes)))
+        self._at += 1.0
+        seq = self._stored_turns - 1 - int(back * (self._stored_turns - 1))
+        self._counts["chapters deleted"] += self._stored.forget(seq, names, at=self._at)
+        self._counts["forgettings"] += 1
+
+    def refresh(self) -> None:
+        """Let the session read what others have changed. A landing that is being written goes first."""
+        if self._writing is None and self._is_behind:
+            self._adopt()
+
+    def _adopt(self, *, retryable: bool = True) -> None:
+        """Go on from the stored state. The run in flight is given up, because the store refuses its result.
+
+        `retryable`: whether it would take the next one.
+        """
+        run = self._machine.state.run
+        if run is not None:
+            self._fail(run, FailureSource.STORE, retryable=retryable)
+        state, stored = self._machine.state, self._stored
+        known = frozenset(each.id for each in (*state.notes.live, *state.notes.pending))
+        gone = known - stored.live.keys() - stored.pending.keys()
+        self._send(StoreAhead(stored.compaction(), ended=False, gone=gone))
+        self._view = stored.view(self._withheld)
+
+    def archive(self) -> None:
+        """Archive a segment: the store refuses to make it again."""
+        if self._view.degraded:
+            self._stored.archived.add(self._rng.choice(self._view.degraded).segment_id)
+
+    def withhold(self) -> None:
+        """Let somebody opt out, or in again. A repair or a chapter that this overtakes is not stored."""
+        run = self._machine.state.run
+        if self._withheld is not None:
+            self._withheld = None
+        else:
+            cursor = self._machine.state.memory.cursor
+            until = cursor if run is None else max(run.end, cursor)
+            self._withheld = Withheld(self._rng.randint(0, self._total), until)
+            self._has_gaps = True
+        self._view = replace(self._view, withheld=self._withheld)
+        if run is not None and self._writing is None and run.moves_cursor_to in (None, run.start):
+            self._overtaken = run.id
+        self._counts["opt-outs and opt-ins"] += 1
+
+    def die(self) -> None:
+        """Kill the process; what it was writing is stored, or is not. Another one goes on."""
+        if self._writing is not None and self._rng.random() < 0.5:
+            self._land(self._writing[1])
+        self._restart()
+
+    def end(self) -> None:
+        """End the session, with or without the answer of the run in flight."""
+        self._send(EndRequested())
+        run = self._machine.state.run
+        if run is not None and self._rng.random() < 0.5:
+            self.answer(run)
+        if self._writing is not None:
+            # However long the store takes: otherwise nobody would know whether it is stored.
+            self._write()
+        if self._machine.state.run is not None:
+            self._send(DeadlinePassed("model"))
+        assert self._machine.state.run is None
+        self.check()
+        assert self._machine.state.run is None, "a run began in a session that ends"
+        if self._is_behind:
+            self._adopt()
+        self._stored.ended = True
+        self._send(EndingStored())
+        self.late_answer()
+        assert self._machine.state.ended
+
+    # -- effects -------------------------------------------------------------------------------------------
+
+    def _send(self, signal: Signal) -> None:
+        self._counts[type(signal).__name__] += 1
+        for effect in self._machine.handle(signal, self._now):
+            self._carry_out(effect)
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case StartRun(run):
+                self._begun(run)
+            case WriteLanding(run_id, landing):
+                current = self._machine.state.current_run(run_id)
+                assert current is not None
+                assert landing.expected_revision == self._begun_at, "a result lands on what its run has not read"
+                self._writing = current, landing
+            case StoreNote(taken):
+                self._stored.live[taken.id] = taken
+                self._acknowledged.add(taken.id)
+            case StorePendingNotes(names):
+                for name in names:
+                    # One that was forgotten meanwhile is not live.
+                    if name in self._stored.live:
+                        self._stored.pending[name] = self._stored.live.pop(name)
+            case AwaitRun(run_id, _) | CancelRun(run_id):
+                # Its end is told after it is cancelled.
+                assert run_id in self._open_runs
+            case EmitEvent(event):
+                self._told(event)
+            case _:
+                assert_never(effect)
+
+    def _begun(self, run: Run) -> None:
+        state = self._machine.state
+        assert not self._open_runs, "two runs in flight"
+        assert not state.ending
+        self._rules.begun(run, self._view)
+        self._begun_at = state.memory.revision
+        if run.moves_cursor_to is not None:
+            assert run.start == state.memory.cursor
+            # A run of notes alone folds no turns.
+            assert run.end - run.start in (0, BATCH_SIZE)
+            assert run.start == run.end or run.end <= min(self._stored_turns, max(0, self._total - RECENT_WINDOW)), (
+                "the window was folded"
+            )
+        else:
+            assert run.end <= state.memory.cursor, "of what is not folded"
+            assert self._was_idle, "a batch is due first"
+            self._counts["chapters begun" if run.chapter else "repairs begun"] += 1
+            self._counts["chapters begun without the model"] += run.chapter is not None and run.degraded
+        self._last_skip = None
+        self._open_runs.add(run.id)
+        self._past = [*self._past[1 - REMEMBERED_RUNS :], run]
+
+    def _write(self) -> None:
+        """Store the result of the run in flight: nothing is written, or all of it, of which the answer may be lost. The
+        store refuses it if somebody else has changed the session.
+        """
+        assert self._writing is not None
+        (run, landing), self._writing = self._writing, None
+        fate = self._rng.random()
+        if fate < 0.08:
+            self._fail(run, FailureSource.STORE)
+            return
+        was_behind = self._is_behind
+        landed = self._land(landing)
+        archived = landing.repairs and run.repairs in self._stored.archived
+        assert landed is not (was_behind or archived), "the store took what does not fit, or refused what does"
+        self._counts["landings refused"] += not landed
+        if fate < 0.14:
+            self._fail(run, FailureSource.STORE)
+            return
+        if not landed:
+            self._adopt(retryable=was_behind)
+            return
+        # If nothing of a batch may be told to the model, the rules have made the segment.
+        tells = run.chapter is not None or self._withheld is None or self._rng.random() < 0.8
+        was_asked = tells and not run.degraded
+        self._rules.landed(run, was_asked=was_asked)
+        self._view = self._stored.view(self._withheld)
+        self._send(LandingWritten(run.id, 1, 1, was_asked=was_asked))
+
+    def _land(self, landing: Landing) -> bool:
+        """Let the store apply a landing, and return whether it does."""
+        landed = self._stored.land(landing)
+        if landed and landing.chapter is not None:
+            self._counts[f"chapters of level {landing.chapter.level}"] += 1
+            self._counts["chapters made anew"] += landing.chapter.id in self._made
+            self._made.add(landing.chapter.id)
+        self._counts["repairs stored"] += landed and landing.repairs
+        return landed
+
+    def _told(self, event: FoldSkipped | FoldLanded | FoldFailed) -> None:
+        self._counts[type(event).__name__] += 1
+        if isinstance(event, FoldSkipped):
+            last = self._last_skip
+            assert last is None or last.reason != event.reason or event.repeated, "a skip was told twice"
+            self._last_skip = event
+            return
+        self._last_skip = None
+        assert event.run_id in self._open_runs, "the end of a run was told twice, or of none"
+        self._open_runs.discard(event.run_id)
+
+    # -- what is always true -------------------------------------------------------------------------------
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if something that is always true is not."""
+        state, stored = self._machine.state, self._stored
+        memory = state.memory
+        assert memory.cursor >= self._highest, "the cursor went back"
+        self._highest = memory.cursor
+        assert memory.cursor % BATCH_SIZE == 0
+        # A restart loses the turns that were not stored, so the window may be shorter after it than when it was folded.
+        assert memory.cursor <= max(0, self._most_turns - RECENT_WINDOW), "the window was folded"
+        assert (state.run is None) == (not self._open_runs), "the run in flight is not the one that was begun"
+        assert state.run is None or not state.ended
+        assert (stored.segments[-1].end if stored.segments else 0) == stored.state.cursor
+        kept = {each.id for each in (*state.notes.live, *state.notes.pending)}
+        there = stored.live.keys() | stored.pending.keys()
+        if self._is_behind:
+            assert memory.revision < stored.state.revision
+            assert memory.cursor <= stored.state.cursor
+            assert kept >= there, "a note is gone"
+        else:
+            assert memory.cursor == stored.state.cursor
+            assert kept == there, "a note is gone, or there twice"
+        assert len(there) + len(stored.folded) + len(stored.forgotten) == len(self._acknowledged), "a note is gone"
+        if stored.changes != self._checked_changes:
+            self._checked_changes = stored.changes
+            assert stored.state.revision == stored.changes
+            check_chapters(stored.view(None), stored.repaired, has_gaps=self._has_gaps)
+
+
+def _failure(run: Run, culprit: FailureSource, *, retryable: bool) -> RunFailed:
+    return RunFailed(run.id, culprit, "Error", "no", timeout=False, retryable=retryable, model="m")
