@@ -10,16 +10,9 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Json
 
-# The systems in the README's table of kept facts, in this order, with the names that readers see.
-CONTENDERS = {
-    "ledger": "Roomtone",
-    "langchain": "LangChain's summarising middleware",
-    "pipecat": "Pipecat's context summarisation",
-    "recursive": "one paragraph, rewritten each time",
-    "last 50 turns": "the last 50 turns",
-}
-FOLDS = "20"
-# The result with a strong model's recorded answers, and the systems in it; shown instead where they were measured.
+# Systems reach the end of a conversation after more folds than this.
+_FOLDS_BEFORE_THE_END = 20
+# The result with a strong model's recorded answers, and the systems in it, with the names that readers see.
 RECORDED = "memory-recorded.json"
 ANSWERED = {
     "roomtone, recorded answers": "Roomtone",
@@ -101,19 +94,14 @@ def headlines(results: Mapping[str, Mapping[str, Json]]) -> list[str]:
 
 
 def _kept_table(results: Mapping[str, Mapping[str, Json]]) -> list[str]:
-    """Return the table of the facts that summaries still have: with recorded answers if there are, else with the model
-    of the run.
-    """
+    """Return the table of the facts that summaries still have, with recorded answers; nothing without such a result."""
     recorded = results.get(RECORDED, {})
     answered = [row for who, name in ANSWERED.items() for row in _kept(recorded, who, name, "written")]
-    if any("Roomtone |" in row for row in answered):
-        talk = "two conversations of 313 turns, at their end"
-        head = f"| of all facts of {talk}, with a strong model's answers | the summary (1,200 characters) has |"
-        return [head, "|---|---|", *answered, *_remembered(recorded), ""]
-    report = results.get("memory.json", {})
-    planted = [row for who, name in CONTENDERS.items() for row in _kept(report, who, name, "held_out", FOLDS)]
-    head = f"| of the facts planted in {FOLDS}0 turns that were folded away | the summary still has |"
-    return [head, "|---|---|", *planted, ""]
+    if not answered:
+        return []
+    talk = "two conversations of 313 turns, at their end"
+    head = f"| of all facts of {talk}, with a strong model's answers | the summary (1,200 characters) has |"
+    return [head, "|---|---|", *answered, *_remembered(recorded), ""]
 
 
 def _remembered(report: Mapping[str, Json]) -> Iterator[str]:
@@ -151,17 +139,15 @@ def _sample(head: Headline, report: Mapping[str, Json]) -> str:
     return f"{count:,.0f} {head.of}" if isinstance(count, int | float) else ""
 
 
-def _kept(report: Mapping[str, Json], who: str, name: str, of_set: str, folds: str | None = None) -> Iterator[str]:
-    """Yield the row of one system if it was measured after so many folds. None: at the end of each conversation, which
-    the systems reach after 22 to 26 folds.
-    """
+def _kept(report: Mapping[str, Json], who: str, name: str, of_set: str) -> Iterator[str]:
+    """Yield the row of one system if it was measured at the end of each conversation, after 22 to 26 folds."""
     for side in ("ours", "peers"):
         entry: Json = report.get(side)
         for step in (who, of_set, "after_folds"):
             entry = entry.get(step) if isinstance(entry, dict) else None
         after = entry if isinstance(entry, dict) else {}
         kept = facts = 0.0
-        for at in [key for key in after if (int(key) > int(FOLDS) if folds is None else key == folds)]:
+        for at in [key for key in after if int(key) > _FOLDS_BEFORE_THE_END]:
             figures = after[at]
             assert isinstance(figures, dict), "figures by folds"
             share, count = figures.get("kept"), figures.get("facts")

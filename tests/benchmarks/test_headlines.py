@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from benchmarks.document import kept_results
-from benchmarks.headlines import ANSWERED, CONTENDERS, HEADLINES, headlines
+from benchmarks.headlines import ANSWERED, HEADLINES, headlines
 
 if TYPE_CHECKING:
     from benchmarks.report import Json
@@ -25,11 +25,14 @@ def test_each_figure_is_written_for_people() -> None:
         "ours": {"interruptions": {"interruptions": 9, "silent_after_ms": {"count": 8}}},
     }
     memory: dict[str, Json] = {
-        "ours": {"ledger": {"held_out": {"after_folds": {"20": {"kept": 0.875, "facts": 8}}}}},
-        "peers": {"pipecat": {"held_out": {"after_folds": {"20": {"kept": 0.125, "facts": 8}}}}, "langchain": {}},
+        "ours": {"roomtone, recorded answers": {"written": {"after_folds": {"26": {"kept": 0.875, "facts": 8}}}}},
+        "peers": {
+            "pipecat, recorded answers": {"written": {"after_folds": {"24": {"kept": 0.125, "facts": 8}}}},
+            "langchain, recorded answers": {},
+        },
     }
     speed: dict[str, Json] = {"targets": [{"name": "memory search over 100,000 turns, P95 ms", "value": None}]}
-    page = "\n".join(headlines({"reply.json": reply, "memory.json": memory, "memory-speed.json": speed}))
+    page = "\n".join(headlines({"reply.json": reply, "memory-recorded.json": memory, "memory-speed.json": speed}))
     assert f"| {HEADLINES[0].words} | 783 ms | 24 recordings |" in page
     assert f"| {HEADLINES[2].words} | 118 ms | 8 interruptions |" in page
     assert "| Roomtone | 88% of 8 |\n| Pipecat's context summarisation | 12% of 8 |" in page
@@ -64,7 +67,7 @@ def test_the_kept_results_have_all_of_them() -> None:
     rows = [line.split(" | ") for line in lines if any(f"| {head.words} |" in line for head in HEADLINES)]
     assert len(rows) == len(HEADLINES)
     assert all(row[2].strip(" |") for row in rows)
-    assert any(all(name in page for name in table.values()) for table in (CONTENDERS, ANSWERED))
+    assert all(name in page for name in ANSWERED.values())
 
 
 def test_no_share_of_facts_has_few_cases() -> None:
