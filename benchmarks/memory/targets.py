@@ -125,6 +125,13 @@ def memory_targets(ours: dict[str, Json], peers: dict[str, Json] | None = None) 
             _judges(ours),
         ),
         *_evidence(_last_search(ours), _last_search(peers or {})),
+        at_most(
+            "an outdated value first in the search after 100 folds, held-out templates",
+            "<= 5 %",
+            _number(_last_search(ours), _HELD_OUT, "100", "old_value_first"),
+            0.05,
+            _sample(_last_search(ours), (_HELD_OUT, "100", "corrected"), "corrected facts", ""),
+        ),
         at_least(
             "facts told or found after 20 folds, held-out templates",
             ">= 95 %",

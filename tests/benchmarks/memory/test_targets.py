@@ -45,6 +45,7 @@ def test_search_is_compared_with_plain_search() -> None:
         "search: words": {"LoCoMo": {"people": {"questions": 70, "evidence_in_first_ten": 0.2}}},
         "search: words and meaning": {
             "LoCoMo": {"people": {"questions": 70, "evidence_in_first_ten": 0.8, "evidence_turns_in_first_ten": 0.7}},
+            "held_out": {"100": {"corrected": 62, "old_value_first": 0.4194}},
         },
         "quotes in prompts: full text and meaning": {
             "CRD3, planted": {
@@ -64,6 +65,8 @@ def test_search_is_compared_with_plain_search() -> None:
     assert met["questions with evidence among the first ten, beyond plain BM25, LoCoMo"] == (True, 0.1, "70 questions")
     assert met["evidence turns among the first ten, LoCoMo"] == (False, 0.7, "70 questions")
     assert met["evidence turns among the first ten, beyond plain BM25, LoCoMo"] == (False, 0.0, "70 questions")
+    outdated = "an outdated value first in the search after 100 folds, held-out templates"
+    assert met[outdated] == (False, 0.4194, "62 corrected facts")
     assert met["an outdated answer first among the quotes"] == (False, 0.1, "seen in 20 corrected facts")
     assert met["answers among the quotes of a prompt, planted facts"] == (True, 0.96, "60 questions")
     assert met["only an outdated answer among the quotes"] == (True, 0.0, "60 questions")
