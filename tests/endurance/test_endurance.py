@@ -209,7 +209,7 @@ def test_a_broken_machine_is_found(
     ("name", "broken"),
     [
         ("_given_up", lambda state, segment: True),
-        ("_given_up", lambda state, segment: False),
+        pytest.param("_given_up", lambda state, segment: False, marks=pytest.mark.slow),
         ("_may_start", lambda state, chapter, check: state.chapter_allowed),
         ("_repair_due", lambda state, check: None),
         ("_without_model", lambda state, chapter: False),
