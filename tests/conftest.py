@@ -75,11 +75,6 @@ DISCORD_LIMITS = (
     ("bot.discord.admission", "CHECK_TIMEOUT_S"),
     ("bot.discord.chat", "ASKER_TIMEOUT_S"),
     ("bot.discord.dashboard_access", "MEMBER_TIMEOUT_S"),
-    ("bot.discord.place", "WRITE_TIMEOUT_S"),
-    ("bot.discord.place", "MEMBER_TIMEOUT_S"),
-    ("bot.discord.chat", "TIMEOUT_S"),
-    ("bot.discord.listening_mark", "TIMEOUT_S"),
-    ("bot.discord.stage", "TIMEOUT_S"),
 )
 MAY_TAKE_LONG = {"slow", "rehearsal", *MARKER_BY_IMPORT.values(), *MARKER_BY_FIXTURE.values()}
 

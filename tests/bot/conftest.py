@@ -68,8 +68,8 @@ BOT_LIMITS = (
 
 @pytest.fixture(autouse=True)
 def _time_for_the_bot(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let the bot wait on a busy machine, unless its speed is judged, or it plays a whole evening in real time."""
-    is_timed = any(request.node.get_closest_marker(each) is not None for each in ("timed", "rehearsal"))
+    """Let the bot wait on a busy machine, unless its speed is judged, or it talks to the local Discord in real time."""
+    is_timed = any(request.node.get_closest_marker(each) is not None for each in ("timed", "rehearsal", "discord"))
     with lengthened(() if is_timed else BOT_LIMITS):
         yield
 
