@@ -84,7 +84,7 @@ def move_corrections_up(ranked: Sequence[RankedPassage], search_terms: SearchTer
         old.superseded_by = last.ref
         last.supersedes.append(ref)
     for old in stated:
-        if old.superseded_by is None and (same := _latest(old, stated, reader, _restates)) is not None:
+        if old.superseded_by is None and (same := _latest(old, stated, reader, _differs, share=1.0)) is not None:
             # What took its place holds.
             holding = same if same.superseded_by is None else turns.get(same.superseded_by, same)
             holding.score = max(holding.score, old.score)
@@ -101,6 +101,8 @@ def _latest(
     stated: Sequence[RankedPassage],
     reader: _Reader,
     judge: Callable[[_Statement, _Statement], bool],
+    *,
+    share: float = _AS_MUCH,
 ) -> RankedPassage | None:
     """Return the latest turn that says as much about the query as `old` and has a statement of which `judge` is true.
 
@@ -111,7 +113,7 @@ def _latest(
     for new in stated:
         if new.passage.at < old.passage.at:
             return None
-        if new.covered < _AS_MUCH * old.covered or not _is_later(new, old):
+        if new.covered < share * old.covered or not _is_later(new, old):
             continue
         if any(judge(said, told) for told in reader.statements(old) for said in reader.statements(new)):
             return new
@@ -122,15 +124,9 @@ def _replaces(new: _Statement, old: _Statement) -> bool:
     return replaces(new.meaning, old.meaning, same_speaker=new.speaker_id == old.speaker_id)
 
 
-def _restates(new: _Statement, old: _Statement) -> bool:
-    """Return whether the same person says the same with other values, and does not say that the old ones are wrong."""
-    one, other = new.meaning, old.meaning
-    return (
-        new.speaker_id == old.speaker_id
-        and bool(one.topics)
-        and (one.topics, one.names, one.negated) == (other.topics, other.names, other.negated)
-        and bool(one.values - other.values and other.values - one.values)
-    )
+def _differs(new: _Statement, old: _Statement) -> bool:
+    """Return whether a statement has a value or name that the older one has not."""
+    return bool((new.meaning.values | new.meaning.names) - old.meaning.values - old.meaning.names)
 
 
 def _is_later(new: RankedPassage, old: RankedPassage) -> bool:
@@ -160,6 +156,9 @@ def _statements(passage: Passage, search_terms: SearchTerms) -> tuple[_Statement
         told = meaning(sentence)
         if asked is not None and told.announces:
             told = replace(told, topics=told.topics | asked.topics, names=told.names | asked.names)
+        elif asked is not None and wanted.isdisjoint(terms(sentence)):
+            # 'Sunday is my birthday, by the way.'
+            continue
         if not told.asks:
             found.append(_Statement(speaker_id, told))
     return tuple(found)

@@ -40,8 +40,9 @@ class TurnRef:
 @dataclass(slots=True)
 class RankedPassage:
     """A passage with its score, and what it corrects. `covered`: the weight of the query's terms in its own text and in
-    the question that it answers. `found_itself`: it was found for its own text, not only for a neighbour's. `through`:
-    the last turn that must be shown, because it takes the found one back.
+    the question that it answers. `found_itself`: it was found for its own text, not only for a neighbour's. `answers`:
+    the question that must be shown with it. `through`: the last turn that must be shown, because it takes the found one
+    back.
     """
 
     passage: Passage
@@ -53,6 +54,7 @@ class RankedPassage:
     found_itself: bool = True
     superseded_by: TurnRef | None = None
     supersedes: list[TurnRef] = field(default_factory=list)
+    answers: Turn | None = None
     through: int = -1
 
     @classmethod

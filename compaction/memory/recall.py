@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from compaction.language.meaning import meaning
 from compaction.language.terms import normalized_words
 from compaction.memory.corrections import move_corrections_up
 from compaction.memory.passage import PassageKind, source_kind, source_parts
-from compaction.memory.ranked_passage import RankedPassage, TurnRef
+from compaction.memory.ranked_passage import RankedPassage, TurnRef, question_before
 from compaction.model import Note, Segment, Seq, Turn, TurnKind
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def rank_hits(
     if search_terms.weights or alike:
         ranked = [each for each in ranked if each.relevance > 0.0 or each.score == 0.0]
         move_corrections_up(sorted(ranked, key=_order), search_terms)
+        _join_questions(ranked)
     stale = {each.ref for each in ranked if each.superseded_by is not None}
     chosen: list[RankedPassage] = []
     shown = _ShownText()
@@ -95,6 +97,20 @@ def rank_hits(
     return tuple(hits)
 
 
+def _join_questions(ranked: Sequence[RankedPassage]) -> None:
+    """Have an answer that says that something is otherwise show its question, at the better of both places: 'No, Sunday
+    now.' alone tells nothing, and the question alone names the old value.
+    """
+    turns = {each.ref: each for each in ranked}
+    for each in ranked:
+        asked = question_before(each.passage)
+        if asked is None or not (each.supersedes or (each.score and meaning(each.passage.text).announces)):
+            continue
+        each.answers = asked
+        if (question := turns.get(TurnRef(each.passage.session_id, asked.seq))) is not None:
+            each.score, question.score = max(each.score, question.score), 0.0
+
+
 def _hit(ranked: RankedPassage, elsewhere: Collection[TurnRef | None]) -> RecallHit:
     """Return the hit. Neighbours in `elsewhere` are left out: other hits show them, or they were corrected."""
     passage, source = ranked.passage, ranked.passage.source
@@ -103,11 +119,12 @@ def _hit(ranked: RankedPassage, elsewhere: Collection[TurnRef | None]) -> Recall
     if isinstance(source, Turn):
         seq = source.seq
         last = max(seq + _NEIGHBOURS, ranked.through)
+        asked = None if ranked.answers is None else ranked.answers.seq
         turns = tuple(
             each
             for each in passage.around
             if seq - _NEIGHBOURS <= each.seq <= last
-            and (each.seq in (seq, ranked.through) or TurnRef(passage.session_id, each.seq) not in elsewhere)
+            and (each.seq in (seq, asked, ranked.through) or TurnRef(passage.session_id, each.seq) not in elsewhere)
         )
         turns = turns or (source,)
         seq_from, seq_to = turns[0].seq, turns[-1].seq
@@ -149,7 +166,8 @@ class _ShownText:
     def add(self, each: RankedPassage) -> bool:
         """Add one passage and return True, or return False if an earlier hit shows it."""
         source, session = each.passage.source, each.passage.session_id
-        words = (each.passage.speakers, " ".join(normalized_words(each.passage.text)))
+        asked = "" if each.answers is None else each.answers.text
+        words = (each.passage.speakers, " ".join(normalized_words(f"{asked} {each.passage.text}")))
         shown: Sequence[int] = range(source.start, source.end) if isinstance(source, Segment) else ()
         if isinstance(source, Turn) and not each.found_itself:
             # 'Haha.' was found for the words of its neighbour, whose hit shows it.

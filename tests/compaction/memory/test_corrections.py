@@ -84,6 +84,49 @@ def test_an_answer_corrects_what_its_question_names(answer: str) -> None:
     assert found[1].superseded_by == TurnRef(EVENING, Seq(41))
 
 
+def test_an_answer_that_takes_back_is_shown_with_its_question() -> None:
+    """Two people get the same answer about different things: each is shown once, with its question and at the better
+    place of both, also if what it corrects was not found.
+    """
+    talks = {
+        each.text.split()[2]: (each, turn(each.seq + 1, "No, Sunday now."))
+        for each in (
+            turn(40, "Is the quiz still on Wednesday?", "Bob"),
+            turn(50, "Is the match still on Monday?", "Bob"),
+        )
+    }
+    passages = [
+        passage
+        for number, (thing, talk) in enumerate(talks.items())
+        for passage in (
+            Passage(PassageId(2 * number + 1), EVENING, talk[0], frozenset({thing}), frozenset(), talk),
+            Passage(PassageId(2 * number + 2), EVENING, talk[1], frozenset({"sundai"}), frozenset({thing}), talk),
+        )
+    ]
+    asked = SearchTerms(tuple(talks), dict.fromkeys(talks, 1.0))
+    scores = fuse_rankings([(1.0, [each.id for each in passages])])
+    found = rank_hits(parse_query("quiz match"), asked, passages, scores, limit=5)
+    assert [each.turns for each in found] == list(talks.values())
+    assert [each.seq for each in found] == [41, 51]
+
+
+@pytest.mark.parametrize(
+    ("later", "seqs"),
+    [
+        ("For the raid, be here on Thursday.", [90, 3]),
+        ("The raid was great.", [3, 90]),
+        ("Good luck with the raid on Tuesday!", [3, 90]),
+        ("Is the raid on Thursday?", [3, 90]),
+        ("Thursday is my birthday.", [3]),
+    ],
+)
+def test_the_later_of_two_values_comes_first(later: str, seqs: list[int]) -> None:
+    """Of two statements with as many of the query's words. Nothing says that the older one is wrong: it has no mark."""
+    found = told(turn(3, "The raid begins at nine on Tuesday."), turn(90, later), query="raid")
+    assert [each.seq for each in found] == seqs
+    assert all(each.superseded_by is None for each in found)
+
+
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
