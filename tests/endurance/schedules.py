@@ -25,7 +25,7 @@ MOST_TURNS = 900
 # Batches that were folded before a session begins. From 64 on there are chapters of chapters, and from 512 on a level
 # above these.
 _BATCHES = (0, 0, 0, 0, 0, 0, 0, 0, 9, 40, 70)
-_MANY_BATCHES, _MANY_SHARE = 509, 0.004
+_MANY_BATCHES, _MANY_SHARE = 509, 0.03
 _PAUSES_S = (0.0, 0.5, 5.0, 40.0, 700.0)
 _MODES = (Mode.SUMMARY, Mode.SUMMARY, Mode.SUMMARY, Mode.OFF)
 _MOODS = (Mood.WELL, Mood.WELL, Mood.FAILS, Mood.REFUSES_CHAPTERS)
