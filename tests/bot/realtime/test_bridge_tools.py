@@ -148,14 +148,14 @@ async def test_an_order_is_recorded_although_its_call_is_cut_off() -> None:
         await go.wait()
         return "It is posted."
 
-    tool = RoomTool("echo", "Echoes.", {"type": "object"}, post, side_effects=True, words=("echo", "it"))
+    tool = RoomTool("post", "Posts.", {"type": "object"}, post, side_effects=True, words=("post", "map"))
     toolbox = Toolbox([tool])
     async with desk(toolbox=toolbox) as room:
-        room.prompt.asker = Asker(1, "Ada", "Echo it!", present=True, spoke_at=1.0)
+        room.prompt.asker = Asker(1, "Ada", "Post the map.", present=True, spoke_at=1.0)
         room.session.answers.append("Hm.")
-        asked = await room.say(1, "Echo it!")
+        asked = await room.say(1, "Post the map.")
         await room.answer(asked)
-        call = asyncio.ensure_future(room.session.run_tool(RealtimeToolCall("c", "echo", "{}")))
+        call = asyncio.ensure_future(room.session.run_tool(RealtimeToolCall("c", "post", "{}")))
         await begun.wait()
         call.cancel()
         await asyncio.wait({call})
