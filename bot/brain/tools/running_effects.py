@@ -26,16 +26,21 @@ class RunningEffects:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for task in self._running:
-            task.cancel()
-        await self.finish()
+        self.cancel()
+        if self._running:
+            await asyncio.wait(self._running)
 
     def keep(self, task: asyncio.Task[str]) -> None:
-        """Own a call that runs. Its time limit bounds how long."""
+        """Own a call that runs."""
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    async def finish(self) -> None:
-        """Wait until all calls have ended."""
+    def cancel(self) -> None:
+        """Cancel all calls."""
+        for task in self._running:
+            task.cancel()
+
+    async def finish(self, *, within_s: float) -> None:
+        """Wait until all calls have ended, for so many seconds at most."""
         if self._running:
-            await asyncio.wait(self._running)
+            await asyncio.wait(self._running, timeout=within_s)

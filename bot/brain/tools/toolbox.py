@@ -61,6 +61,8 @@ class Toolbox:
         self.proposals = Proposals()
         # The calls that go on without their reply.
         self.effects = RunningEffects()
+        # The turn of the last question for which a tool ran. Its results may be forgotten.
+        self.used_for: Seq | None = None
 
     def tools(self, asker: Asker = NOBODY) -> tuple[RoomTool, ...]:
         """Return all tools that can be called now, made for `asker` but without asking whether they may.
@@ -86,7 +88,14 @@ class Toolbox:
         """Return what runs the calls for one question. `answering`: its turn, of which another model may have answered
         a part; None: no model has.
         """
-        return QuestionTools(self, asker, has_read=answering is not None and self.exchanges.steps(answering) > 0)
+        return QuestionTools(self, asker, has_read=answering is not None and answering == self.used_for)
+
+    def drop_derived(self) -> None:
+        """Forget the results, and cancel the calls that go on without their reply: words that may not be used any more
+        may be in both.
+        """
+        self.exchanges.clear()
+        self.effects.cancel()
 
 
 class QuestionTools:
@@ -125,7 +134,9 @@ class QuestionTools:
         """
         exchanges, cut_off = self._toolbox.exchanges, self._cut_off
         self._cut_off = []
-        if exchanges.clearings != self._clearings:
+        if steps or cut_off:
+            self._toolbox.used_for = turn
+        if not self._is_current():
             return
         exchanges.record(turn, steps)
         for call, task in cut_off:
@@ -174,17 +185,25 @@ class QuestionTools:
         return tuple(task.result() for _, task in running)
 
     async def _cut_off_calls(self, running: Sequence[tuple[MessageToolCall, asyncio.Task[str]]]) -> None:
-        """Let those calls go on that have side effects, and cancel the others."""
-        effects = {tool.name for tool in self._toolbox.tools(self._asker) if tool.side_effects}
-        for call, task in running:
-            if call.name in effects:
-                self._toolbox.effects.keep(task)
-                if self.proposal is None or call is not self.proposal.call:
-                    self._cut_off.append((call, task))
-            else:
+        """Let those calls go on that have side effects, and cancel the others; all of them if the reply was cancelled
+        because of what it is made of.
+        """
+        going_on = [each for each in running if self._has_effects(each[0])] if self._is_current() else []
+        for call, task in going_on:
+            self._toolbox.effects.keep(task)
+            if self.proposal is None or call is not self.proposal.call:
+                self._cut_off.append((call, task))
+        if others := [task for call, task in running if (call, task) not in going_on]:
+            for task in others:
                 task.cancel()
-        if others := [task for call, task in running if call.name not in effects]:
             await asyncio.wait(others)
+
+    def _has_effects(self, call: MessageToolCall) -> bool:
+        return any(tool.side_effects for tool in self._toolbox.tools(self._asker) if tool.name == call.name)
+
+    def _is_current(self) -> bool:
+        """Return whether nothing was cleared since the question was asked."""
+        return self._toolbox.exchanges.clearings == self._clearings
 
     async def _run_logged(self, call: MessageToolCall, *, agreed: bool) -> str:
         started = time.monotonic()

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 LAST_WORDS_S = 6.0
 # At the end of the process nobody has sent the bot away: words that were heard have more time.
 LAST_WORDS_OF_PROCESS_S = 15.0
+# What was ordered just before, and runs.
+LAST_EFFECTS_S = 5.0
 # What people are told of a reply that failed just then.
 LAST_NOTICES_S = 2.0
 
@@ -108,7 +110,7 @@ class Conversation:
         await self._speaking.finish(process_ends=process_ends)
         within_s = LAST_WORDS_OF_PROCESS_S if process_ends else LAST_WORDS_S
         await self._hearing.finish([person.id for person in self._place.members()], within_s=within_s)
-        await self._toolbox.effects.finish()
+        await self._toolbox.effects.finish(within_s=LAST_EFFECTS_S)
         await self._participation.wait_until_written(within_s=LAST_NOTICES_S)
 
     # -- called by the room -----------------------------------------------------------------------------------
@@ -215,7 +217,7 @@ class Conversation:
 
     def drop_derived(self) -> None:
         self._speaking.drop_prepared()
-        self._toolbox.exchanges.clear()
+        self._toolbox.drop_derived()
         if self._quoting is not None:
             self._quoting.discard()
         if self._bridge is not None:

@@ -263,7 +263,7 @@ async def test_an_order_outlives_its_reply(settings: dict[str, object], fills: b
     seq = CONTEXT.current.seq
     assert [message.content for message in toolbox.exchanges.messages({seq})[seq]] == ["", STILL_RUNNING]
     room.slow.set()
-    await toolbox.effects.finish()
+    await toolbox.effects.finish(within_s=PATIENCE_S)
     await asyncio.sleep(0)
     assert "the map" in toolbox.exchanges.messages({seq})[seq][-1].content
 

@@ -13,6 +13,7 @@ from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from compaction.budget.messages import MessageToolCall
 from tests.bot.realtime.bridge_scene import desk, echo
+from tests.patience import PATIENCE_S
 from voice.errors import RealtimeError
 from voice.realtime.port import RealtimeToolCall
 
@@ -161,6 +162,6 @@ async def test_an_order_is_recorded_although_its_call_is_cut_off() -> None:
         await asyncio.wait({call})
         assert toolbox.exchanges.steps(asked.seq) == 1
         go.set()
-        await toolbox.effects.finish()
+        await toolbox.effects.finish(within_s=PATIENCE_S)
         await asyncio.sleep(0)
         assert "It is posted." in toolbox.exchanges.messages({asked.seq})[asked.seq][-1].content

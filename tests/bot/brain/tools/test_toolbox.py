@@ -258,7 +258,7 @@ async def test_a_cancelled_reply_ends_its_tools() -> None:
     use = toolbox.for_asker()
     await cut_off(use, tools, _call("echo", '{"text": "sleep"}'))
     use.record(Seq(7), [])
-    await toolbox.effects.finish()
+    await toolbox.effects.finish(within_s=PATIENCE_S)
     assert toolbox.exchanges.messages({7}) == {}
 
 
@@ -303,7 +303,7 @@ async def test_what_was_ordered_is_done_although_the_reply_is_cancelled() -> Non
     use.record(Seq(7), [])
     assert tools.known() == [STILL_RUNNING]
     tools.go.set()
-    await tools.toolbox.effects.finish()
+    await tools.toolbox.effects.finish(within_s=PATIENCE_S)
     await asyncio.sleep(0)
     assert tools.called == ["begun", "begun", "hello"], "the other one was cancelled"
     assert tools.known() == ['<data from="post">\nIt is posted.\n</data>']
@@ -338,16 +338,51 @@ async def test_a_room_that_ends_takes_its_calls_along() -> None:
 
 
 @pytest.mark.asyncio
-async def test_results_from_before_a_clearing_are_not_recorded_after_it() -> None:
-    """Somebody opts out while a reply runs: what its tools have read may hold their words."""
+@pytest.mark.parametrize("cut_off_first", [False, True])
+async def test_what_may_hold_somebodys_words_is_not_done_after_they_opted_out(cut_off_first: bool) -> None:
+    """Neither is it recorded: what was read may hold their words, and so may the model's arguments."""
     tools = SlowPost()
-    use, other = tools.toolbox.for_asker(ADA), tools.toolbox.for_asker(ADA)
+    use, other = tools.toolbox.for_asker(ADA, answering=Seq(7)), tools.toolbox.for_asker(ADA)
     step = ToolExchange((_call("read"),), ("Bo said so.",))
-    await cut_off(use, tools, _call("post"))
-    use.record(Seq(7), [step])
-    tools.toolbox.exchanges.clear()
+    if cut_off_first:
+        await cut_off(use, tools, _call("post"))
+        use.record(Seq(7), [step])
+        tools.toolbox.drop_derived()
+    else:
+        running = asyncio.create_task(use.run_all([_call("post")]))
+        while not tools.called:  # noqa: ASYNC110 - a tool sets no event
+            await asyncio.sleep(0)
+        running.cancel()
+        tools.toolbox.drop_derived()
+        await asyncio.wait({running})
+        use.record(Seq(7), [step])
     other.record(Seq(8), [step])
     tools.go.set()
-    await tools.toolbox.effects.finish()
+    await tools.toolbox.effects.finish(within_s=PATIENCE_S)
     await asyncio.sleep(0)
+    assert tools.called == ["begun"]
     assert (tools.known(7), tools.known(8)) == ([], [])
+
+
+@pytest.mark.asyncio
+async def test_another_model_asks_before_it_does_more_although_the_results_are_forgotten() -> None:
+    """The one before it may have done what was ordered."""
+    tools = Echo()
+    toolbox = Toolbox([tools.post])
+    use = toolbox.for_asker(ADA, answering=Seq(7))
+    assert "You said" in await use.run(_call("post"))
+    use.record(Seq(7), [ToolExchange((_call("post"),), ("Done.",))])
+    toolbox.drop_derived()
+    assert "shall I run post?" in await toolbox.for_asker(ADA, answering=Seq(7)).run(_call("post"))
+    assert len(tools.called) == 1
+
+
+@pytest.mark.asyncio
+async def test_an_end_waits_for_a_call_only_so_long() -> None:
+    """A tool may have minutes, which nobody who leaves has."""
+    tools = SlowPost()
+    use = tools.toolbox.for_asker(ADA)
+    async with tools.toolbox.effects:
+        await cut_off(use, tools, _call("post"))
+        await tools.toolbox.effects.finish(within_s=0.0)
+    assert tools.called == ["begun"]
