@@ -91,8 +91,10 @@ class SpeakerListener:
         self._partial_samples = 0
         self._partial_silent = True
         self._silent_windows = 0
-        # When time begins to pass without sound.
+        # When time begins to pass without sound: both must be over. `_awaited_until` is after a standstill, of which
+        # several talkspurts may be under way.
         self._silent_from = float("-inf")
+        self._awaited_until = float("-inf")
         self._vad_state = VadState()
         self._pending: list[_Piece] = []
         # Scored windows that wait for the answer about a pause.
@@ -127,15 +129,15 @@ class SpeakerListener:
                 assert_never(event)
 
     def await_sound(self, until: float) -> None:
-        """Take nothing for silence before `until`, or the end of another talkspurt, because sound is under way."""
-        self._silent_from = max(self._silent_from, until)
+        """Take nothing for silence before `until`, also after a talkspurt's end, because sound is under way."""
+        self._awaited_until = until
 
     def pass_time(self, now: float) -> bool:
         """If the packets have stopped, insert silence up to `now` less the allowance for late packets.
 
         Returns whether there is something to decide.
         """
-        if self._anchor is None or now < self._silent_from:
+        if self._anchor is None or now < max(self._silent_from, self._awaited_until):
             return False
         self._lay_silence_until(now - self._late_packets_s)
         return bool(self._pending)

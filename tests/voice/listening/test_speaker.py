@@ -114,9 +114,26 @@ def test_a_standstill_of_the_event_loop_cuts_no_speech(tick_first: bool, paused:
     events += ears.hear([_frames(11.0, voiced(0.1))], now=13.0) + ears.tick(13.02)
     events += ears.hear([_frames(11.1, voiced(1.9)), TalkspurtEnded(ADA, 1, 13.0)], now=13.1)
     assert _utterances(events) == []
-    [utterance] = _utterances(ears.tick(13.5) + ears.tick(13.8))
+    [utterance] = _utterances(ears.tick(13.5) + ears.tick(13.8) + ears.tick(14.1))
     assert utterance.started_at == pytest.approx(10.0, abs=0.04)
     assert utterance.ended_at == pytest.approx(13.0, abs=0.04)
+
+
+def test_a_standstill_cuts_no_speech_at_its_pauses() -> None:
+    """She paused for 0.4 s while everything stood still. The end of her first words comes before her next ones, which
+    still wait where the reader has not come yet, and time does not pass in between.
+    """
+    ears = _ears()
+    events = ears.hear([_frames(10.0, voiced(0.5))], now=10.5) + ears.tick(10.5)
+    events += ears.tick(13.5)
+    events += ears.hear([_frames(10.5, voiced(0.5)), TalkspurtEnded(ADA, 1, 11.2)], now=13.52)
+    for step in range(20):
+        events += ears.tick(13.54 + step * 0.02)
+    events += ears.hear([_frames(11.4, voiced(1.5)), TalkspurtEnded(ADA, 1, 13.1)], now=13.95)
+    assert _utterances(events) == []
+    [utterance] = _utterances(ears.tick(14.4) + ears.tick(14.6))
+    assert utterance.started_at == pytest.approx(10.0, abs=0.04)
+    assert utterance.ended_at == pytest.approx(12.9, abs=0.04)
 
 
 def test_a_standstill_holds_nothing_open() -> None:
