@@ -305,7 +305,8 @@ class VoiceLink:
             case RecoverGroup(user_id, failures):
                 _log.warning("group_recovered", user_id=user_id, failures=failures)
                 self._emit(Recovering(time.monotonic(), LinkError("The encrypted group's keys no longer fit.")))
-                await client.connection.recover_group()
+                if not await client.connection.recover_group():
+                    self._receiver.not_recovered(user_id)
             case SpeakerNotHeard(user_id):
                 self._unheard = (time.monotonic(), self._receiver.counters().decoded)
                 # A NAT that has forgotten us lets sound in again once a datagram has left.

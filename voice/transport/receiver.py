@@ -165,6 +165,11 @@ class Receiver:
                 self._watchdog.announced(user_id, self._now())
             self._place(ssrc, user_id)
 
+    def not_recovered(self, user_id: int) -> None:
+        """Record that the server could not be told of the recovery that `check` found for `user_id`."""
+        with self._lock:
+            self._watchdog.not_recovered(user_id)
+
     def left(self, user_id: int) -> None:
         """Handle op 13: deliver the last sound of `user_id`, then `SpeakerLeft`."""
         with self._lock:

@@ -34,9 +34,9 @@ class RecoverGroup:
 
     `failures`: how many of their frames in a row could not be decrypted; 0 if the group was never ready.
 
-    For somebody who is not in the group it is found once, because the group may have changed unnoticed. If they are not
-    in the new one either, their frames are none that anybody in it could have sent: they were kept out, or have left
-    and their SSRC is somebody else's whose key is not tried.
+    For somebody who is not in the group it is found once until they are heard, because the group may have changed
+    unnoticed. If they are not in the new one either, their frames are none that anybody in it could have sent: they
+    were kept out, or have left and their SSRC is somebody else's whose key is not tried.
     """
 
     user_id: int
@@ -81,15 +81,23 @@ class _Wait:
     came: _Came = _Came.NOTHING
 
 
+@dataclass(slots=True)
+class _Failures:
+    """One person's frames in a row that no key opened. `in_group`: they were in the group at the last of them."""
+
+    frames: int = 0
+    in_group: bool = True
+
+
 class Watchdog:
     """Watches one link. Not thread-safe; times are monotonic seconds."""
 
     def __init__(self) -> None:
-        self._failures: dict[int, int] = {}
+        self._failures: dict[int, _Failures] = {}
         self._announced: dict[int, _Wait] = {}
         self._unready_since: float | None = None
         self._unready_user = 0
-        # For whom the group was recovered.
+        # For whom the group was recovered because they were not in it, and who was not heard since.
         self._recovered_for: set[int] = set()
         self._recoveries = 0
         self._recover_from = float("-inf")
@@ -107,7 +115,9 @@ class Watchdog:
             self._came(user_id, _Came.REFUSED)
             return
         self._came(user_id, _Came.UNOPENED)
-        self._failures[user_id] = self._failures.get(user_id, 0) + 1
+        failures = self._failures.setdefault(user_id, _Failures())
+        failures.frames += 1
+        failures.in_group = in_group
 
     def unready(self, user_id: int, now: float) -> None:
         """Record an encrypted frame of `user_id` while the bot is in no group that could decrypt it."""
@@ -120,6 +130,7 @@ class Watchdog:
         """Record a decrypted frame of `user_id`, which ends their failures."""
         self._vain_recoveries = self._vain_waits = 0
         self._failures.pop(user_id, None)
+        self._recovered_for.discard(user_id)
         self._announced.pop(user_id, None)
         self._unready_since = None
 
@@ -134,6 +145,10 @@ class Watchdog:
     def announced(self, user_id: int, now: float) -> None:
         """Handle op 5: `user_id` started to speak."""
         self._announced.setdefault(user_id, _Wait(now))
+
+    def not_recovered(self, user_id: int) -> None:
+        """Record that the server could not be told of the recovery that was found for `user_id`."""
+        self._recovered_for.discard(user_id)
 
     def left(self, user_id: int) -> None:
         self._failures.pop(user_id, None)
@@ -173,9 +188,9 @@ class Watchdog:
         return verdicts
 
     def _judge_group(self, now: float) -> list[RecoverGroup | NobodyHeard]:
-        worst = max(self._failures, key=self._failures.__getitem__, default=None)
-        if worst is not None and self._failures[worst] >= FAILURES_BEFORE_RECOVERY:
-            verdict = RecoverGroup(worst, self._failures[worst])
+        user_id, worst = max(self._failures.items(), key=lambda one: one[1].frames, default=(0, _Failures()))
+        if worst.frames >= FAILURES_BEFORE_RECOVERY:
+            verdict = RecoverGroup(user_id, worst.frames)
         elif self._unready_since is not None and now >= self._unready_since + UNREADY_S:
             verdict = RecoverGroup(self._unready_user, 0)
         else:
@@ -185,7 +200,8 @@ class Watchdog:
         if self._vain_recoveries >= MOST_VAIN and self._may_replace(now):
             return [NobodyHeard()]
         self._vain_recoveries += 1
-        self._recovered_for.add(verdict.user_id)
+        if verdict.failures and not worst.in_group:
+            self._recovered_for.add(user_id)
         self._pause(now)
         return [verdict]
 

@@ -17,6 +17,7 @@ from tests.voice.transport.link_scene import ADA, BOT, scene
 from voice.transport import watchdog
 from voice.transport.connector import NOT_ENCRYPTED
 from voice.transport.link_events import Connected, Deaf, Recovering
+from voice.transport.watchdog import RecoverGroup
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,6 +74,28 @@ async def test_bad_mls_messages_are_survived(tmp_path: Path, fault: str) -> None
         await room.can_speak()
         await room.hears(ada)
         assert room.listener.kinds() == [Connected]
+
+
+@pytest.mark.asyncio
+async def test_a_recovery_that_was_not_sent_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The voice websocket takes nothing just then. After a resumption the group is recovered for the same person."""
+
+    async def broken(_: object) -> None:
+        raise ConnectionResetError
+
+    async with scene(tmp_path) as room:
+        client, watched = room.link._connector.client, room.link._receiver._watchdog
+        assert client is not None
+        for n, now in enumerate((1.0, 20.0, 40.0)):
+            for _ in range(watchdog.FAILURES_BEFORE_RECOVERY):
+                watched.failed(ADA, in_group=False)
+            found = watched.check(now, connected=True, runner_alive=True, in_transition=False)
+            assert found == ([RecoverGroup(ADA, watchdog.FAILURES_BEFORE_RECOVERY)] if n < 2 else [])
+            with monkeypatch.context() as patch:
+                if n == 0:
+                    patch.setattr(client.connection.ws, "send_as_json", broken)
+                for finding in found:
+                    assert not await room.link._replaced_for(finding, client)
 
 
 @pytest.mark.asyncio

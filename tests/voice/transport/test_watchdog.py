@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
+
 from voice.transport.watchdog import (
     UNREADY_S,
     NobodyHeard,
@@ -94,10 +96,29 @@ def test_the_group_is_recovered_once_for_somebody_outside_it() -> None:
     assert check(dog, 10.0) == []
     fail(dog, ANA, 36)
     assert check(dog, 20.0) == [RecoverGroup(ANA, 36)]
-    dog.heard(ANA)
+    dog.heard(BEN)
     dog.left(ANA)
     fail(dog, ANA, 36, in_group=False)
     assert check(dog, 30.0) == [RecoverGroup(ANA, 36)]
+
+
+@pytest.mark.parametrize("before", ["not ready", "in the group", "heard", "not sent"])
+def test_other_recoveries_do_not_use_up_the_one_for_somebody_outside_the_group(before: str) -> None:
+    """Such as one for another reason, one after which they were heard, and one that was never sent."""
+    dog = Watchdog()
+    if before == "not ready":
+        dog.unready(ANA, -UNREADY_S)
+    else:
+        fail(dog, ANA, 36, in_group=before == "in the group")
+    assert len(check(dog, 0.0)) == 1
+    if before == "heard":
+        dog.heard(ANA)
+    if before == "not sent":
+        dog.not_recovered(ANA)
+    fail(dog, ANA, 36, in_group=False)
+    assert check(dog, 10.0) == [RecoverGroup(ANA, 36)]
+    fail(dog, ANA, 500, in_group=False)
+    assert check(dog, 20.0) == []
 
 
 def test_a_frame_that_no_key_opens_shows_that_there_is_a_group() -> None:

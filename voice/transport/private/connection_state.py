@@ -298,17 +298,19 @@ class ReceivingState(VoiceConnectionState):
         self._rejoining_until = now + _REJOIN_S
         await super()._recover_from_invalid_commit(transition_id)
 
-    async def recover_group(self) -> None:
+    async def recover_group(self) -> bool:
         """Rejoin the end-to-end group, because its keys no longer fit or a message could not be processed.
 
-        A websocket that takes nothing for `_REJOIN_GROUP_TIMEOUT_S` is logged; the watchdog makes a new connection if
-        the group stays unusable.
+        Returns whether the server could be told. A websocket that takes nothing for `_REJOIN_GROUP_TIMEOUT_S` is
+        logged; the watchdog makes a new connection if the group stays unusable.
         """
         try:
             async with asyncio.timeout(_REJOIN_GROUP_TIMEOUT_S):
                 await self._recover_from_invalid_commit(0)
         except OSError as error:
             _log.warning("group_recovery_not_sent", error_class=type(error).__name__)
+            return False
+        return True
 
     async def _handshake_websocket(self) -> None:
         """Do discord.py's handshake, and keep the reason if the server refuses."""
