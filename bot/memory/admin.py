@@ -150,11 +150,17 @@ class MemoryAdmin:
         return chosen
 
     async def clear_archive(self, session_id: SessionId | None) -> int:
-        """Prune everything in the archive now. Returns how many segments were pruned."""
+        """Prune everything in the archive now. Returns how many segments were pruned.
+
+        Raises `StoreError` if some could not be pruned, when the others are.
+        """
         archived = await self._tiers.archived()
         if session_id is not None:
             archived = {session_id: archived[session_id]} if session_id in archived else {}
-        return await self._tiers.prune(archived, now=self._clock.now())
+        pruned = await self._tiers.prune(archived, now=self._clock.now())
+        if pruned.failure is not None:
+            raise pruned.failure
+        return sum(pruned.results)
 
     async def _context_tokens(self, session_id: SessionId) -> int:
         """Return the tokens of the session's current prompt, without system prompts."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettings
     from bot.shards import Shards
     from bot.store.database import Database
+    from bot.store.each_session import SessionResults
     from compaction.model import SessionId
     from compaction.settings import TierSettings
 
@@ -150,7 +151,10 @@ class Retention:
             deleted += expired.results
             shortened += aged.results
             failure = failure or expired.failure or aged.failure
-        pruned = await self._prune(now) if self._settings.enabled else 0
+        pruned = 0
+        if self._settings.enabled:
+            reduced = await self._prune(now)
+            pruned, failure = sum(reduced.results), failure or reduced.failure
         async with self._database.writing() as connection:
             await drop_old_forgettings(connection)
         # Also when nothing was deleted now: a wipe may have been cut short before. One process sees to that.
@@ -173,7 +177,7 @@ class Retention:
         except OSError as error:
             return 0, error
 
-    async def _prune(self, now: float) -> int:
+    async def _prune(self, now: float) -> SessionResults[int]:
         """Prune the segments that have been archived for long."""
         outdated = await self._tiers.archived(before=now - self._settings.prune_after_days * DAY_S)
         return await self._tiers.prune(outdated, now=now)

@@ -6,12 +6,13 @@ pruned. Every method is one transaction and raises `StoreError`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 
 from bot.shards import ONLY_SHARD
-from bot.store.each_session import write_each
+from bot.store.each_session import SessionResults, write_each
 from bot.store.history import rerender_summary
 from bot.store.inserts import add_all_once, add_once, put_row
 from bot.store.salvage import salvage_segment
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
     from bot.shards import Shards
     from bot.store.database import Database
-    from bot.store.each_session import SessionResults
     from bot.store.tier_rows import StoredTier
+    from compaction.errors import StoreError
     from compaction.memory.tiers import TierChanges
     from compaction.model import Segment
 
@@ -129,21 +130,21 @@ class TierStore:
                 for first, last in ranges:
                     await _count_access(connection, session_id, first, last, at)
 
-    async def prune(self, segment_ids: Mapping[SessionId, Sequence[SegmentId]], *, now: float) -> int:
-        """Reduce these archived segments to their short content. Returns how many were pruned.
+    async def prune(self, segment_ids: Mapping[SessionId, Sequence[SegmentId]], *, now: float) -> SessionResults[int]:
+        """Reduce these archived segments to their short content; return how many were pruned in each transaction.
 
-        It makes many short transactions, so that turns can be stored in between.
+        It makes many short transactions, so that turns can be stored in between; if one fails, the others go on. Raises
+        `StoreError` if all would fail.
         """
-        count = 0
+        pruned: tuple[int, ...] = ()
+        failure: StoreError | None = None
         for session_id, names in segment_ids.items():
             for start in range(0, len(names), MOST_PRUNED):
-                async with self._database.writing() as connection:
-                    some = names[start : start + MOST_PRUNED]
-                    done = sum([await _prune(connection, session_id, name, now) for name in some])
-                    if done and await _is_open(connection, session_id):
-                        await rerender_summary(connection, session_id, now=now)
-                count += done
-        return count
+                work = partial(_prune_some, names=names[start : start + MOST_PRUNED], now=now)
+                done = await write_each(self._database, [session_id], work)
+                pruned += done.results
+                failure = failure or done.failure
+        return SessionResults(pruned, failure)
 
     async def archived(self, *, before: float | None = None) -> Mapping[SessionId, tuple[SegmentId, ...]]:
         """Return the archived, unpruned segments of all sessions.
@@ -331,6 +332,16 @@ async def _count_access(connection: AsyncConnection, session_id: SessionId, firs
                 relevance_score=relevance,
             )
         )
+
+
+async def _prune_some(
+    connection: AsyncConnection, session_id: SessionId, names: Sequence[SegmentId], now: float
+) -> int:
+    """Prune these segments of one session. Returns how many were pruned."""
+    done = sum([await _prune(connection, session_id, name, now) for name in names])
+    if done and await _is_open(connection, session_id):
+        await rerender_summary(connection, session_id, now=now)
+    return done
 
 
 async def _prune(connection: AsyncConnection, session_id: SessionId, name: SegmentId, now: float) -> int:

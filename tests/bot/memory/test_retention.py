@@ -15,15 +15,18 @@ from sqlalchemy import select
 
 from bot.log_files import FORGOTTEN_VALUE, drop_lines_before, forget_in_logs
 from bot.logs import log_path
+from bot.memory.people import PeopleBook
 from bot.memory.retention import DAY_S, LOCKED_S, RETRY_S, Retention
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.shards import Shards, whole
 from bot.store.database import Database, DatabaseWorkLock, open_database
+from bot.store.people import PeopleStore
 from bot.store.tables import sessions
+from bot.store.tiers import TierStore
 from compaction.errors import StoreError
 from compaction.memory.restating import forgotten_words
 from compaction.model import Note, NoteId, SessionId, Strategy
-from compaction.settings import CompactionSettings, TierSettings
+from compaction.settings import CompactionSettings, PeopleSettings, TierSettings
 from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
 
@@ -292,6 +295,46 @@ async def test_a_session_that_cannot_be_deleted_keeps_no_other(tmp_path: Path) -
             await retention.enforce()
         async with database.reading() as connection:
             assert (await connection.scalars(select(sessions.c.id))).all() == ["first"]
+        assert await retention._try_once() == RETRY_S
+
+
+@pytest.mark.asyncio
+async def test_a_session_that_cannot_be_pruned_keeps_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another session is pruned, the bytes are wiped and the facts in memory are read again, at every try."""
+    path, clock = tmp_path / "roomtone.db", FakeClock()
+    for name in ("first", "second"):
+        await an_evening(path, name, clock, turns=80)
+    done: list[str] = []
+
+    async def wipe(_: Database) -> bool:
+        done.append("wiped")
+        return True
+
+    async def reload(_: PeopleBook) -> None:
+        done.append("reloaded")
+
+    monkeypatch.setattr(Database, "wipe", wipe)
+    monkeypatch.setattr(PeopleBook, "reload", reload)
+    async with open_database(path) as database:
+        tiers = TierStore(database)
+        for name in map(SessionId, ("first", "second")):
+            folded = [each.kept.segment.id for each in await tiers.tiers_of(name)]
+            await tiers.archive(name, folded, now=clock.now() - 31 * DAY_S)
+        async with database.writing() as connection:
+            await connection.exec_driver_sql(
+                "CREATE TRIGGER damaged BEFORE UPDATE ON segments WHEN old.session_id = 'first' "
+                "BEGIN SELECT RAISE(ABORT, 'damaged'); END"
+            )
+        people = PeopleBook(PeopleStore(database), PeopleSettings())
+        retention = Retention(database, TierSettings(), clock=clock, people=people)
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                await retention.enforce()
+            assert (*await tiers.archived(),) == ("first",)
+            assert done == ["wiped", "reloaded"]
+            done.clear()
         assert await retention._try_once() == RETRY_S
 
 
