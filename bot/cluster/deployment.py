@@ -42,7 +42,8 @@ DRAIN_S = 10.0
 _POLL_S = 0.5
 TAKES_SPEECH_POLLS = 120
 # Of the application, as Ray Serve calls them: a pool that hears, and one that is being changed.
-_AS_ASKED_FOR = frozenset({"RUNNING", "DEPLOYING"})
+_RUNNING = "RUNNING"
+_AS_ASKED_FOR = frozenset({_RUNNING, "DEPLOYING"})
 # One of which no replica could be started. It is left so until it is deployed anew.
 _FAILED = "DEPLOY_FAILED"
 # Fields of `PoolSettings` that say nothing of a single recogniser.
@@ -59,6 +60,12 @@ async def deploy(pool: PoolSettings, asr: AsrSettings) -> list[str]:
 
     Every node needs the model at `asr.model_dir`. Raises `ClusterError`.
     """
+    await _start_recognisers(pool, asr)
+    await _start_entry_points()
+    return await _left_out()
+
+
+async def _start_recognisers(pool: PoolSettings, asr: AsrSettings) -> None:
     from ray import serve
 
     try:
@@ -67,9 +74,10 @@ async def deploy(pool: PoolSettings, asr: AsrSettings) -> list[str]:
                 serve.start, proxy_location="EveryNode", http_options={"host": POOL_IP, "port": POOL_PORT}
             )
             await asyncio.to_thread(_run, pool, asr, await _version_to_keep(pool, asr))
-            have_failed = await app_status(entry_points.APP) == _FAILED
-            await asyncio.to_thread(_run_entry_points, have_failed=have_failed)
     except TimeoutError as error:
+        # Also where a machine's process for HTTP does not answer Ray Serve for a minute: it is `_left_out`.
+        if await _hears():
+            return
         raise ClusterError(
             f"The recognisers were not ready within {DEPLOY_TIMEOUT_S:g} s. `roomtone cluster status` says what they "
             "wait for; a node needs free CPUs and the model."
@@ -79,7 +87,30 @@ async def deploy(pool: PoolSettings, asr: AsrSettings) -> list[str]:
             "The recognisers could not be started. Has every node the model (`roomtone models pull`) at "
             f"{asr.model_dir.absolute()}, and as many CPUs or GPUs as asked for? Ray's log has more."
         ) from error
-    return await _left_out()
+
+
+async def _hears() -> bool:
+    """Return whether the pool is as it was asked for. Raises `ClusterError`."""
+    state = await pool_state()
+    return state is not None and state.status == _RUNNING
+
+
+async def _start_entry_points() -> None:
+    """Have each machine get an entry point. Waits for none: a machine that cannot have one is `_left_out`.
+
+    Raises `ClusterError`.
+    """
+    have_failed = False
+    with suppress(ClusterError):
+        have_failed = await app_status(entry_points.APP) == _FAILED
+    try:
+        async with asyncio.timeout(DEPLOY_TIMEOUT_S):
+            await asyncio.to_thread(_run_entry_points, have_failed=have_failed)
+    except Exception as error:
+        raise ClusterError(
+            "The recognisers hear, but Ray Serve did not take the entry points by which each machine's bots reach "
+            "them. Ray's log has more."
+        ) from error
 
 
 async def _left_out() -> list[str]:
@@ -104,17 +135,16 @@ def _run(pool: PoolSettings, asr: AsrSettings, version: str | None) -> None:
 
 
 def _run_entry_points(*, have_failed: bool) -> None:
-    """Have each machine get an entry point. Waits for none: a machine that cannot have one is `_left_out`.
-
-    `have_failed`: none could be started, and Ray Serve tries it no more.
-    """
+    """`have_failed`: none could be started, and Ray Serve tries it no more."""
     from ray import serve
 
     target = serve.RunTarget(entry_points.entry_points(), name=entry_points.APP, route_prefix=None)
-    # Ray Serve gives up after a minute where a machine's process for HTTP does not answer.
+    # Ray Serve gives up after a minute: on deleting them, which it goes on with, and where a machine's process for HTTP
+    # does not answer.
     with suppress(TimeoutError):
         if have_failed:
             serve.delete(entry_points.APP)
+    with suppress(TimeoutError):
         serve.run_many([target], wait_for_ingress_deployment_creation=False, wait_for_applications_running=False)
 
 

@@ -87,24 +87,37 @@ def in_cluster(
     monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
     made: Any = pool_app({**asdict(POOL), "model_dir": str(MODEL)})
 
-    async def pool_state() -> PoolState:
-        return PoolState(status, running=2, starting=0, problem="")
-
     async def app_status(name: str) -> str:
         assert name == entry_points.APP
         return status
 
-    monkeypatch.setattr("bot.cluster.deployment.pool_state", pool_state)
+    let_pool_be(monkeypatch, status)
     monkeypatch.setattr("bot.cluster.deployment.app_status", app_status)
     let_machines_be(monkeypatch, a=True)
     serve = FakeServe(made._bound_deployment, init_args)
     monkeypatch.setattr("ray.serve.context._get_global_client", lambda: serve)
 
 
-def let_run(monkeypatch: pytest.MonkeyPatch, run: Callable[[Any, str], None]) -> None:
-    """Let Ray Serve run each application, and its name, as `run` does. It waits for the recognisers alone: an entry
-    point that cannot start on one machine does not keep the others from hearing.
+def let_pool_be(monkeypatch: pytest.MonkeyPatch, status: str) -> None:
+    """Let Ray Serve tell this status of the pool."""
+
+    async def pool_state() -> PoolState:
+        return PoolState(status, running=2, starting=0, problem="")
+
+    monkeypatch.setattr("bot.cluster.deployment.pool_state", pool_state)
+
+
+def let_run(monkeypatch: pytest.MonkeyPatch, run: Callable[[Any, str], None], then: str = "RUNNING") -> None:
+    """Let Ray Serve run each application, and its name, as `run` does, where one machine's process for HTTP never
+    answers. It waits for the recognisers alone: an entry point that cannot start on one machine does not keep the
+    others from hearing. `then`: the status of the pool afterwards.
     """
+
+    def run_pool(app: Any, *, name: str, route_prefix: str) -> None:
+        assert (name, route_prefix) == (APP, "/")
+        run(app, name)
+        let_pool_be(monkeypatch, then)
+        raise TimeoutError("Proxies not available after 60s.")
 
     def run_many(targets: Sequence[Any], **waits: bool) -> None:
         assert waits == {"wait_for_ingress_deployment_creation": False, "wait_for_applications_running": False}
@@ -113,7 +126,7 @@ def let_run(monkeypatch: pytest.MonkeyPatch, run: Callable[[Any, str], None]) ->
         raise TimeoutError("Proxies not available after 60s.")
 
     monkeypatch.setattr("ray.serve.start", lambda **_: None)
-    monkeypatch.setattr("ray.serve.run", lambda app, *, name, **_: run(app, name))
+    monkeypatch.setattr("ray.serve.run", run_pool)
     monkeypatch.setattr("ray.serve.run_many", run_many)
 
 
@@ -207,6 +220,73 @@ async def test_recognisers_are_there_when_the_bots_reach_them(monkeypatch: pytes
     assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == ["10.0.0.1"]
     monkeypatch.setattr(FakeServe, "get_serve_details", None)
     assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
+
+
+@pytest.mark.asyncio
+async def test_a_machine_that_does_not_answer_fails_no_pool_that_hears(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray Serve waits a minute for each machine's process for HTTP, for the recognisers and for the entry points."""
+    in_cluster(monkeypatch, status="UNHEALTHY")
+    ran: list[str] = []
+    let_run(monkeypatch, lambda _, name: ran.append(name))
+    assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
+    assert ran == [APP, entry_points.APP]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("then", ["DEPLOYING", "UNHEALTHY"])
+async def test_a_pool_that_does_not_hear_in_time_is_told(monkeypatch: pytest.MonkeyPatch, then: str) -> None:
+    """Whatever the time ran out for. Nothing needs an entry point then."""
+    in_cluster(monkeypatch)
+    ran: list[str] = []
+    let_run(monkeypatch, lambda _, name: ran.append(name), then)
+    with pytest.raises(ClusterError, match="were not ready within 300 s"):
+        await deploy(POOL, AsrSettings(model_dir=MODEL))
+    assert ran == [APP]
+
+
+@pytest.mark.asyncio
+async def test_entry_points_whose_state_nobody_tells_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked only once the recognisers hear."""
+
+    async def silent(_: str) -> str:
+        raise ClusterError("The cluster does not tell its state.")
+
+    in_cluster(monkeypatch)
+    monkeypatch.setattr("bot.cluster.deployment.app_status", silent)
+    ran: list[str] = []
+    let_run(monkeypatch, lambda _, name: ran.append(name))
+    assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
+    assert ran == [APP, entry_points.APP]
+
+
+@pytest.mark.asyncio
+async def test_entry_points_that_are_slow_to_go_are_asked_for_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else no machine would have any."""
+
+    def delete(name: str) -> None:
+        ran.append(f"without {name}")
+        raise TimeoutError("Some of these applications weren't deleted after 60s")
+
+    in_cluster(monkeypatch, status="DEPLOY_FAILED")
+    ran: list[str] = []
+    let_run(monkeypatch, lambda _, name: ran.append(name))
+    monkeypatch.setattr("ray.serve.delete", delete)
+    assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
+    assert ran == [APP, f"without {entry_points.APP}", entry_points.APP]
+
+
+@pytest.mark.asyncio
+async def test_entry_points_that_are_refused_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not as recognisers that could not be started: those hear."""
+
+    def refuse(_: Any, name: str) -> None:
+        if name == entry_points.APP:
+            raise RuntimeError("refused")
+
+    in_cluster(monkeypatch)
+    let_run(monkeypatch, refuse)
+    with pytest.raises(ClusterError, match="The recognisers hear, but"):
+        await deploy(POOL, AsrSettings(model_dir=MODEL))
 
 
 @pytest.mark.asyncio
