@@ -116,7 +116,7 @@ def test_what_is_read_as_it_comes_has_the_time_of_its_reading(machine: Machine) 
 @pytest.mark.parametrize("waited", [2, 200])
 def test_what_came_while_the_process_stood_still_has_its_own_time(machine: Machine, waited: int) -> None:
     """It is read before anything else happens, because nothing is missing that waits in the socket. Where it is too
-    much for one turn, time passes as it came.
+    much for one turn, time passes as it came. Then all that is due by now is done at once.
     """
     came = [100.5 + 0.01 * n for n in range(waited)]
 
@@ -130,8 +130,23 @@ def test_what_came_while_the_process_stood_still_has_its_own_time(machine: Machi
     first = min(waited, 128)
     assert told[first][0] == "flush"
     flushed = [at for what, at in told if what == "flush"]
-    expected = [came[first - 1], 103.02] if waited == first else [came[first - 1], came[-1], 103.02]
+    expected = [came[first - 1], 103.0] if waited == first else [came[first - 1], came[-1], 103.0]
     assert flushed == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_reader_that_is_merely_behind_takes_the_times_of_its_reading(machine: Machine) -> None:
+    """It has its turn every 0.4 s, reads less than comes, and is two seconds behind in the end. No time of arrival is
+    taken: the clock, which ends speech, would be so far ahead of all sound.
+    """
+
+    def busy() -> None:
+        machine.waiting += [(machine.now + n / 750, b"a") for n in range(300)]
+        machine.now += 0.4
+
+    told = run(machine, *[busy] * 8)
+    assert machine.now - machine.waiting[0][0] > 1.5
+    read_at = sorted({at for what, at in told if what == "a"})
+    assert read_at == pytest.approx([100.8 + 0.4 * n for n in range(7)])
 
 
 @pytest.mark.parametrize(("came", "heard"), [(None, 103.0), (99.0, 100.0), (104.0, 103.0)])

@@ -32,9 +32,12 @@ _NO_SOCKET_PAUSE_S = 0.02
 _LONGEST_REST_S = 0.01
 # If the socket is replaced during a poll, the reader notices after this time at most.
 _LONGEST_POLL_S = 0.2
-# If the socket was not seen empty for so long, the process stood still, or has too much to do: what waits came at
-# different times, and asking the system for them makes a datagram some 6 % dearer. Longer than the longest poll.
-_STANDSTILL_S = 0.3
+# If the reader could not look at the socket for so long, the process stood still. What waits came at different times,
+# and the system is asked for them, which makes a datagram some 6 % dearer. A reader that is merely behind, because the
+# machine is busy, looks more often, and keeps the times of its reading: they shift everything alike, while the times of
+# arrival would lie so far behind the clock, which ends speech, that it is cut at its pauses. Up to a second, packets
+# that are late leave no hole in a talkspurt (`talkspurt_clock`).
+_STANDSTILL_S = 1.0
 # The reader asks this often what the system dropped.
 _OVERFLOW_CHECK_S = 1.0
 
@@ -58,8 +61,8 @@ class PollingReader(SocketReader):
         self._idle_paused = False
         self._overflow: tuple[object, int] = (None, 0)
         self._overflow_checked_at = 0.0
-        # When the socket was last known to be empty.
-        self._emptied_at = 0.0
+        # When the reader last looked at the socket; before a standstill, until what came in it is read.
+        self._looked_at = 0.0
 
     def stop(self) -> None:
         super().stop()
@@ -100,6 +103,8 @@ class PollingReader(SocketReader):
             wait_s = self._flush()
             if late:
                 self._receiver.set_time(None)
+                # The flush was at an earlier time. What has become due since is done once nothing is left to read.
+                wait_s = 0.0
             if emptied:
                 rest_s = min(wait_s, _LONGEST_REST_S)
                 time.sleep(rest_s)
@@ -114,7 +119,7 @@ class PollingReader(SocketReader):
         found = [number for number, _ in poll.poll(wait_s * 1000)]
         if sock.fileno() in found:
             return True
-        self._emptied_at = asked_at + wait_s
+        self._looked_at = asked_at + wait_s
         return False
 
     def _count_overflow(self, sock: Any) -> None:
@@ -129,19 +134,21 @@ class PollingReader(SocketReader):
             self._receiver.overflowed(self._overflow[1] - before)
 
     def _stood_still(self) -> bool:
-        """Return whether it is long ago that the socket was empty."""
-        return time.monotonic() > self._emptied_at + _STANDSTILL_S
+        """Return whether the process stood still since the reader looked at the socket."""
+        return time.monotonic() > self._looked_at + _STANDSTILL_S
 
     def _drain(self, sock: Any, *, late: bool) -> bool:
         """Read what has arrived, with the times of its arrival if `late`. Returns whether nothing is left."""
         callbacks = list(self._callbacks)
         began_at = time.monotonic()
+        if not late:
+            self._looked_at = began_at
         for _ in range(_DRAIN):
             try:
                 datagram = self._receive_late(sock) if late else sock.recv(_DATAGRAM_BYTES)
             except OSError:
                 # The socket is empty, or had an ICMP error, which poll reports as readable and this call has cleared.
-                self._emptied_at = began_at
+                self._looked_at = began_at
                 return True
             for callback in callbacks:
                 try:
@@ -156,7 +163,7 @@ class PollingReader(SocketReader):
         now = time.monotonic()
         ago_s = 0.0 if came_ns is None else (time.time_ns() - came_ns) / 1e9
         # The wall clock may have been set meanwhile.
-        self._receiver.set_time(min(now, max(self._emptied_at, now - ago_s)))
+        self._receiver.set_time(min(now, max(self._looked_at, now - ago_s)))
         return datagram
 
     def _flush(self) -> float:
