@@ -180,6 +180,44 @@ async def test_a_reply_is_left_out_whatever_the_clock_of_who_forgets_says(
         assert texts == [[], ["Where is it moored?"], [], ["What time is it?"], ["It is nine."]]
 
 
+@pytest.mark.asyncio
+@pytest.mark.parametrize("back_s", [0.0, 60.0, 0.9 * HOUR_S])
+async def test_what_was_said_before_the_clock_was_set_back_is_left_out(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, back_s: float
+) -> None:
+    """The room's own clock is set back before the room learns of the forgetting. What waited and what was on its way is
+    left out: turns, a note, and the reply to a question of before. Once the clock has caught up, all is kept again.
+    """
+    async with Evening(place) as evening, another_process(place, evening, tmp_path) as eraser:
+        await evening.say(SECRET)
+        question = await evening.say("Where is it moored?", "Bob")
+        outage = refuse_writes(evening, monkeypatch)
+        await say_unstored(evening, "Well.", "Bob")
+        await say_unstored(evening, "I am going to Wickhamq.", "Ada")
+        shown_at = evening.clock.now()
+        evening.clock.advance(1.0)
+        evening.clock.set_wall(-back_s)
+        (ada,) = await eraser.find("Ada")
+        await eraser.erase(ada)
+        outage.undo()
+        await evening.memory.store_waiting()
+        reply = (TurnPart("assistant", "Roomtone", "Behind the old lighthouse."),)
+        now = evening.clock.now()
+        await evening.memory.append(TurnKind.ASSISTANT, reply, started_at=now, ended_at=now + 2.0, answers=question.seq)
+        await evening.memory.add_note(Note(NoteId("n1"), shown_at, "Ada", "A map of Wickhamq.", person_id=ADA))
+        await evening.keeper.run_once()
+        stored = await evening.store.load(EVENING)
+        texts = [[part.text for part in turn.parts] for turn in stored.window]
+        assert texts == [[], ["Where is it moored?"], ["Well."], [], []]
+        assert stored.live_notes == ()
+        evening.clock.advance(back_s + 30.0)
+        asked = await evening.say("I am back.")
+        now = evening.clock.now()
+        await evening.memory.append(TurnKind.ASSISTANT, reply, started_at=now, ended_at=now + 2.0, answers=asked.seq)
+        texts = [[part.text for part in turn.parts] for turn in (await evening.store.load(EVENING)).window]
+        assert texts[-2:] == [["I am back."], ["Behind the old lighthouse."]]
+
+
 def said(text: str, speaker: str, *, seq: int = 0, at: float = 0.0) -> Turn:
     """Return a turn."""
     return Turn(Seq(seq), TurnKind.SPEECH, at, at + 1.0, (TurnPart(f"id-{speaker}", speaker, text),))
