@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import inspect
 
 from bot.store.migrations import postgresql
-from bot.texts.text import Text
+from bot.texts.text import Text, joined
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ _TABLE = "alembic_version"
 
 NOT_CURRENT = Text(
     "The database is of version {found}, and this Roomtone needs version {needed}. Only the bot itself brings it up to "
-    "date, when it starts. Install the same Roomtone on every machine, stop the bot, and start it. If it has crashed, "
-    "PostgreSQL notices within half a minute: start it again then."
+    "date, when it starts. Install the same Roomtone on every machine, stop the bot, and start it."
 )
+CRASHED = Text("If the bot has crashed, PostgreSQL notices within half a minute: start it again then.")
 
 
 async def migrate(connection: AsyncConnection, *, folders: Sequence[Path] = (VERSIONS,)) -> None:
@@ -67,7 +67,8 @@ async def require_current(connection: AsyncConnection) -> None:
     """Raise `StoreError` unless the database is exactly of this Roomtone's version. Changes nothing."""
     found = await connection.run_sync(_read_version)
     if found != HEAD:
-        raise StoreError(NOT_CURRENT.fill(found=(found or "0").lstrip("0") or "0", needed=HEAD.lstrip("0")))
+        problem = NOT_CURRENT.fill(found=(found or "0").lstrip("0") or "0", needed=HEAD.lstrip("0"))
+        raise StoreError(joined((problem, CRASHED)) if connection.dialect.name == "postgresql" else problem)
 
 
 def too_new(version: str) -> StoreError:

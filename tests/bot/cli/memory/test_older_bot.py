@@ -12,6 +12,7 @@ import pytest
 from bot.folder_lock import folder_lock
 from bot.store.database import open_database
 from bot.store.migrations.upgrade import HEAD
+from bot.texts.text import in_language, sentence_of
 from compaction.errors import StoreError
 from tests.bot.cli.memory.stored_evening import told
 from tests.bot.store.old_schemas import BEFORE_ALEMBIC
@@ -71,9 +72,11 @@ def test_nobody_migrates_a_postgresql_database_that_a_bot_uses(
             async with database.writing() as connection:
                 await connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{int(HEAD) - 1:04d}'")
             assert REFUSED in await asyncio.to_thread(told, capsys, "memory", "list", status=1)
-            with pytest.raises(StoreError, match="Only the bot itself"):
+            with pytest.raises(StoreError, match="Only the bot itself") as refused:
                 async with open_database(url):
                     pass
+            assert "PostgreSQL notices within half a minute" in str(refused.value)
+            assert "merkt PostgreSQL das" in in_language(sentence_of(refused.value), "de")
 
     asyncio.run(beside_a_bot())
     assert not list(data_dir.iterdir())
