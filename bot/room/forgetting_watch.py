@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How long a room may take to find out (`bot.store.forgotten_hashes`).
+# How long a room may take to find out, with its answer: less than `bot.store.forgetting_notes._TAKEN_OVER_S`.
 CHECK_FORGETTINGS_S = 5.0
 # A database that answers later is left alone until the next check. Nobody is forgotten while it is away.
 ANSWER_WITHIN_S = 1.0

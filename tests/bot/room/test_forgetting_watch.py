@@ -14,9 +14,10 @@ from bot.participation.costs import CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
 from bot.participation.settings import ParticipationSettings
 from bot.room import forgetting_watch
-from bot.room.forgetting_watch import CHECK_FORGETTINGS_S, ForgettingWatch
+from bot.room.forgetting_watch import ANSWER_WITHIN_S, CHECK_FORGETTINGS_S, ForgettingWatch
+from bot.room.joined_channel import CHECK_ROOM_S
 from bot.store.database import open_database
-from bot.store.forgetting_notes import note_forgetting
+from bot.store.forgetting_notes import _TAKEN_OVER_S, note_forgetting
 from bot.store.sessions import Sessions
 from compaction.errors import StoreError
 from compaction.model import SessionId
@@ -155,3 +156,8 @@ async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.Monkey
         (told,) = (each for each in logs if each["event"] == "forgotten_elsewhere")
         # Without their id, which would bring it back into the log.
         assert told == {"event": "forgotten_elsewhere", "count": 1, "log_level": "info"}
+
+
+def test_a_room_knows_before_replies_are_kept_again() -> None:
+    """Until then what it has in memory may hold forgotten words, and so may its replies."""
+    assert max(CHECK_FORGETTINGS_S + ANSWER_WITHIN_S, CHECK_ROOM_S) < _TAKEN_OVER_S
