@@ -84,7 +84,10 @@ def move_corrections_up(ranked: Sequence[RankedPassage], search_terms: SearchTer
         old.superseded_by = last.ref
         last.supersedes.append(ref)
     for old in stated:
-        if old.superseded_by is None and (same := _latest(old, stated, reader, _differs, share=1.0)) is not None:
+        if (
+            old.superseded_by is None
+            and (same := _latest(old, stated, reader, _gives_another_value, share=1.0)) is not None
+        ):
             # What took its place holds.
             holding = same if same.superseded_by is None else turns.get(same.superseded_by, same)
             holding.score = max(holding.score, old.score)
@@ -124,9 +127,14 @@ def _replaces(new: _Statement, old: _Statement) -> bool:
     return replaces(new.meaning, old.meaning, same_speaker=new.speaker_id == old.speaker_id)
 
 
-def _differs(new: _Statement, old: _Statement) -> bool:
-    """Return whether a statement has a value or name that the older one has not."""
-    return bool((new.meaning.values | new.meaning.names) - old.meaning.values - old.meaning.names)
+def _gives_another_value(new: _Statement, old: _Statement) -> bool:
+    """Return whether both give a value, and another one each of a like kind: a number takes no day's place."""
+    one, other = new.meaning, old.meaning
+    return (
+        bool(one.values - other.values and other.values - one.values)
+        and any(map(str.isalpha, one.values)) == any(map(str.isalpha, other.values))
+        and one.negated == other.negated
+    )
 
 
 def _is_later(new: RankedPassage, old: RankedPassage) -> bool:

@@ -92,7 +92,11 @@ def question_before(passage: Passage) -> Turn | None:
     before = passage.around[0] if passage.around else None
     if not isinstance(source, Turn) or before is None or before.seq != source.seq - 1:
         return None
-    return before if before.text.rstrip().endswith(QUESTION_MARKS) else None
+    return before if ends_in_question(before.text) else None
+
+
+def ends_in_question(text: str) -> bool:
+    return text.rstrip().endswith(QUESTION_MARKS)
 
 
 def _relevance(passage: Passage, search_terms: SearchTerms, own: float, likeness: float | None) -> float:
@@ -111,7 +115,7 @@ def _weight(passage: Passage) -> float:
     weight = _KIND_WEIGHT[source_kind(source)]
     if isinstance(source, Turn):
         weight *= _TURN_WEIGHT[source.kind]
-        if passage.text.rstrip().endswith(QUESTION_MARKS):
+        if ends_in_question(passage.text):
             weight *= QUESTION_WEIGHT
     return weight
 

@@ -13,7 +13,7 @@ from compaction.language.meaning import meaning
 from compaction.language.terms import normalized_words
 from compaction.memory.corrections import move_corrections_up
 from compaction.memory.passage import PassageKind, source_kind, source_parts
-from compaction.memory.ranked_passage import RankedPassage, TurnRef, question_before
+from compaction.memory.ranked_passage import RankedPassage, TurnRef, ends_in_question, question_before
 from compaction.model import Note, Segment, Seq, Turn, TurnKind
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def rank_hits(
     if search_terms.weights or alike:
         ranked = [each for each in ranked if each.relevance > 0.0 or each.score == 0.0]
         move_corrections_up(sorted(ranked, key=_order), search_terms)
-        _join_questions(ranked)
+        _join_questions(ranked, in_view)
     stale = {each.ref for each in ranked if each.superseded_by is not None}
     chosen: list[RankedPassage] = []
     shown = _ShownText()
@@ -97,18 +97,19 @@ def rank_hits(
     return tuple(hits)
 
 
-def _join_questions(ranked: Sequence[RankedPassage]) -> None:
+def _join_questions(ranked: Sequence[RankedPassage], in_view: tuple[SessionId, Seq] | None) -> None:
     """Have an answer that says that something is otherwise show its question, at the better of both places: 'No, Sunday
     now.' alone tells nothing, and the question alone names the old value.
     """
     turns = {each.ref: each for each in ranked}
     for each in ranked:
         asked = question_before(each.passage)
-        if asked is None or not (each.supersedes or (each.score and meaning(each.passage.text).announces)):
+        if asked is None or ends_in_question(each.passage.text) or each.passage.is_in(in_view):
             continue
-        each.answers = asked
-        if (question := turns.get(TurnRef(each.passage.session_id, asked.seq))) is not None:
-            each.score, question.score = max(each.score, question.score), 0.0
+        if each.supersedes or (each.score and meaning(each.passage.text).announces):
+            each.answers = asked
+            if (question := turns.get(TurnRef(each.passage.session_id, asked.seq))) is not None:
+                each.score, question.score = max(each.score, question.score), 0.0
 
 
 def _hit(ranked: RankedPassage, elsewhere: Collection[TurnRef | None]) -> RecallHit:

@@ -110,19 +110,42 @@ def test_an_answer_that_takes_back_is_shown_with_its_question() -> None:
     assert [each.seq for each in found] == [41, 51]
 
 
+def test_a_question_is_not_lost_with_an_answer_that_is_not_shown() -> None:
+    """The reader has the answer in view, or it is a question itself, which the last answer shows."""
+    talk = (turn(40, "Is the quiz still on Wednesday?", "Bob"), turn(41, "No, is it Sunday now?"))
+    last = turn(42, "No, Monday now.", "Bob")
+    passages = [
+        Passage(PassageId(1), EVENING, talk[0], frozenset({"quiz"}), frozenset(), talk),
+        Passage(PassageId(2), EVENING, talk[1], frozenset({"sundai"}), frozenset({"quiz"}), (*talk, last)),
+        Passage(PassageId(3), EVENING, last, frozenset({"mondai"}), frozenset({"sundai"}), (talk[1], last)),
+    ]
+    asked, scores = SearchTerms(("quiz",), {"quiz": 1.0}), {PassageId(1): 3.0, PassageId(2): 2.0, PassageId(3): 1.0}
+    for order in permutations(passages):
+        (first, *rest) = rank_hits(parse_query("quiz"), asked, order, scores, limit=5)
+        assert first.seq == 40
+        assert last in [shown for each in (first, *rest) for shown in each.turns]
+    (found,) = rank_hits(parse_query("quiz"), asked, passages[:2], scores, in_view=(EVENING, Seq(41)), limit=5)
+    assert found.seq == 40
+
+
 @pytest.mark.parametrize(
-    ("later", "seqs"),
+    ("old", "later", "seqs"),
     [
-        ("For the raid, be here on Thursday.", [90, 3]),
-        ("The raid was great.", [3, 90]),
-        ("Good luck with the raid on Tuesday!", [3, 90]),
-        ("Is the raid on Thursday?", [3, 90]),
-        ("Thursday is my birthday.", [3]),
+        ("The raid begins at nine on Tuesday.", "For the raid, be here on Thursday.", [90, 3]),
+        ("The raid begins at nine on Tuesday.", "The raid was great.", [3, 90]),
+        ("The raid begins at nine on Tuesday.", "Good luck with the raid on Tuesday, Carol!", [3, 90]),
+        ("The raid begins at nine on Tuesday.", "Is the raid on Thursday?", [3, 90]),
+        ("The raid begins at nine on Tuesday.", "Thursday is my birthday.", [3]),
+        # Of another raid, which only a reader knows.
+        ("The raid begins at nine on Tuesday.", "The other guild has its raid on Friday.", [90, 3]),
+        ("The raid begins at nine on Tuesday.", "I bought 3 pizzas for the raid.", [3, 90]),
+        ("The raid code is 7702.", "The raid code is not 4411.", [3, 90]),
+        ("The raid code is 7702.", "I told Noor the raid code.", [3, 90]),
     ],
 )
-def test_the_later_of_two_values_comes_first(later: str, seqs: list[int]) -> None:
-    """Of two statements with as many of the query's words. Nothing says that the older one is wrong: it has no mark."""
-    found = told(turn(3, "The raid begins at nine on Tuesday."), turn(90, later), query="raid")
+def test_the_later_of_two_values_comes_first(old: str, later: str, seqs: list[int]) -> None:
+    """Of two values of a like kind. Nothing says that the older one is wrong: it has no mark."""
+    found = told(turn(3, old), turn(90, later), query="raid")
     assert [each.seq for each in found] == seqs
     assert all(each.superseded_by is None for each in found)
 
