@@ -344,7 +344,7 @@ async def test_what_was_done_for_the_question_itself_is_known() -> None:
     toolbox = Toolbox([SEARCH])
     async with a_talk() as talk:
         question = await talk.say("Ada", "Yes, please.")
-        toolbox.exchanges.record(question.seq, [STEP])
+        toolbox.for_asker().record(question.seq, [STEP])
         context = _with_tools(talk, question, toolbox)
     assert [message.role for message in context.messages] == [
         ChatRole.SYSTEM,
