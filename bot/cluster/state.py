@@ -112,28 +112,34 @@ def node_state(node: dict[str, Any], *, drained: bool) -> NodeState:
 
 async def pool_state() -> PoolState | None:
     """Return the pool's state; None if the cluster has no pool. Raises `ClusterError`."""
-    from ray import serve
-
-    status = await told(serve.status, _SILENT)
-    app = status.applications.get(APP)
+    app = await _application(APP)
     if app is None:
         return None
+    status = _status_of(app)
     deployment = app.deployments.get(DEPLOYMENT)
     replicas = {} if deployment is None else {str(state): count for state, count in deployment.replica_states.items()}
     return PoolState(
-        status=str(getattr(app.status, "value", app.status)),
+        status=status,
         running=replicas.get("RUNNING", 0),
         starting=replicas.get("STARTING", 0),
-        problem="" if str(getattr(app.status, "value", app.status)) == "RUNNING" else app.message,
+        problem="" if status == "RUNNING" else app.message,
     )
 
 
 async def app_status(name: str) -> str | None:
     """Return the status of an application of Ray Serve; None if there is none of this name. Raises `ClusterError`."""
+    app = await _application(name)
+    return None if app is None else _status_of(app)
+
+
+async def _application(name: str) -> Any | None:
     from ray import serve
 
-    app = (await told(serve.status, _SILENT)).applications.get(name)
-    return None if app is None else str(getattr(app.status, "value", app.status))
+    return (await told(serve.status, _SILENT)).applications.get(name)
+
+
+def _status_of(app: Any) -> str:
+    return str(getattr(app.status, "value", app.status))
 
 
 async def recognisers_on(node_id: str) -> int:
