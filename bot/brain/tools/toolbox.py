@@ -198,8 +198,12 @@ class QuestionTools:
                 task.cancel()
             await asyncio.wait(others)
 
+    def _tool(self, call: MessageToolCall) -> RoomTool | None:
+        return next((each for each in self._toolbox.tools(self._asker) if each.name == call.name), None)
+
     def _has_effects(self, call: MessageToolCall) -> bool:
-        return any(tool.side_effects for tool in self._toolbox.tools(self._asker) if tool.name == call.name)
+        tool = self._tool(call)
+        return tool is not None and tool.side_effects
 
     def _is_current(self) -> bool:
         """Return whether nothing was cleared since the question was asked."""
@@ -207,7 +211,7 @@ class QuestionTools:
 
     async def _run_logged(self, call: MessageToolCall, *, agreed: bool) -> str:
         started = time.monotonic()
-        tool = next((each for each in self._toolbox.tools(self._asker) if each.name == call.name), None)
+        tool = self._tool(call)
         if tool is None:
             outcome, output = "unknown", f"There is no tool {call.name[:60]!r}."
         else:
