@@ -352,8 +352,7 @@ class RemoteRoom:
         session_id = self._session_id = SessionId(told.session_id)
         guild.begin_session(session_id, listens_only=told.listens_only)
         self._known_to_commands(guild, session_id)
-        # Also if the answer to the request to open it, which came before this, is not handled yet: the room may be open
-        # by the next message.
+        # The answer to the request to open it may not be handled yet, and the room may be open by the next message.
         self._runs = True
         parts.in_use.add(session_id)
         self._memory.withheld = guild.opted_out_ids
