@@ -31,6 +31,7 @@ Place: TypeAlias = "Path | SecretStr"
 # goes on without what it waited for, and a test would fail because the machine stood still for a moment.
 BOT_LIMITS = (
     ("bot.brain.recall_quotes", "PREFETCH_S"),
+    ("bot.llm.openai_chat", "CONNECT_TIMEOUT_S"),
     ("bot.remote.gateway_side.remote_participation", "CONFIRM_WITHIN_S"),
     ("bot.remote.gateway_side.remote_room", "CONFIRM_WITHIN_S"),
     ("bot.remote.gateway_side.room_fences", "FENCE_WITHIN_S"),
@@ -63,6 +64,7 @@ BOT_LIMITS = (
     ("bot.web.socket", "HELLO_TIMEOUT_S"),
     ("bot.web.socket", "SEND_TIMEOUT_S"),
     ("bot.wiring.room_process", "CLAIM_WITHIN_S"),
+    ("voice.endpoint", "CONNECT_TIMEOUT_S"),
 )
 
 

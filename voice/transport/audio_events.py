@@ -7,14 +7,14 @@ talkspurt's first packet plus the RTP distance from it, so jitter and buffering 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from voice.audio import Pcm
 
 
-@dataclass(frozen=True, slots=True)
-class SpeechFrames:
+# A tuple is made in a third of the time of a dataclass, and a hundred speakers need 5,000 a second.
+class SpeechFrames(NamedTuple):
     """A contiguous run of one person's sound: mono int16 at 16 kHz, a multiple of 320 samples."""
 
     user_id: int

@@ -149,7 +149,7 @@ class Decoder:
         if not packet:
             # libopus would treat an empty packet as a lost one and invent sound.
             raise OpusError("An empty packet is not Opus.")
-        return self._run(packet, self._room, fec=False)
+        return self._decoded(packet, len(packet), self._room, fec=False)
 
     def conceal(self, samples: int) -> Pcm:
         """Return `samples` (a multiple of 2.5 ms) of invented sound that continues the last frame (PLC)."""
@@ -168,7 +168,9 @@ class Decoder:
     def _run(self, packet: bytes | None, samples: int, *, fec: bool) -> Pcm:
         if not 0 < samples <= self._room:
             raise OpusError(f"{samples} samples are not 1 to {self._room}.")
-        size = 0 if packet is None else len(packet)
+        return self._decoded(packet, 0 if packet is None else len(packet), samples, fec=fec)
+
+    def _decoded(self, packet: bytes | None, size: int, samples: int, *, fec: bool) -> Pcm:
         got = self._decode(self._state, packet, size, self._pcm, samples, fec)
         if got < _OK:
             _checked(got)

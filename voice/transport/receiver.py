@@ -289,7 +289,9 @@ class Receiver:
         frame = open_frame(held.frame, user_id, keys)
         if isinstance(frame, DecryptFailure):
             return frame
-        self._pass_to_stream(self._stream_of(ssrc, user_id), held, frame)
+        if stream is None or stream.user_id != user_id:
+            stream = self._stream_of(ssrc, user_id)
+        self._pass_to_stream(stream, held, frame)
         return None
 
     def _count_unopened(self, failure: DecryptFailure, user_id: int, arrived_at: float, keys: LiveKeys) -> None:

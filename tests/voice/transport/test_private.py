@@ -536,6 +536,20 @@ def test_a_change_of_keys_that_is_never_executed_is_not_waited_for_for_ever() ->
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [([7] * 32, b"\7" * 32), ([300], b""), (["a"], b""), (10**12, b""), (None, b"")],
+    ids=["a key", "no byte", "no number", "a number", "nothing"],
+)
+async def test_the_transport_key_is_kept_as_bytes(sent: object, kept: object) -> None:
+    """Each packet is opened with the key as it is kept. What is no key opens nothing."""
+    async with websocket() as (ws, state, _):
+        state.ssrc = 1
+        await ws.load_secret_key({"secret_key": sent})
+        assert ws.secret_key == state.secret_key == kept
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("code", [4004, 4017])
 async def test_refused_handshake_says_what_to_do(code: int) -> None:
     class Refusing:

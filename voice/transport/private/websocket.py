@@ -82,6 +82,15 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
         except _BAD_MESSAGE as error:
             _log.warning("voice_message_refused", op=op, error_class=type(error).__name__)
 
+    async def load_secret_key(self, data: dict[str, Any]) -> None:
+        """Keep the transport key of op 4 as bytes, because each packet is opened with them.
+
+        What is no list of bytes becomes an empty key, which opens nothing.
+        """
+        sent = data["secret_key"]
+        is_key = isinstance(sent, list) and all(isinstance(each, int) and 0 <= each <= 255 for each in sent)
+        await super().load_secret_key({**data, "secret_key": bytes(sent) if is_key else b""})
+
     async def received_binary_message(self, msg: bytes) -> None:
         """Handle an MLS message. After one that cannot be processed, rejoin the group, as the protocol asks."""
         try:
