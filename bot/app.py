@@ -209,7 +209,9 @@ async def _begin_work(
     _watch_connection(client, process.monitoring)
     if isinstance(opened, RoomsApart):
         opened.tell_changes_of(client)
-    process.dashboard.directory = DiscordDirectory(client, parts.settings.discord, parts.stores.servers)
+    process.dashboard.directory = DiscordDirectory(
+        client, parts.settings.discord, parts.stores.servers, monotonic=parts.clock.monotonic
+    )
     await stack.enter_async_context(recaps.running(client.place))
     # Entered after the client, so that rooms end while the client is still connected.
     await stack.enter_async_context(supervisor)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Directory(Protocol):
     def client_id(self) -> int | None:
         """Return the id of the bot's application on Discord, which is its OAuth2 client id too."""
 
-    def names(self, guild_id: int, channel_id: int) -> tuple[str, str] | None:
-        """Return the names of a server and of a voice channel, if the bot is there."""
+    async def names(self, places: Collection[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[str, str]]:
+        """Return the names of servers and voice channels, by their ids, as far as the bot is there. Never raises."""
 
     async def access_of(self, user_id: int) -> Access:
         """Return what a person may see now, by their roles and permissions. Never raises: the unknown see nothing."""

@@ -17,7 +17,7 @@ from compaction.memory.passage import Scope
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from bot.clock import Clock
@@ -37,6 +37,9 @@ SESSIONS_AT_ONCE: Final = 30
 LIVE_TURNS: Final = 120
 # How long it is believed what somebody may see. Discord allows few requests.
 ACCESS_S: Final = 30.0
+# Rooms of other processes in which something was said this lately, and how many of them a page gets.
+ELSEWHERE_S: Final = 1800.0
+ELSEWHERE_AT_ONCE: Final = 200
 MAX_KNOWN: Final = 256
 
 NO_ROOM: Final = Text("There is no such room, or it is over, or you may not see it.")
@@ -138,7 +141,9 @@ class DashboardService:
     async def rooms(self, viewer: Viewer) -> Json:
         """See `Dashboard.rooms`."""
         shown = self.live.rooms(await self._access(viewer))
-        return {"rooms": [room.brief() for room in shown], "mark": self.live.mark}
+        mark = self.live.mark
+        elsewhere = await self._elsewhere() if viewer.is_operator else []
+        return {"rooms": [room.brief() for room in shown], "elsewhere": elsewhere, "mark": mark}
 
     async def room(self, viewer: Viewer, session_id: str) -> Json:
         """See `Dashboard.room`."""
@@ -179,17 +184,15 @@ class DashboardService:
         channels = None if access.channels is None else frozenset[int]().union(*access.channels.values())
         found = await self._sessions.recent(limit=SESSIONS_AT_ONCE + 1, before=before, channels=channels)
         shown = [each for each in found[:SESSIONS_AT_ONCE] if access.sees(each.guild_id, each.channel_id)]
-        return {
-            "sessions": [self._session_json(each) for each in shown],
-            "more": len(found) > SESSIONS_AT_ONCE,
-        }
+        return {"sessions": await self._sessions_json(shown), "more": len(found) > SESSIONS_AT_ONCE}
 
     async def session(self, viewer: Viewer, session_id: str, *, first: int | None) -> Json:
         """See `Dashboard.session`."""
         stored, access = await self._stored(viewer, session_id)
         visible = await self._visible(stored)
+        (session,) = await self._sessions_json([stored])
         return {
-            **self._session_json(stored),
+            **session,
             **await self._history().session_json(stored, visible, first=first),
             "prompts": access.sees_prompts(stored.guild_id),
         }
@@ -257,33 +260,56 @@ class DashboardService:
             if hit.session_id not in known:
                 stored = await self._sessions.find(hit.session_id)
                 # The search was within these bounds; a session may have been deleted since.
-                known[hit.session_id] = (
-                    None
-                    if stored is None or not access.sees(stored.guild_id, stored.channel_id)
-                    else (self._session_json(stored), await self._visible(stored))
-                )
+                if stored is None or not access.sees(stored.guild_id, stored.channel_id):
+                    known[hit.session_id] = None
+                else:
+                    (session,) = await self._sessions_json([stored])
+                    known[hit.session_id] = session, await self._visible(stored)
             found = known[hit.session_id]
             if found is not None and (hit_shown := hit_json(hit, found[1])) is not None:
                 shown.append({**hit_shown, "where": found[0]})
         return shown
 
-    def _session_json(self, stored: StoredSession) -> Json:
-        names = None
-        if self.directory is not None and stored.guild_id is not None and stored.channel_id is not None:
-            names = self.directory.names(stored.guild_id, stored.channel_id)
-        guild, room = names if names is not None else ("", "")
-        return {
-            "session": stored.id,
-            "guild": guild,
-            "room": room,
-            "started_at": stored.started_at,
-            "ended_at": stored.ended_at,
-            "last_at": stored.last_turn_at,
-            "turn_count": stored.turn_count,
-            "live": any(room.session_id == stored.id for room in self.live.rooms(EVERYTHING)),
-        }
+    async def _elsewhere(self) -> Sequence[Json]:
+        """Return the open sessions of the servers that other processes of the bot serve, the latest first.
+
+        A session that a crash left open is among them for half an hour.
+        """
+        if self._shards.is_whole:
+            return []
+        found = await self._sessions.unfinished(resume_within_s=ELSEWHERE_S)
+        others = [each for each in found if each.guild_id is not None and not self._shards.serves(each.guild_id)]
+        return await self._sessions_json(others[::-1][:ELSEWHERE_AT_ONCE])
+
+    async def _sessions_json(self, stored: Sequence[StoredSession]) -> list[Json]:
+        places = {place for place in map(_place_of, stored) if place is not None}
+        names = {} if self.directory is None else await self.directory.names(places)
+        live = {room.session_id for room in self.live.rooms(EVERYTHING)}
+        return [_session_json(each, names, is_live=each.id in live) for each in stored]
 
     def _history(self) -> StoredHistory:
         if self.history is None:
             raise NotShownError(Text("I am still starting. Try again in a moment."))
         return self.history
+
+
+def _place_of(stored: StoredSession) -> tuple[int, int] | None:
+    """Return the server and the channel of a session; None for one without a channel."""
+    if stored.guild_id is None or stored.channel_id is None:
+        return None
+    return stored.guild_id, stored.channel_id
+
+
+def _session_json(stored: StoredSession, names: Mapping[tuple[int, int], tuple[str, str]], *, is_live: bool) -> Json:
+    place = _place_of(stored)
+    guild, room = names.get(place, ("", "")) if place is not None else ("", "")
+    return {
+        "session": stored.id,
+        "guild": guild,
+        "room": room,
+        "started_at": stored.started_at,
+        "ended_at": stored.ended_at,
+        "last_at": stored.last_turn_at,
+        "turn_count": stored.turn_count,
+        "live": is_live,
+    }

@@ -18,10 +18,14 @@ import structlog
 from bot.dashboard.access import Access
 from bot.discord.access import CommandUser
 from bot.discord.audience import may_enter
+from bot.discord.place_names import PlaceNames
 from bot.discord.request_errors import REQUEST_ERRORS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
     from bot.discord.client import RoomtoneClient
+    from bot.discord.place_names import PlaceId
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
 
@@ -32,11 +36,19 @@ MEMBER_TIMEOUT_S: Final = 5.0
 
 
 class DiscordDirectory:
-    """The servers of the connected client. `servers`: what each of them has chosen."""
+    """The servers of the connected client. `servers`: what each of them has chosen. `monotonic`: seconds."""
 
-    def __init__(self, client: RoomtoneClient, settings: DiscordSettings, servers: ServerSettingsBook) -> None:
+    def __init__(
+        self,
+        client: RoomtoneClient,
+        settings: DiscordSettings,
+        servers: ServerSettingsBook,
+        *,
+        monotonic: Callable[[], float],
+    ) -> None:
         self._servers = servers
         self._client = client
+        self._names = PlaceNames(client, monotonic=monotonic)
         self._settings = settings
 
     @property
@@ -44,11 +56,9 @@ class DiscordDirectory:
         """See `Directory.client_id`."""
         return self._client.application_id
 
-    def names(self, guild_id: int, channel_id: int) -> tuple[str, str] | None:
+    async def names(self, places: Collection[PlaceId]) -> Mapping[PlaceId, tuple[str, str]]:
         """See `Directory.names`."""
-        guild = self._client.get_guild(guild_id)
-        channel = None if guild is None else guild.get_channel(channel_id)
-        return None if guild is None or channel is None else (guild.name, channel.name)
+        return await self._names.of(places)
 
     async def access_of(self, user_id: int) -> Access:
         """See `Directory.access_of`."""

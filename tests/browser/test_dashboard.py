@@ -19,6 +19,7 @@ from bot import events
 from bot.channel.port import Person
 from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin
+from bot.store.sessions import Sessions
 from bot.texts import text
 from bot.texts.catalogue import Catalogue
 from bot.texts.text import Text
@@ -217,6 +218,29 @@ async def test_a_room_is_shown_as_it_lives(chromium: Browser, tmp_path: Path) ->
         await house.look()
         await tab.page.locator(".people", has_text="Ben").wait_for()
         assert "Ada" not in await tab.page.inner_text(".people")
+
+
+# Lets the page ask often.
+IMPATIENT = "const every = window.setInterval; window.setInterval = (call, ms) => every(call, Math.min(ms, 100));"
+
+
+async def test_the_operator_finds_the_rooms_of_other_processes(chromium: Browser, tmp_path: Path) -> None:
+    """They stand below the rooms of this process, each with a link to what is stored of it, until they have ended."""
+    async with dashboard(chromium, tmp_path, script=IMPATIENT) as tab:
+        house = tab.house
+        await house.say("Shall we visit Lisbon in April?")
+        elsewhere = await house.open_elsewhere()
+        await tab.page.reload()
+        shown = await tab.shown()
+        assert shown.index("Lounge") < shown.index("In other processes of the bot") < shown.index("Deck")
+        assert "The Night Ferry" in shown
+        await tab.page.click("text=Deck")
+        await tab.page.wait_for_selector("body[data-view=history]")
+        assert "Deck" in await tab.shown()
+        await tab.go("#/")
+        await tab.says("Deck")
+        await Sessions(house.evening.database, house.clock).end(elsewhere)
+        await tab.until_gone("In other processes of the bot")
 
 
 async def test_unfinished_words_are_replaced_until_they_are_a_turn(chromium: Browser, tmp_path: Path) -> None:

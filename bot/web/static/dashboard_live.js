@@ -13,15 +13,30 @@ const MOST_MEASURED = 120;
 const MOST_REPLIES = 24;
 // An utterance is cut after 30 s.
 const LONGEST_INTERIM_MS = 40_000;
+const ELSEWHERE_MS = 15_000;
 const WHY = {
   share_start: t("a share began"), cut: t("the picture changed"), text: t("a new text"), interval: t("time passed"),
   asked: t("somebody asked"),
 };
 const SOURCE = { ocr: t("read as text"), model: t("seen by the model") };
 
-/* The list of rooms. If there is one room only, it is shown itself. */
+/* The list of rooms. If there is one room only, it is shown itself. Rooms of other processes of the bot are listed with
+   what is stored of them; nothing tells this page of their events, so it asks. */
 export async function showRooms(main, onState, isShown) {
   const list = el("ul", { class: "cards" });
+  const others = el("ul", { class: "cards" });
+  const elsewhere = el("section", { "aria-labelledby": "elsewhere-title" },
+    el("h2", { id: "elsewhere-title", text: t("In other processes of the bot") }),
+    el("p", { class: "quiet", text: t("Something was said there in the last half hour. What is stored of it is here; the dashboard of the room's own process shows it as it happens.") }),
+    others);
+  const drawOthers = (shown) => {
+    elsewhere.hidden = shown.length === 0;
+    others.replaceChildren(...shown.map((session) => el("li", { class: "card" },
+      el("h3", {}, el("a", { href: `#/history/${encodeURIComponent(session.session)}` }, session.room
+        ? el("span", { lang: "", text: session.room }) : t("A channel whose name Discord does not tell"))),
+      session.guild ? el("p", { class: "quiet", lang: "", text: session.guild }) : null,
+      el("p", {}, `${counted(session.turn_count, "{count} turn", "{count} turns")}, `, ...around("the last at {time}", { time: time(session.last_at, "short") })))));
+  };
   const draw = (shown) => {
     list.replaceChildren(...shown.map((room) => el("li", { class: "card" },
       el("h2", {}, el("a", { href: `#/room/${encodeURIComponent(room.session)}`, lang: "", text: room.room })),
@@ -35,19 +50,26 @@ export async function showRooms(main, onState, isShown) {
   const title = el("h1", { text: t("Live"), tabindex: "-1" });
   let only = null;
   const read = async () => {
-    const { rooms, mark } = await ask("/api/rooms");
-    if (rooms.length === 1) {
+    const { rooms, elsewhere: found, mark } = await ask("/api/rooms");
+    if (rooms.length === 1 && !found.length) {
       if (!only || only.session !== rooms[0].session) only = new Room(main, rooms[0].session);
       return only.read();
     }
     only = null;
-    if (title.parentNode !== main) main.replaceChildren(title, empty, list);
+    if (title.parentNode !== main) main.replaceChildren(title, empty, list, elsewhere);
     draw(rooms);
+    drawOthers(found);
+    if (found.length) empty.hidden = true;
     return mark;
   };
   const listener = (kind, data) => (only && !(only.over && kind === "opened")
     ? only.on(kind, data) : ["opened", "closed", "again"].includes(kind));
-  return keepUp(read, listener, onState, isShown);
+  await keepUp(read, listener, onState, isShown);
+  const asking = setInterval(() => {
+    if (!isShown()) clearInterval(asking);
+    // Failures are shown by what follows the events.
+    else if (!elsewhere.hidden) ask("/api/rooms").then(({ elsewhere: found }) => drawOthers(found), () => {});
+  }, ELSEWHERE_MS);
 }
 
 export async function showRoom(main, session, onState, isShown) {

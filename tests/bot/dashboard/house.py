@@ -30,13 +30,14 @@ from bot.participation.costs import Cost
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.prompt import record_call
 from bot.settings import LogsSettings, WebSettings
+from bot.shards import Shards
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from bot.texts.text import verbatim
 from bot.web.port import NotAdmittedError
 from bot.web.server import WebServer
-from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, TurnPart
+from compaction.model import Note, NoteId, NoteReason, NoteSource, SessionId, TurnKind, TurnPart
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.place import FakePlace
@@ -45,7 +46,7 @@ from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection, Mapping
     from pathlib import Path
 
     from bot.dashboard.discord_login import DiscordLogin
@@ -58,6 +59,10 @@ PEOPLE = {person.name: person for person in (ADA, BEN, CHLOE)}
 PROMPT = SystemPrompt("Roomtone").text()
 # What each stage of a reply took, in ms: endpoint, recognition, first token, first sound.
 _STAGES = ((420, 310, 380, 610), (380, 290, 640, 900), (510, 360, 300, 520), (400, 330, 450, 700))
+
+
+# A server of the second of two shards, and a channel there.
+ELSEWHERE = (1 << 22, 1701)
 
 
 class NoShares:
@@ -83,9 +88,10 @@ class FakeDirectory:
         self.answers = asyncio.Event()
         self.answers.set()
 
-    def names(self, guild_id: int, channel_id: int) -> tuple[str, str] | None:
-        """Return the names of the lounge."""
-        return ("The Lantern Society", "Lounge") if (guild_id, channel_id) == (GUILD, CHANNEL) else None
+    async def names(self, places: Collection[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[str, str]]:
+        """Return the names of the lounge, and of a channel that another process of the bot serves."""
+        known = {(GUILD, CHANNEL): ("The Lantern Society", "Lounge"), ELSEWHERE: ("The Night Ferry", "Deck")}
+        return {each: names for each, names in known.items() if each in places}
 
     async def access_of(self, user_id: int) -> Access:
         """Return what the test says."""
@@ -238,6 +244,16 @@ class House:
             if number % 2:
                 self.measure(200 + 37 * number % 120, lost=number % 5 == 1, recognise=number % 7 == 3)
         await self.fold()
+
+    async def open_elsewhere(self) -> SessionId:
+        """Serve one of two shards only, while a room of the other one opens in another process; return its session."""
+        self.service._shards = Shards((0,), 2)
+        guild_id, channel_id = ELSEWHERE
+        sessions = Sessions(self.evening.database, self.clock)
+        opened = await sessions.open(
+            guild_id=guild_id, channel_id=channel_id, resume_within_s=0, session_id=SessionId("elsewhere")
+        )
+        return opened.session.id
 
     async def look(self) -> None:
         """Let the dashboard look at its rooms, as it does every few seconds."""

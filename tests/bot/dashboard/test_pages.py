@@ -13,6 +13,7 @@ import pytest_asyncio
 from sqlalchemy import delete
 
 from bot.dashboard.access import Access
+from bot.dashboard.service import ELSEWHERE_S
 from bot.settings import WebSettings
 from bot.shards import Shards
 from bot.store.forgetting import SpeechForgetter
@@ -159,6 +160,29 @@ async def test_the_operator_sees_which_shards_the_process_serves(browser: Browse
     assert (await browser.get("me"))[1]["shards"] == ""
     browser.house.service._shards = Shards((4, 5, 6, 7), 16)
     assert (await browser.get("me"))[1]["shards"] == "4-7/16"
+
+
+@pytest.mark.asyncio
+async def test_the_operator_sees_the_rooms_of_other_processes(browser: Browser) -> None:
+    """With their names, as long as something was said lately; nobody else sees them, nor does a process that serves
+    every server.
+    """
+    house = browser.house
+    await house.say("Hello.")
+    await browser.log_in()
+    assert (await browser.get("rooms"))[1]["elsewhere"] == []
+    await house.open_elsewhere()
+    found = (await browser.get("rooms"))[1]
+    assert [room["session"] for room in found["rooms"]] == ["evening"]
+    ((there,),) = (found["elsewhere"],)
+    assert (there["session"], there["room"], there["guild"]) == ("elsewhere", "Deck", "The Night Ferry")
+    assert (there["turn_count"], there["live"]) == (0, False)
+    stored = (await browser.get("sessions"))[1]["sessions"]
+    assert {each["session"]: each["room"] for each in stored} == {"evening": "Lounge", "elsewhere": "Deck"}
+    house.directory.access[BEN.id] = Access({GUILD: frozenset({CHANNEL})})
+    assert (await house.service.rooms(Viewer("Ben", BEN.id)))["elsewhere"] == []
+    house.clock.advance(ELSEWHERE_S + 1.0)
+    assert (await browser.get("rooms"))[1]["elsewhere"] == []
 
 
 @pytest.mark.asyncio

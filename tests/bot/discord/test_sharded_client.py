@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unittest.mock import AsyncMock, patch
 
 import discord
 import pytest
 import structlog
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from bot.discord.connection import connected, translated
 from bot.discord.endpoint import point_at
+from bot.discord.place_names import KEPT_S, PlaceNames
 from bot.discord.shard_choice import chosen_shards
 from bot.discord.shard_losses import ShardLosses
 from bot.errors import SetupError
@@ -55,6 +58,46 @@ async def test_a_process_serves_the_guilds_of_its_shards() -> None:
         assert [guild_id for guild_id, _, _ in household.movements] == [ODD.id]
     async with LocalDiscord(guild=EVEN) as even, connected(settings_for(even), household, shards=whole(2)):
         assert even._state.commands(1001, None)
+
+
+@pytest.mark.asyncio
+async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
+    """Once in ten minutes, as far as they are there. A channel is named only with the server that it belongs to, and
+    nothing is asked about the own servers.
+    """
+    now = 100.0
+    async with (
+        LocalDiscord(guild=EVEN) as even,
+        LocalDiscord(guild=ODD, beside=even),
+        connected(settings_for(even), FakeHousehold(), shards=ODD_SHARD) as client,
+    ):
+        names = PlaceNames(client, monotonic=lambda: now)
+        there, gone, other = (EVEN.id, 600), (EVEN.id, 999), (EVEN.id + (2 << 22), 600)
+        own = (ODD.id, client.guilds[0].voice_channels[0].id)
+        room = client.guilds[0].voice_channels[0].name
+        found = await names.of({there, gone, other, own, (ODD.id, 1)})
+        assert found == {there: ("Even", even.guild.channels[0].name), own: ("Odd", room)}
+        asked = AsyncMock(side_effect=OSError)
+        with patch.object(client, "fetch_guild", asked), patch.object(client, "fetch_channel", asked):
+            assert await names.of({there, gone, own}) == found
+            asked.assert_not_awaited()
+            now += KEPT_S
+            with capture_logs() as logged:
+                assert await names.of({there, own}) == found, "what was last known"
+        assert {each["event"] for each in logged} == {"place_name_not_told"}
+
+
+@pytest.mark.asyncio
+async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:
+    """Discord is silent: the page is shown without names, and the next one asks again."""
+    async with (
+        LocalDiscord(guild=EVEN) as even,
+        LocalDiscord(guild=ODD, beside=even),
+        connected(settings_for(even), FakeHousehold(), shards=ODD_SHARD) as client,
+    ):
+        names = PlaceNames(client, monotonic=lambda: 100.0, within_s=0.0)
+        assert await names.of({(EVEN.id, 600)}) == {}
+        assert await PlaceNames(client, monotonic=lambda: 100.0).of({(EVEN.id, 600)}) != {}
 
 
 @pytest.mark.asyncio
