@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # At most so many of a fact's names and of its numbers may be missing from a text that tells it: a good summary tells it
 # in other words, and not with every detail.
 _LACKING_SHARE = 1 / 2
+# A text without any word that a fact is about may lack so many of its names and values.
+_LACKING_DETAILS_SHARE = 1 / 8
 # A paragraph is a transcript if this share of it is the batch word for word, from so many turns.
 _COPIED_SHARE = 0.7
 _LEAST_COPIED = 5
@@ -53,7 +55,8 @@ class ToldText:
 
     def tells(self, fact: Fact) -> bool:
         """Return whether the text may tell a fact: it has its person, half of its other names and of its numbers, and
-        either a word that it is about or all its names and values. What it lacks of these, it certainly does not tell.
+        either a word that it is about or nearly all its names and values. What it lacks of these, it certainly does not
+        tell.
         """
         people = [name_words([fact.subject]), name_words([fact.speaker])]
         own_names = people[0] | people[1]
@@ -69,8 +72,13 @@ class ToldText:
         return (
             not any(each and each <= lacking for each in people)
             and all(len(each & lacking) <= _LACKING_SHARE * len(each) for each in (others, numbers))
-            and (bool(topics & self._about) or not topics or (bool(details) and not details & lacking))
+            and (bool(topics & self._about) or not topics or _nearly_all(details, lacking))
         )
+
+
+def _nearly_all(details: frozenset[str], lacking: frozenset[str]) -> bool:
+    """Return whether at most one in eight of a fact's names and values is lacking."""
+    return bool(details) and len(details & lacking) <= _LACKING_DETAILS_SHARE * len(details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +150,13 @@ class ParagraphCheck:
         batch = [said for turn in self.turns for part in turn.parts for _, said in clauses(part.text, everybody)]
         for fact in self.standing:
             subject = name_words([fact.subject or fact.speaker])
+            about = meaning(fact.subject or fact.speaker).about
             others = everybody - subject - name_words([fact.speaker])
             stated = [(name_words([clause]), said) for clause, said in clauses(fact.text, everybody)]
             # Signs are compared clause by clause: 'Jonas has a car; Sami does not have one.' A clause that may be about
             # somebody else is no fault, nor is what was just said otherwise.
             if any(
-                self._is_opposite(said, claim)
+                self._is_opposite(said, claim, about)
                 for words_said, said in told
                 if subject <= words_said and not others & words_said
                 for words_claimed, claim in stated
@@ -161,14 +170,18 @@ class ParagraphCheck:
         return None
 
     @staticmethod
-    def _is_opposite(said: Meaning, claim: Meaning) -> bool:
-        # 'Fjord knows nothing of the sphere' shares one word with 'Fjord took a sphere', and denies nothing of it.
+    def _is_opposite(said: Meaning, claim: Meaning, subject: frozenset[str]) -> bool:
+        """Return whether what is said denies a fact's claim or the other way round. `subject`: whom both are about."""
+        # 'Fjord knows nothing of the sphere' shares one word with 'Fjord took a sphere', and denies nothing of it. Nor
+        # does 'Jonas wants it painted' deny anything of 'Jonas does not want to sell the boat'. 'Jonas has not yet'
+        # denies no word.
         denied = said.denied | claim.denied
-        claimed = (claim.topics | claim.values) - denied
+        claimed, told = claim.about - subject - denied, said.about - subject
         return (
             not claim.asks
+            and bool(denied and told)
             and may_deny(said) != may_deny(claim)
-            and (not claimed or bool(claimed & (said.topics | said.values)))
+            and (not claimed or bool(claimed & told))
             and contradicts(said, claim)
         )
 

@@ -255,10 +255,40 @@ def test_any_text_is_judged(text: str) -> None:
         ),
         ("Fjord is sent to Avantika; Fjord knows nothing of the sphere.", "Fjord took a sphere into his chest."),
         ("They have one passage (Yasha not) and the Nein seek the sphere.", "The Nein seek the sphere."),
+        # Nothing in common but the person and the verb.
+        ("Jonas wants it painted.", "Jonas does not want to sell the boat."),
+        ("Mara will visit her mother.", "Mara did not visit much of Lisbon."),
+        ("They have all voted but Mara's sister, the eldest.", "Mara's sister has not yet."),
+        # Kept apart.
+        ("Tuva knows the captain.", "Tuva does not know the code of the shed."),
+        ("Sami is to bring the wood.", "Sami is not to bring a tent."),
+        ("Jonas wants Pixel spared.", "Jonas does not want to kill the wasps."),
     ],
 )
 def test_a_negation_of_something_else_is_no_opposite(told: str, known: str) -> None:
     """What one clause denies says nothing about a fact that only shares a word with it."""
-    name = next(each for each in ("Tuva", "Fjord", "Nein") if each in known)
-    check = ParagraphCheck(sources_of([told, known], [name]), standing=(fact(known, name),), people=frozenset({name}))
-    assert check.fault(told) is None
+    assert _check_of(told, known).fault(told) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "known"),
+    [
+        ("Jonas wants to sell the boat.", "Jonas does not want to sell the boat."),
+        ("Mara visited the lighthouse.", "Mara did not visit the lighthouse."),
+        # Kept apart.
+        ("Tuva has a car.", "Tuva has no car."),
+        ("Sami knows the code of the shed.", "Sami does not know the code of the shed."),
+        ("Fjord is not the owner of the inn.", "Fjord is the owner of the inn."),
+    ],
+)
+def test_an_opposite_is_found(told: str, known: str) -> None:
+    fault = _check_of(told, known).fault(told)
+    assert fault is not None
+    assert "opposite" in fault.problem
+
+
+def _check_of(told: str, known: str) -> ParagraphCheck:
+    """Return the check against one fact, which is about the first person that it names."""
+    people = ("Tuva", "Fjord", "Nein", "Jonas", "Mara", "Sami")
+    name = min((each for each in people if each in known), key=known.index)
+    return ParagraphCheck(sources_of([told, known], [name]), standing=(fact(known, name),), people=frozenset({name}))
