@@ -142,7 +142,7 @@ class DashboardService:
         """See `Dashboard.rooms`."""
         shown = self.live.rooms(await self._access(viewer))
         mark = self.live.mark
-        elsewhere = await self._elsewhere() if viewer.is_operator else []
+        elsewhere = await self._elsewhere() if viewer.is_operator and not self._shards.is_whole else None
         return {"rooms": [room.brief() for room in shown], "elsewhere": elsewhere, "mark": mark}
 
     async def room(self, viewer: Viewer, session_id: str) -> Json:
@@ -254,29 +254,19 @@ class DashboardService:
         return await self._history().filter_of(stored.id, await self._withheld(stored.guild_id))
 
     async def _hits_json(self, hits: Sequence[RecallHit], access: Access) -> list[Json]:
-        known: dict[SessionId, tuple[Json, SpeechFilter] | None] = {}
-        shown: list[Json] = []
-        for hit in hits:
-            if hit.session_id not in known:
-                stored = await self._sessions.find(hit.session_id)
-                # The search was within these bounds; a session may have been deleted since.
-                if stored is None or not access.sees(stored.guild_id, stored.channel_id):
-                    known[hit.session_id] = None
-                else:
-                    (session,) = await self._sessions_json([stored])
-                    known[hit.session_id] = session, await self._visible(stored)
-            found = known[hit.session_id]
-            if found is not None and (hit_shown := hit_json(hit, found[1])) is not None:
-                shown.append({**hit_shown, "where": found[0]})
-        return shown
+        found = [await self._sessions.find(each) for each in dict.fromkeys(hit.session_id for hit in hits)]
+        # The search was within these bounds; a session may have been deleted since.
+        stored = [each for each in found if each is not None and access.sees(each.guild_id, each.channel_id)]
+        where = dict(zip((each.id for each in stored), await self._sessions_json(stored), strict=True))
+        visible = {each.id: await self._visible(each) for each in stored}
+        shown = [(hit.session_id, hit_json(hit, visible[hit.session_id])) for hit in hits if hit.session_id in visible]
+        return [{**hit, "where": where[session_id]} for session_id, hit in shown if hit is not None]
 
     async def _elsewhere(self) -> Sequence[Json]:
         """Return the open sessions of the servers that other processes of the bot serve, the latest first.
 
         A session that a crash left open is among them for half an hour.
         """
-        if self._shards.is_whole:
-            return []
         found = await self._sessions.unfinished(resume_within_s=ELSEWHERE_S)
         others = [each for each in found if each.guild_id is not None and not self._shards.serves(each.guild_id)]
         return await self._sessions_json(others[::-1][:ELSEWHERE_AT_ONCE])

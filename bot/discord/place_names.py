@@ -7,6 +7,7 @@ whichever shard they send their events.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import discord
@@ -26,10 +27,23 @@ PlaceId: TypeAlias = tuple[int, int]
 
 # How long a name is believed. Renaming is rare, and every request counts for Discord's limits.
 KEPT_S: Final = 600.0
-MOST_KEPT: Final = 512
+# When to ask again for what Discord did not tell.
+RETRY_S: Final = 30.0
+MOST_KEPT: Final = 2_000
 # To ask Discord for all names of a page. It is shown without those that come later.
 ASK_S: Final = 5.0
 ASKED_AT_ONCE: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What Discord said of a server or channel: its server's id and its name; None: it is not there, or not known.
+
+    `until`: when to ask again.
+    """
+
+    named: tuple[int, str] | None
+    until: float
 
 
 class PlaceNames:
@@ -39,8 +53,8 @@ class PlaceNames:
         self._client = client
         self._monotonic = monotonic
         self._within_s = within_s
-        # What Discord said, by server or channel id, and when; a channel with its server's id. None: it is not there.
-        self._said: dict[int, tuple[float, tuple[int, str] | None]] = {}
+        # By server or channel id; those that were wanted last are at the end.
+        self._told: dict[int, _Told] = {}
         self._asking = asyncio.Semaphore(ASKED_AT_ONCE)
 
     async def of(self, places: Collection[PlaceId]) -> Mapping[PlaceId, tuple[str, str]]:
@@ -49,55 +63,64 @@ class PlaceNames:
         A place of which Discord does not tell in time is left out.
         """
         elsewhere = {each for each in places if not self._client.own_shards.serves(each[0])}
-        unknown = [each for each in {id_ for place in elsewhere for id_ in place} if not self._is_known(each)]
+        servers, channels = {place[0] for place in elsewhere}, {place[1] for place in elsewhere}
+        unknown = [each for each in (*servers, *channels) if not self._is_told(each)]
         if unknown:
-            servers = {guild_id for guild_id, _ in elsewhere}
-            await self._ask([self._server(each) if each in servers else self._channel(each) for each in unknown])
-        found = {each: self._told(each) if each in elsewhere else self._own(each) for each in places}
+            await self._ask(unknown, servers)
+        found = {each: self._told_names(each) if each in elsewhere else self._own_names(each) for each in places}
         return {each: names for each, names in found.items() if names is not None}
 
-    def _own(self, place: PlaceId) -> tuple[str, str] | None:
+    def _own_names(self, place: PlaceId) -> tuple[str, str] | None:
         guild = self._client.get_guild(place[0])
         channel = None if guild is None else guild.get_channel(place[1])
         return None if guild is None or channel is None else (guild.name, channel.name)
 
-    def _told(self, place: PlaceId) -> tuple[str, str] | None:
-        guild_id, channel_id = place
-        _, server = self._said.get(guild_id, (0.0, None))
-        _, channel = self._said.get(channel_id, (0.0, None))
-        return None if server is None or channel is None or channel[0] != guild_id else (server[1], channel[1])
+    def _told_names(self, place: PlaceId) -> tuple[str, str] | None:
+        server, channel = (each and each.named for each in map(self._told.get, place))
+        return None if not server or not channel or channel[0] != place[0] else (server[1], channel[1])
 
-    def _is_known(self, id_: int) -> bool:
-        said = self._said.get(id_)
-        return said is not None and self._monotonic() < said[0] + KEPT_S
+    def _is_told(self, id_: int) -> bool:
+        """Return whether Discord need not be asked again. What is wanted goes to the end of what is kept."""
+        told = self._told.pop(id_, None)
+        if told is None:
+            return False
+        self._told[id_] = told
+        return self._monotonic() < told.until
 
-    async def _ask(self, questions: Collection[Coroutine[None, None, None]]) -> None:
+    async def _ask(self, ids: Collection[int], servers: Collection[int]) -> None:
+        """Ask Discord about all of `ids`, of which these are servers."""
         try:
             async with asyncio.timeout(self._within_s):
-                await asyncio.gather(*questions)
+                await asyncio.gather(*(self._learn(each, is_server=each in servers) for each in ids))
         except TimeoutError:
-            log.warning("place_names_late", asked=len(questions))
+            late = [each for each in ids if not self._is_told(each)]
+            log.warning("place_names_late", count=len(late))
+            for each in late:
+                self._not_told(each)
+        while len(self._told) > MOST_KEPT:
+            del self._told[next(iter(self._told))]
 
-    async def _server(self, guild_id: int) -> None:
-        await self._keep(guild_id, lambda: self._client.fetch_guild(guild_id, with_counts=False))
-
-    async def _channel(self, channel_id: int) -> None:
-        await self._keep(channel_id, lambda: self._client.fetch_channel(channel_id))
-
-    async def _keep(self, id_: int, ask: Callable[[], Coroutine[None, None, object]]) -> None:
-        """Ask Discord, and keep what it says. What it cannot tell now is asked again the next time."""
+    async def _learn(self, id_: int, *, is_server: bool) -> None:
+        ask: Coroutine[None, None, object]
         async with self._asking:
+            if self._is_told(id_):
+                return  # another page has asked meanwhile
+            ask = self._client.fetch_guild(id_, with_counts=False) if is_server else self._client.fetch_channel(id_)
             try:
-                found = await ask()
+                found = await ask
             except (discord.NotFound, discord.Forbidden):
                 found = None
-            except REQUEST_ERRORS as error:
+            # RuntimeError: the client's HTTP session is closed, because the bot is ending.
+            except (*REQUEST_ERRORS, RuntimeError) as error:
                 log.warning("place_name_not_told", place_id=id_, error_class=type(error).__name__)
+                self._not_told(id_)
                 return
-        self._said.pop(id_, None)
-        self._said[id_] = self._monotonic(), _named(found)
-        while len(self._said) > MOST_KEPT:
-            del self._said[next(iter(self._said))]
+            self._told[id_] = _Told(_named(found), self._monotonic() + KEPT_S)
+
+    def _not_told(self, id_: int) -> None:
+        """Go on with what was last known for a while."""
+        former = self._told.pop(id_, None)
+        self._told[id_] = _Told(None if former is None else former.named, self._monotonic() + RETRY_S)
 
 
 def _named(found: object) -> tuple[int, str] | None:

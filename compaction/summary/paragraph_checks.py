@@ -174,14 +174,15 @@ class ParagraphCheck:
         """Return whether what is said denies a fact's claim or the other way round. `subject`: whom both are about."""
         # 'Fjord knows nothing of the sphere' shares one word with 'Fjord took a sphere', and denies nothing of it. Nor
         # does 'Jonas wants it painted' deny anything of 'Jonas does not want to sell the boat'. 'Jonas has not yet'
-        # denies no word.
+        # denies nothing that could be told otherwise.
         denied = said.denied | claim.denied
-        claimed, told = claim.about - subject - denied, said.about - subject
+        claimed, told = claim.about - subject - denied, said.about - subject - denied
+        shared = claimed & told
         return (
             not claim.asks
-            and bool(denied and told)
+            and bool(denied or shared & (claim.values | claim.names))
             and may_deny(said) != may_deny(claim)
-            and (not claimed or bool(claimed & told))
+            and (not claimed or not told or bool(shared))
             and contradicts(said, claim)
         )
 

@@ -243,6 +243,17 @@ async def test_the_operator_finds_the_rooms_of_other_processes(chromium: Browser
         await tab.until_gone("In other processes of the bot")
 
 
+async def test_a_process_without_rooms_lists_those_of_the_others(chromium: Browser, tmp_path: Path) -> None:
+    """When the last of them has ended, the page says that there is none."""
+    async with dashboard(chromium, tmp_path, script=IMPATIENT, shown=False) as tab:
+        elsewhere = await tab.house.open_elsewhere()
+        await tab.page.reload()
+        assert "no voice channel" not in await tab.shown()
+        await tab.says("Deck")
+        await Sessions(tab.house.evening.database, tab.house.clock).end(elsewhere)
+        await tab.says("The bot is in no voice channel")
+
+
 async def test_unfinished_words_are_replaced_until_they_are_a_turn(chromium: Browser, tmp_path: Path) -> None:
     """The latest words of each speaker stand in one line, which goes when the speech is heard whole or dropped. They
     can be hidden, and hostile ones are shown as they are.

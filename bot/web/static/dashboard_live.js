@@ -27,7 +27,7 @@ export async function showRooms(main, onState, isShown) {
   const others = el("ul", { class: "cards" });
   const elsewhere = el("section", { "aria-labelledby": "elsewhere-title" },
     el("h2", { id: "elsewhere-title", text: t("In other processes of the bot") }),
-    el("p", { class: "quiet", text: t("Something was said there in the last half hour. What is stored of it is here; the dashboard of the room's own process shows it as it happens.") }),
+    el("p", { class: "quiet", text: t("They were opened, or something was said there, in the last half hour. What is stored is here; the dashboard of the process that a room belongs to shows it as it happens.") }),
     others);
   const drawOthers = (shown) => {
     elsewhere.hidden = shown.length === 0;
@@ -35,7 +35,8 @@ export async function showRooms(main, onState, isShown) {
       el("h3", {}, el("a", { href: `#/history/${encodeURIComponent(session.session)}` }, session.room
         ? el("span", { lang: "", text: session.room }) : t("A channel whose name Discord does not tell"))),
       session.guild ? el("p", { class: "quiet", lang: "", text: session.guild }) : null,
-      el("p", {}, `${counted(session.turn_count, "{count} turn", "{count} turns")}, `, ...around("the last at {time}", { time: time(session.last_at, "short") })))));
+      el("p", {}, counted(session.turn_count, "{count} turn", "{count} turns"), ...(session.turn_count
+        ? [", ", ...around("the last at {time}", { time: time(session.last_at, "short") })] : [])))));
   };
   const draw = (shown) => {
     list.replaceChildren(...shown.map((room) => el("li", { class: "card" },
@@ -49,8 +50,12 @@ export async function showRooms(main, onState, isShown) {
     el("p", {}, around("What was said before is in the {history}.", { history: el("a", { href: "#/history", text: t("history") }) })));
   const title = el("h1", { text: t("Live"), tabindex: "-1" });
   let only = null;
+  let divided = false;
+  let drawn = "";
   const read = async () => {
-    const { rooms, elsewhere: found, mark } = await ask("/api/rooms");
+    const { rooms, elsewhere: told, mark } = await ask("/api/rooms");
+    const found = told || [];
+    divided = told !== null;
     if (rooms.length === 1 && !found.length) {
       if (!only || only.session !== rooms[0].session) only = new Room(main, rooms[0].session);
       return only.read();
@@ -58,7 +63,9 @@ export async function showRooms(main, onState, isShown) {
     only = null;
     if (title.parentNode !== main) main.replaceChildren(title, empty, list, elsewhere);
     draw(rooms);
-    drawOthers(found);
+    // What has the focus keeps it.
+    if (JSON.stringify(found) !== drawn) drawOthers(found);
+    drawn = JSON.stringify(found);
     if (found.length) empty.hidden = true;
     return mark;
   };
@@ -67,8 +74,8 @@ export async function showRooms(main, onState, isShown) {
   await keepUp(read, listener, onState, isShown);
   const asking = setInterval(() => {
     if (!isShown()) clearInterval(asking);
-    // Failures are shown by what follows the events.
-    else if (!elsewhere.hidden) ask("/api/rooms").then(({ elsewhere: found }) => drawOthers(found), () => {});
+    // Whoever watches one room stays there. Failures are shown by what follows the events.
+    else if (divided && !only) read().catch(() => {});
   }, ELSEWHERE_MS);
 }
 

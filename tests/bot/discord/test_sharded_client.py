@@ -11,9 +11,10 @@ import structlog
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
+from bot.discord import place_names
 from bot.discord.connection import connected, translated
 from bot.discord.endpoint import point_at
-from bot.discord.place_names import KEPT_S, PlaceNames
+from bot.discord.place_names import KEPT_S, RETRY_S, PlaceNames
 from bot.discord.shard_choice import chosen_shards
 from bot.discord.shard_losses import ShardLosses
 from bot.errors import SetupError
@@ -24,6 +25,7 @@ from bot.texts.text import in_language
 from rehearsal.discord.gateway.session_table import SESSION_STARTS
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for, settle
+from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.gateway.test_shards import EVEN, ODD
 from voice.transport.discord_gateway import DiscordMainGateway
 
@@ -71,7 +73,7 @@ async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
         LocalDiscord(guild=ODD, beside=even),
         connected(settings_for(even), FakeHousehold(), shards=ODD_SHARD) as client,
     ):
-        names = PlaceNames(client, monotonic=lambda: now)
+        names = PlaceNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
         there, gone, other = (EVEN.id, 600), (EVEN.id, 999), (EVEN.id + (2 << 22), 600)
         own = (ODD.id, client.guilds[0].voice_channels[0].id)
         room = client.guilds[0].voice_channels[0].name
@@ -84,20 +86,48 @@ async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
             now += KEPT_S
             with capture_logs() as logged:
                 assert await names.of({there, own}) == found, "what was last known"
-        assert {each["event"] for each in logged} == {"place_name_not_told"}
+                assert await names.of({there, own}) == found
+        assert [each["event"] for each in logged] == ["place_name_not_told"] * 2, "the server and the channel, once"
 
 
 @pytest.mark.asyncio
 async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:
-    """Discord is silent: the page is shown without names, and the next one asks again."""
+    """Discord is silent: the page is shown without names, and half a minute later a page asks again."""
+    now = 100.0
     async with (
         LocalDiscord(guild=EVEN) as even,
         LocalDiscord(guild=ODD, beside=even),
         connected(settings_for(even), FakeHousehold(), shards=ODD_SHARD) as client,
     ):
-        names = PlaceNames(client, monotonic=lambda: 100.0, within_s=0.0)
-        assert await names.of({(EVEN.id, 600)}) == {}
-        assert await PlaceNames(client, monotonic=lambda: 100.0).of({(EVEN.id, 600)}) != {}
+        place = (EVEN.id, 600)
+        names = PlaceNames(client, monotonic=lambda: now, within_s=0.0)
+        assert await names.of({place}) == {}
+        names._within_s = PATIENCE_S
+        assert await names.of({place}) == {}
+        now += RETRY_S
+        assert list(await names.of({place})) == [place]
+
+
+@pytest.mark.asyncio
+async def test_what_a_page_needs_now_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only so many names are kept; those that nobody has wanted for longest go first. An ending bot raises nothing."""
+    monkeypatch.setattr(place_names, "MOST_KEPT", 4)
+    async with (
+        LocalDiscord(guild=EVEN) as even,
+        LocalDiscord(guild=ODD, beside=even),
+        connected(settings_for(even), FakeHousehold(), shards=ODD_SHARD) as client,
+    ):
+        names = PlaceNames(client, monotonic=lambda: 100.0, within_s=PATIENCE_S)
+        there = (EVEN.id, 600)
+        await names.of({there, (EVEN.id, 998), (EVEN.id, 999)})
+        assert list(await names.of({there})) == [there]
+        await names.of({(EVEN.id, 997)})
+        closed = AsyncMock(side_effect=RuntimeError("Session is closed"))
+        with patch.object(client, "fetch_guild", closed), patch.object(client, "fetch_channel", closed):
+            assert list(await names.of({there})) == [there]
+            closed.assert_not_awaited()
+            assert await names.of({(EVEN.id, 998)}) == {}
+            closed.assert_awaited_once()
 
 
 @pytest.mark.asyncio

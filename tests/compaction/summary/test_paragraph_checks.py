@@ -279,6 +279,11 @@ def test_a_negation_of_something_else_is_no_opposite(told: str, known: str) -> N
         ("Tuva has a car.", "Tuva has no car."),
         ("Sami knows the code of the shed.", "Sami does not know the code of the shed."),
         ("Fjord is not the owner of the inn.", "Fjord is the owner of the inn."),
+        # A day, a number or a name is what is denied.
+        ("Mara's party is not on Friday.", "Mara's party is on Friday."),
+        ("Sami's room is 12.", "Sami's room is not 12."),
+        ("Jonas does not smoke.", "Jonas smokes a pipe."),
+        ("Fjord's captain is not Avantika.", "Fjord's captain is Avantika."),
     ],
 )
 def test_an_opposite_is_found(told: str, known: str) -> None:
