@@ -89,22 +89,25 @@ class PlaceNames:
 
     async def _ask(self, ids: Collection[int], servers: Collection[int]) -> None:
         """Ask Discord about all of `ids`, of which these are servers."""
+        asked: set[int] = set()
         try:
             async with asyncio.timeout(self._within_s):
-                await asyncio.gather(*(self._learn(each, is_server=each in servers) for each in ids))
+                await asyncio.gather(*(self._learn(each, asked, is_server=each in servers) for each in ids))
         except TimeoutError:
-            late = [each for each in ids if not self._is_told(each)]
+            late = [each for each in asked if not self._is_told(each)]
             log.warning("place_names_late", count=len(late))
             for each in late:
                 self._not_told(each)
         while len(self._told) > MOST_KEPT:
             del self._told[next(iter(self._told))]
 
-    async def _learn(self, id_: int, *, is_server: bool) -> None:
+    async def _learn(self, id_: int, asked: set[int], *, is_server: bool) -> None:
+        """Ask Discord about one id, and add it to `asked`, unless another page has asked meanwhile."""
         ask: Coroutine[None, None, object]
         async with self._asking:
             if self._is_told(id_):
-                return  # another page has asked meanwhile
+                return
+            asked.add(id_)
             ask = self._client.fetch_guild(id_, with_counts=False) if is_server else self._client.fetch_channel(id_)
             try:
                 found = await ask

@@ -176,13 +176,13 @@ class ParagraphCheck:
         # does 'Jonas wants it painted' deny anything of 'Jonas does not want to sell the boat'. 'Jonas has not yet'
         # denies nothing that could be told otherwise.
         denied = said.denied | claim.denied
-        claimed, told = claim.about - subject - denied, said.about - subject - denied
-        shared = claimed & told
+        claimed = claim.about - subject - denied
+        shared = claimed & said.about
         return (
             not claim.asks
-            and bool(denied or shared & (claim.values | claim.names))
+            and bool(denied or said.negated or shared & (claim.values | claim.names))
             and may_deny(said) != may_deny(claim)
-            and (not claimed or not told or bool(shared))
+            and (not claimed or bool(shared))
             and contradicts(said, claim)
         )
 

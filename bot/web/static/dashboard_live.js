@@ -29,7 +29,12 @@ export async function showRooms(main, onState, isShown) {
     el("h2", { id: "elsewhere-title", text: t("In other processes of the bot") }),
     el("p", { class: "quiet", text: t("They were opened, or something was said there, in the last half hour. What is stored is here; the dashboard of the process that a room belongs to shows it as it happens.") }),
     others);
+  let drawn = "";
   const drawOthers = (shown) => {
+    empty.hidden = list.children.length > 0 || shown.length > 0;
+    // What has the focus keeps it.
+    if (JSON.stringify(shown) === drawn) return;
+    drawn = JSON.stringify(shown);
     elsewhere.hidden = shown.length === 0;
     others.replaceChildren(...shown.map((session) => el("li", { class: "card" },
       el("h3", {}, el("a", { href: `#/history/${encodeURIComponent(session.session)}` }, session.room
@@ -43,7 +48,6 @@ export async function showRooms(main, onState, isShown) {
       el("h2", {}, el("a", { href: `#/room/${encodeURIComponent(room.session)}`, lang: "", text: room.room })),
       el("p", { class: "quiet", lang: "", text: room.guild }),
       el("p", { text: `${counted(room.people, "{count} person", "{count} people")}, ${counted(room.turns, "{count} turn", "{count} turns")}` }))));
-    empty.hidden = shown.length > 0;
   };
   const empty = el("section", { class: "card empty" }, el("h2", { text: t("The bot is in no voice channel") }),
     el("p", {}, around("Type {command} in Discord from a voice channel. What is said then appears here at once.", { command: el("kbd", { text: t("/join") }) })),
@@ -51,7 +55,6 @@ export async function showRooms(main, onState, isShown) {
   const title = el("h1", { text: t("Live"), tabindex: "-1" });
   let only = null;
   let divided = false;
-  let drawn = "";
   const read = async () => {
     const { rooms, elsewhere: told, mark } = await ask("/api/rooms");
     const found = told || [];
@@ -63,10 +66,7 @@ export async function showRooms(main, onState, isShown) {
     only = null;
     if (title.parentNode !== main) main.replaceChildren(title, empty, list, elsewhere);
     draw(rooms);
-    // What has the focus keeps it.
-    if (JSON.stringify(found) !== drawn) drawOthers(found);
-    drawn = JSON.stringify(found);
-    if (found.length) empty.hidden = true;
+    drawOthers(found);
     return mark;
   };
   const listener = (kind, data) => (only && !(only.over && kind === "opened")
@@ -75,7 +75,7 @@ export async function showRooms(main, onState, isShown) {
   const asking = setInterval(() => {
     if (!isShown()) clearInterval(asking);
     // Whoever watches one room stays there. Failures are shown by what follows the events.
-    else if (divided && !only) read().catch(() => {});
+    else if (divided && !only) ask("/api/rooms").then(({ elsewhere: told }) => drawOthers(told || []), () => {});
   }, ELSEWHERE_MS);
 }
 

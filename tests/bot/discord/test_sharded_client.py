@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 from unittest.mock import AsyncMock, patch
 
@@ -25,6 +26,7 @@ from bot.texts.text import in_language
 from rehearsal.discord.gateway.session_table import SESSION_STARTS
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for, settle
+from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.gateway.test_shards import EVEN, ODD
 from voice.transport.discord_gateway import DiscordMainGateway
@@ -100,9 +102,23 @@ async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:
         connected(settings_for(even), FakeHousehold(), shards=ODD_SHARD) as client,
     ):
         place = (EVEN.id, 600)
-        names = PlaceNames(client, monotonic=lambda: now, within_s=0.0)
-        assert await names.of({place}) == {}
-        names._within_s = PATIENCE_S
+        names = PlaceNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
+        begun = asyncio.Event()
+
+        async def silent(_: int, **__: bool) -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        with (
+            patch.object(client, "fetch_guild", silent),
+            patch.object(client, "fetch_channel", silent),
+            pytest.MonkeyPatch.context() as clock,
+        ):
+            page = asyncio.create_task(names.of({place}))
+            await begun.wait()
+            await asyncio.sleep(0)
+            pass_loop_time(clock, PATIENCE_S)
+            assert await page == {}
         assert await names.of({place}) == {}
         now += RETRY_S
         assert list(await names.of({place})) == [place]
