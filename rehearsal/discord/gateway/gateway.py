@@ -18,7 +18,7 @@ from rehearsal.discord.gateway.session import GatewaySession
 from rehearsal.discord.gateway.session_table import SessionTable
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.identity import bot_of_token, shard_of
-from rehearsal.discord.guild.intents import KNOWN, PRIVILEGED, Intent, readable
+from rehearsal.discord.guild.intents import KNOWN, PRIVILEGED, Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.state import VoiceCredentials
 from rehearsal.discord.websocket.heartbeats import HeartbeatWatch
@@ -207,7 +207,7 @@ class Gateway:
     def broadcast_message(self, event: str, message: Json) -> None:
         """Send a message event to all bots, to each what it may read."""
         for session in self._seeing():
-            session.dispatch(event, readable(message, user_id=session.user_id, intents=session.intents))
+            session.dispatch(event, payloads.readable(message, user_id=session.user_id, intents=session.intents))
 
     # --- ConnectionHandler ----------------------------------------------------------------------------------------
 

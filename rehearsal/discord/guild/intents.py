@@ -1,4 +1,7 @@
-"""Gateway intents: which events a bot gets, and what it may ask for (Discord's reference, "Gateway Intents")."""
+"""Gateway intents: which events a bot gets, and what it may ask for (Discord's reference, "Gateway Intents").
+
+`payloads` leaves out of a message what a bot may not read.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from rehearsal.discord.guild.payloads import Json
 
 
 class Intent(IntFlag):
@@ -45,7 +46,6 @@ _APPLICATION_FLAGS: Mapping[Intent, int] = {
     Intent.GUILD_MEMBERS: 1 << 15,
     Intent.MESSAGE_CONTENT: 1 << 19,
 }
-_HIDDEN: Mapping[str, object] = {"content": "", "embeds": [], "attachments": [], "components": []}
 
 
 def gets(event: str, data: object, *, user_id: int, intents: int) -> bool:
@@ -59,12 +59,3 @@ def gets(event: str, data: object, *, user_id: int, intents: int) -> bool:
 def application_flags(allowed: int) -> int:
     """Return an application's flags for the privileged intents that its owner has allowed."""
     return sum(flag for intent, flag in _APPLICATION_FLAGS.items() if intent & allowed)
-
-
-def readable(message: Json, *, user_id: int, intents: int) -> Json:
-    """Return a message as a bot sees it: without what was written, unless the bot may read that, wrote it itself or is
-    mentioned.
-    """
-    own = message["author"]["id"] == str(user_id)
-    mentioned = f"<@{user_id}>" in message["content"]
-    return message if own or mentioned or intents & Intent.MESSAGE_CONTENT else {**message, **_HIDDEN}

@@ -9,7 +9,7 @@ import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rehearsal.discord.guild import permissions
-from rehearsal.discord.guild.intents import application_flags
+from rehearsal.discord.guild.intents import Intent, application_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +23,8 @@ TEXT_CHANNEL, VOICE_CHANNEL, STAGE_CHANNEL = 0, 2, 13
 _PUBLIC_THREAD = 11
 _DEFAULT_MESSAGE, _COMMAND_REPLY = 0, 20
 _JOINED_AT = "2024-01-01T00:00:00+00:00"
+# What of a message a bot does not get that may not read it.
+_UNREAD: Json = {"content": "", "embeds": [], "attachments": [], "components": []}
 # The id of the moderators' role is the guild's id plus this number. The id of @everyone's role is the guild's own id.
 MODERATOR_ROLE_OFFSET = 1
 
@@ -289,6 +291,15 @@ def message(
         "type": _COMMAND_REPLY if reply_to_command else _DEFAULT_MESSAGE,
         **(extra or {}),
     }
+
+
+def readable(message: Json, *, user_id: int, intents: int) -> Json:
+    """Return a message as a bot sees it: without what was written, unless the bot may read that, wrote it itself or is
+    mentioned.
+    """
+    own = message["author"]["id"] == str(user_id)
+    mentioned = f"<@{user_id}>" in message["content"]
+    return message if own or mentioned or intents & Intent.MESSAGE_CONTENT else {**message, **_UNREAD}
 
 
 def message_text(message: Json) -> str:

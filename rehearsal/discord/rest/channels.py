@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from rehearsal.discord.guild import payloads
-from rehearsal.discord.guild.intents import readable
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.limits.message_limits import RefusedError, edit_message, new_message_fields
 from rehearsal.discord.rest.wire import json_response, message_body, number_in
@@ -127,7 +126,7 @@ class ChannelRoutes:
     def _seen(self, message: Json, bot_id: int) -> Json:
         """Return a message as the bot may read it: here counts what the bot's owner has allowed it."""
         allowed = self._state.guild.member(bot_id).privileged_intents
-        return readable(message, user_id=bot_id, intents=allowed)
+        return payloads.readable(message, user_id=bot_id, intents=allowed)
 
     def _check_may_write(self, channel_id: int, bot_id: int, data: Json) -> None:
         """Raise `RefusedError` if a bot may not send this message there."""

@@ -1,10 +1,10 @@
-"""What intents decide: the events that a bot gets, the texts that it reads, and the flags of its application."""
+"""What intents decide: the events that a bot gets, and the flags of its application."""
 
 from __future__ import annotations
 
 import pytest
 
-from rehearsal.discord.guild.intents import PRIVILEGED, UNPRIVILEGED, Intent, application_flags, gets, readable
+from rehearsal.discord.guild.intents import PRIVILEGED, UNPRIVILEGED, Intent, application_flags, gets
 
 BOT = 1001
 
@@ -27,23 +27,6 @@ BOT = 1001
 def test_an_event_needs_its_intent(event: str, intents: int, data: object, expected: bool) -> None:
     """Some events come to everybody, and a bot is always told of a change of its own member."""
     assert gets(event, data, user_id=BOT, intents=intents) is expected
-
-
-@pytest.mark.parametrize(
-    ("author", "content", "intents", "expected"),
-    [
-        ("2001", "a secret", UNPRIVILEGED, ""),
-        ("2001", "a secret", int(Intent.MESSAGE_CONTENT), "a secret"),
-        ("2001", "<@1001> hello", 0, "<@1001> hello"),
-        ("1001", "my own", 0, "my own"),
-    ],
-)
-def test_texts_need_an_intent(author: str, content: str, intents: int, expected: str) -> None:
-    """A bot always reads what it wrote, and what mentions it. The message itself is not changed."""
-    message = {"author": {"id": author}, "content": content, "attachments": [{"id": "0"}]}
-    seen = readable(message, user_id=BOT, intents=intents)
-    assert (seen["content"], bool(seen["attachments"])) == (expected, bool(expected))
-    assert message["content"] == content
 
 
 def test_an_applications_flags_say_what_is_allowed() -> None:
