@@ -74,18 +74,15 @@ class PacingFigures:
         }
 
 
-async def measure_pacing(
-    *, rooms: int = 10, seconds: float = 20.0, progress: Progress, clip: Path | None = None
-) -> PacingFigures:
+async def measure_pacing(*, rooms: int = 10, seconds: float = 20.0, progress: Progress) -> PacingFigures:
     """Let one process speak in 1, 2, 5 and so on up to `rooms` rooms, for `seconds` each.
 
-    `clip`: what people say meanwhile; the default is a bundled sentence. Raises `BenchmarkError` if rooms cannot be
-    opened.
+    People say a bundled sentence meanwhile. Raises `BenchmarkError` if rooms cannot be opened.
     """
     counts = counts_up_to(rooms)
     progress.step("rooms that all talk at once", total=len(counts) + 1)
     steps: list[Steadiness] = []
-    async with open_many_rooms(clip or _bundled_clip()) as (opened, data_dir):
+    async with open_many_rooms(_bundled_clip()) as (opened, data_dir):
         for count in counts:
             while len(opened.arrivals) < count:
                 await opened.open_another(data_dir)

@@ -11,7 +11,6 @@ from bot.screen.readers import OcrOnlyReaders
 from bot.screen.share import Share
 from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.ocr import OcrReader
-from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -31,7 +30,6 @@ async def measured_share(on_note: Callable[[ScreenNote], Awaitable[None]], progr
             "Ada",
             "a window",
             readers=OcrOnlyReaders(reader, decoder),
-            settings=ScreenSettings(),
             clock=SystemClock(),
             on_note=on_note,
             on_trouble=progress.say,

@@ -185,7 +185,6 @@ class RoomScreens:
             sharer.person.name,
             describe_surface(surface),
             readers=self._readers,
-            settings=self._settings,
             clock=self._clock,
             on_note=note,
             on_trouble=lambda sentence: sharer.tell(t="trouble", sentence=sentence),

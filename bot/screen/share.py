@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.screen.readers import ScreenReaders
     from voice.screen.frame import ScreenFrame
-    from voice.screen.settings import ScreenSettings
 
 log = structlog.get_logger()
 
@@ -73,7 +72,6 @@ class Share:
         surface: str,
         *,
         readers: ScreenReaders,
-        settings: ScreenSettings,
         clock: Clock,
         on_note: Callable[[ScreenNote], Awaitable[None]],
         on_trouble: Callable[[Text], None],
@@ -86,20 +84,22 @@ class Share:
         self._on_note = on_note
         self._on_trouble = on_trouble
         self._over = over
-        self._pace = LookIntervals() if readers.by_model else None
+        # How often a model looks; None: the screen's text is read, at every change.
+        self._intervals = LookIntervals() if readers.by_model else None
         self.began_at = clock.monotonic()
-        self._bucket = TokenBucket()
+        self._picture_rate = TokenBucket()
         self._offences = TokenBucket(rate=_OFFENCES_FORGIVEN_PER_S, burst=_OFFENCES)
-        self._gate = ChangeDetector()
-        self._taker = NoteTaker(surface=surface)
+        self._change_detector = ChangeDetector()
+        self._note_taker = NoteTaker(surface=surface)
+        # The latest picture; whether the page has reconnected since; whether it shows the screen that is shared now.
         self._frame: ScreenFrame | None = None
-        # Whether the page has reconnected since that picture.
         self._stale = False
-        # Whether that picture shows the current screen; the number of earlier screens; the notes left of those.
-        self._shown = False
-        self._screens = 0
+        self._frame_is_current = False
+        # Which of the person's screens that is, from 0 on.
+        self._screen_number = 0
         self._screen_started_at = self.began_at
-        self._left: list[ScreenNote] = []
+        # The last notes of earlier screens, which nobody has got yet.
+        self._unsent: list[ScreenNote] = []
         # How often the person has had themselves forgotten.
         self._forgettings = 0
         self._pending = PendingChange()
@@ -127,8 +127,8 @@ class Share:
         if now - self._screen_started_at < CHANGE_SPACING_S:
             return False
         self._screen_started_at = now
-        if (note := self._taker.tick(self._clock.now(), last=True)) is not None:
-            self._left.append(note)
+        if (note := self._note_taker.tick(self._clock.now(), last=True)) is not None:
+            self._unsent.append(note)
         self._begin_screen()
         return True
 
@@ -137,15 +137,15 @@ class Share:
         themselves forgotten. The next picture begins anew.
         """
         self._frame = None
-        self._left.clear()
+        self._unsent.clear()
         self._forgettings += 1
         self._begin_screen()
 
     def _begin_screen(self) -> None:
-        self._taker = NoteTaker(surface=self.surface)
-        self._gate, self._pending = ChangeDetector(), PendingChange()
-        self._shown = False
-        self._screens += 1
+        self._note_taker = NoteTaker(surface=self.surface)
+        self._change_detector, self._pending = ChangeDetector(), PendingChange()
+        self._frame_is_current = False
+        self._screen_number += 1
         self._changed.set()
 
     def resume(self) -> None:
@@ -166,7 +166,7 @@ class Share:
         return outcome
 
     async def _check_picture(self, data: bytes) -> str:
-        if not self._bucket.take(self._clock.monotonic()):
+        if not self._picture_rate.take(self._clock.monotonic()):
             return DROPPED
         forgettings = self._forgettings
         try:
@@ -182,8 +182,8 @@ class Share:
             self._report_trouble(self._readers.limitation)
         if forgettings != self._forgettings:
             return DROPPED
-        self._frame, self._shown, self._stale = frame, True, False
-        verdict = self._gate.look(frame.luma)
+        self._frame, self._frame_is_current, self._stale = frame, True, False
+        verdict = self._change_detector.look(frame.luma)
         if verdict.change is not ChangeKind.SAME:
             self.counts["changed"] += 1
             self._pending = self._pending.with_verdict(verdict)
@@ -201,19 +201,19 @@ class Share:
             await self._tick()
 
     def _due_now(self) -> bool:
-        due_at = self._pending.due_at(self._looked_at, self._pace)
+        due_at = self._pending.due_at(self._looked_at, self._intervals)
         return due_at is not None and due_at <= self._clock.monotonic()
 
     async def _until_due(self) -> None:
         """Wait until a look or a note is due, or a change comes in that may bring it forward."""
         now = self._clock.monotonic()
         waits = []
-        look_at = self._pending.due_at(self._looked_at, self._pace)
+        look_at = self._pending.due_at(self._looked_at, self._intervals)
         if look_at is not None:
             waits.append(look_at - now)
-        if self._taker.due_at is not None:
+        if self._note_taker.due_at is not None:
             # Not longer if the clock was set back.
-            waits.append(min(TEXT_SPACING_S, self._taker.due_at - self._clock.now()))
+            waits.append(min(TEXT_SPACING_S, self._note_taker.due_at - self._clock.now()))
         if waits and min(waits) <= 0:
             return
         self._changed.clear()
@@ -247,10 +247,10 @@ class Share:
         self._report_trouble(self._readers.limitation)
         self.counts["read"] += 1
         taken = self._last_taken()
-        if taken.screen != self._screens:
+        if taken.screen != self._screen_number:
             # The picture shows a screen that is no longer shared.
             return
-        why = taken.pending.why(self._pace)
+        why = taken.pending.why(self._intervals)
         await self._take_note(ReadFrame(reading, why, taken.look.boxes, taken.frame_hash, self._clock.now()))
 
     def _last_taken(self) -> _Reading:
@@ -265,14 +265,16 @@ class Share:
             raise NoPictureError(NO_PICTURE)
         # If a reader failed, its fallback calls this again: the areas that the first reader took are still unread.
         pending, self._pending = self._unread(), PendingChange()
-        whole = self._pace is not None or pending.change in {ChangeKind.FIRST, ChangeKind.CUT}
-        boxes = (WHOLE,) if whole else areas_to_read(pending.boxes, self._taker.lines)
-        look = VisionRequest(self._frame.jpeg, boxes=boxes, who=self.who, before=self._taker.last)
-        self._reading = _Reading(pending, look, self._frame.hash, self._screens if self._shown else None)
+        whole = self._intervals is not None or pending.change in {ChangeKind.FIRST, ChangeKind.CUT}
+        boxes = (WHOLE,) if whole else areas_to_read(pending.boxes, self._note_taker.lines)
+        look = VisionRequest(self._frame.jpeg, boxes=boxes, who=self.who, before=self._note_taker.last)
+        self._reading = _Reading(
+            pending, look, self._frame.hash, self._screen_number if self._frame_is_current else None
+        )
         return look
 
     def _unread(self) -> PendingChange:
-        if self._reading is None or self._reading.screen != self._screens:
+        if self._reading is None or self._reading.screen != self._screen_number:
             return self._pending
         return self._reading.pending.together(self._pending)
 
@@ -299,25 +301,26 @@ class Share:
             self._on_trouble(sentence)
 
     async def finish(self) -> None:
-        await self._emit_left()
-        note = self._taker.tick(self._clock.now(), last=True)
+        """Emit the notes that are left, of this screen and of earlier ones. Call it when `run` has ended."""
+        await self._emit_unsent()
+        note = self._note_taker.tick(self._clock.now(), last=True)
         if note is not None:
             await self._emit(note)
 
-    async def _emit_left(self) -> None:
-        """Emit the remaining notes of earlier screens."""
-        while self._left:
-            await self._emit(self._left.pop(0))
+    async def _emit_unsent(self) -> None:
+        """Emit the last notes of earlier screens."""
+        while self._unsent:
+            await self._emit(self._unsent.pop(0))
 
     async def _tick(self) -> None:
-        await self._emit_left()
+        await self._emit_unsent()
         name = self._frame.hash if self._frame is not None else ""
-        note = self._taker.tick(self._clock.now(), frame_hash=name)
+        note = self._note_taker.tick(self._clock.now(), frame_hash=name)
         if note is not None:
             await self._emit(note)
 
     async def _take_note(self, seen: ReadFrame) -> None:
-        note = self._taker.handle(seen)
+        note = self._note_taker.handle(seen)
         if note is not None:
             await self._emit(note)
 
@@ -329,7 +332,7 @@ class Share:
 
     async def look(self, question: str) -> str:
         """Return a vision model's answer to `question`, or the screen's text. Raises `VisionError`."""
-        name, screen, forgettings = self._current_frame().hash, self._screens, self._forgettings
+        name, screen, forgettings = self._current_frame().hash, self._screen_number, self._forgettings
 
         def latest() -> VisionRequest:
             return VisionRequest(self._current_frame().jpeg, who=self.who, question=question)
@@ -339,7 +342,7 @@ class Share:
         if forgettings != self._forgettings:
             raise NoPictureError(NO_PICTURE)
         self.counts["asked"] += 1
-        if screen == self._screens:
+        if screen == self._screen_number:
             await self._take_note(ReadFrame(reading, ScreenNoteReason.ASKED, (WHOLE,), name, self._clock.now()))
         if reading.source is VisionSource.MODEL:
             return reading.description
@@ -350,7 +353,7 @@ class Share:
     def _current_frame(self) -> ScreenFrame:
         """Return the latest picture of the current screen. Raises `NoPictureError`."""
         self._refuse_when_over()
-        if self._frame is None or not self._shown or self._stale:
+        if self._frame is None or not self._frame_is_current or self._stale:
             raise NoPictureError(NO_PICTURE)
         return self._frame
 

@@ -51,8 +51,8 @@ class WatchService:
 
     async def link(self, guild_id: int, user_id: int) -> str:
         """Return a link for this person to share a screen. Raises `BotError` with a plain sentence."""
-        standing = await self._participation.of_guild(guild_id)
-        if user_id in standing.opted_out:
+        guild = await self._participation.of_guild(guild_id)
+        if user_id in guild.opted_out:
             raise ScreenError(OPTED_OUT)
         token = await self._screens.invite(guild_id, user_id)
         await self._web.start()

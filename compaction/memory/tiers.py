@@ -259,9 +259,9 @@ def is_cold(kept: TieredSegment, subjects: SegmentTopics, *, total_turns: int) -
     )
 
 
-def is_due(total_turns: int, last_turn: int, *, every: int = CHECK_EVERY_TURNS) -> bool:
-    """Return whether at least `every` turns came after `last_turn`."""
-    return total_turns - last_turn >= every
+def is_due(total_turns: int, last_turn: int) -> bool:
+    """Return whether at least `CHECK_EVERY_TURNS` turns came after `last_turn`."""
+    return total_turns - last_turn >= CHECK_EVERY_TURNS
 
 
 def last_mentions(subjects: SegmentTopics, turns: Iterable[Turn]) -> dict[SegmentId, int]:

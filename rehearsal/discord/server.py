@@ -65,7 +65,7 @@ class LocalDiscord:
     already; the two are one Discord, with the REST API, gateway and certificate of the first. Raises
     `LocalDiscordError` when a port is taken.
 
-    *Ownership*: sockets, timers and the certificate's directory (unless one is given) belong to this object.
+    *Ownership*: sockets, timers and the certificate's directory belong to this object.
     """
 
     def __init__(
@@ -76,7 +76,6 @@ class LocalDiscord:
         http_port: int = 0,
         voice_port: int = 0,
         media_port: int = 0,
-        certificate_directory: Path | None = None,
         network: NetworkConditions | None = None,
         seed: int = 0,
         response_timeout_s: float | None = None,
@@ -91,7 +90,6 @@ class LocalDiscord:
         self.network = network or NetworkConditions()
         self._host: str = host if beside is None else beside._host
         self._ports = (http_port, voice_port, media_port)
-        self._certificate_directory = certificate_directory
         self._certificate: Certificate | None = None
         self._state: GuildState = GuildState(self.guild, beside=None if beside is None else beside._state)
         self._forwarder = Forwarder(self.network, seed=seed)
@@ -127,12 +125,10 @@ class LocalDiscord:
 
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as stack:
-            directory = self._certificate_directory
             if self._beside is not None:
                 self._certificate = self._beside._certificate
             else:
-                if directory is None:
-                    directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="local-discord-")))
+                directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="local-discord-")))
                 self._certificate = write_certificate(directory, self._host)
             assert self._certificate is not None, "the guild beside this one has started"
             await self._open(stack, self._certificate.server_context())

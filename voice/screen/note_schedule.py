@@ -48,7 +48,7 @@ class PendingChange:
         change = max(self.change, other.change, key=_WEIGHT.__getitem__)
         return PendingChange(change, merge_boxes([*self.boxes, *other.boxes]))
 
-    def why(self, pace: LookIntervals | None) -> ScreenNoteReason:
+    def why(self, intervals: LookIntervals | None) -> ScreenNoteReason:
         """Return the reason for a note about this change."""
         match self.change:
             case ChangeKind.FIRST:
@@ -56,20 +56,20 @@ class PendingChange:
             case ChangeKind.CUT:
                 return ScreenNoteReason.CUT
             case _:
-                return ScreenNoteReason.TEXT if pace is None else ScreenNoteReason.INTERVAL
+                return ScreenNoteReason.TEXT if intervals is None else ScreenNoteReason.INTERVAL
 
-    def due_at(self, looked_at: float, pace: LookIntervals | None) -> float | None:
+    def due_at(self, looked_at: float, intervals: LookIntervals | None) -> float | None:
         """Return when to look at the screen, or None for never. `looked_at`: the last look. Both times use the same
         clock.
         """
         if self.change is ChangeKind.SAME:
             return None
-        if pace is None or self.change is ChangeKind.FIRST:
+        if intervals is None or self.change is ChangeKind.FIRST:
             return looked_at
         match self.change:
             case ChangeKind.CUT:
                 return looked_at + CUT_SPACING_S
             case ChangeKind.VISUAL:
-                return looked_at + pace.active_s
+                return looked_at + intervals.active_s
             case _:
-                return looked_at + pace.idle_s
+                return looked_at + intervals.idle_s

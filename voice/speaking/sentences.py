@@ -19,6 +19,7 @@ from voice.speaking.hidden_passages import HiddenPassages
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# In both numbers a wide character (CJK) counts twice.
 # A clause of about this length sounds natural alone, and lets the voice start a second sooner.
 FIRST_CLAUSE_CHARS = 40
 # A sentence longer than this (one without punctuation) is cut at a space, so that a single synthesis stays short.
@@ -66,10 +67,7 @@ class _End(Enum):
 class SentenceSplitter:
     """Collects the deltas of one reply and returns its pieces. Use one instance for each reply."""
 
-    def __init__(self, *, first_clause_chars: int = FIRST_CLAUSE_CHARS, max_piece_chars: int = MAX_PIECE_CHARS) -> None:
-        """`first_clause_chars`, `max_piece_chars`: wide characters (CJK) count twice."""
-        self._first_clause_chars = first_clause_chars
-        self._max_piece_chars = max_piece_chars
+    def __init__(self) -> None:
         self._rest = ""
         self._hidden = HiddenPassages()
         self._spoke = False
@@ -105,7 +103,7 @@ class SentenceSplitter:
         """Return where the next piece ends, or None if no piece is complete yet."""
         # An endpoint may send a whole answer at once. What follows the longest piece decides nothing but whether that
         # piece ends at a word.
-        longest = _reach(self._rest, self._max_piece_chars)
+        longest = _reach(self._rest, MAX_PIECE_CHARS)
         sentence = self._sentence_end(before=longest + 1)
         clause = self._clause_end(before=longest + 1 if sentence is None else sentence)
         end = clause if clause is not None else sentence
@@ -136,13 +134,13 @@ class SentenceSplitter:
         """
         if self._spoke:
             return None
-        least = _reach(self._rest.lstrip(), self._first_clause_chars) + len(self._rest) - len(self._rest.lstrip())
+        least = _reach(self._rest.lstrip(), FIRST_CLAUSE_CHARS) + len(self._rest) - len(self._rest.lstrip())
         for found in _CLAUSE_END.finditer(self._rest, 0, before):
             clause = self._rest[: found.end()]
             if found.end() < least or _UNCLOSED.search(clause):
                 continue
             audible = self._hidden.peek(" ".join(clause.split()))
-            if _reach(audible, self._first_clause_chars) <= len(audible):
+            if _reach(audible, FIRST_CLAUSE_CHARS) <= len(audible):
                 return found.end()
         return None
 

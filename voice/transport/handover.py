@@ -43,17 +43,16 @@ class Handover:
         sink: Callable[[Sequence[AudioEvent]], None],
         *,
         max_waiting_s: float = MAX_WAITING_S,
-        max_waiting_in_all_s: float = MAX_WAITING_IN_ALL_S,
     ) -> None:
         """`sink` is called on `loop` with each piece, at most `EVENTS_A_PIECE` events; it must be quick.
 
-        `max_waiting_s`: the most sound of one speaker that may wait; `max_waiting_in_all_s`: of all speakers together.
+        `max_waiting_s`: the most sound of one speaker that may wait.
         """
         self.overrun_frames = 0
         self._loop = loop
         self._sink = sink
         self._max_share = int(max_waiting_s * LISTEN_RATE_HZ)
-        self._max_samples = int(max_waiting_in_all_s * LISTEN_RATE_HZ)
+        self._max_samples = int(MAX_WAITING_IN_ALL_S * LISTEN_RATE_HZ)
         self._lock = threading.Lock()
         self._waiting: deque[AudioEvent] = deque()
         self._samples: dict[int, int] = {}  # that wait, by speaker

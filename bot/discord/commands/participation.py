@@ -133,8 +133,8 @@ async def set_voice_mode(
     if mode is not None:
         chosen = None if mode == DEFAULT else VoiceMode(mode)
         await participation.choose_mode(guild_id, chosen, by=interaction.user.id)
-    standing = await participation.of_guild(guild_id)
-    return mode_sentence(standing.voice_mode)
+    guild = await participation.of_guild(guild_id)
+    return mode_sentence(guild.voice_mode)
 
 
 async def set_wake_names(
@@ -153,8 +153,8 @@ async def set_wake_names(
                 chars=MOST_NAME_CHARS,
             )
         await participation.choose_names(guild_id, wanted, by=interaction.user.id)
-    standing = await participation.of_guild(guild_id)
-    called = ", ".join(standing.wake_names)
+    guild = await participation.of_guild(guild_id)
+    called = ", ".join(guild.wake_names)
     return Text("I listen to: {names}.", names=called)
 
 

@@ -16,7 +16,6 @@ from voice.screen.frame_diff import WHOLE
 from voice.screen.note_schedule import CUT_SPACING_S
 from voice.screen.notes import TEXT_SPACING_S, ScreenNoteReason
 from voice.screen.port import VisionError
-from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -37,7 +36,6 @@ class Sharing:
             "Ada",
             "a window",
             readers=self.readers,
-            settings=ScreenSettings(),
             clock=self.clock,
             on_note=self._note,
             on_trouble=self.troubles.append,
@@ -281,7 +279,7 @@ async def test_text_that_waits_is_forgotten() -> None:
         await sharing.see("dark", "Tokyo 2099")
         await sharing.noted(1)
         sharing.clock.advance(CHANGE_SPACING_S)
-        sharing.share._left.append(sharing.notes[0])
+        sharing.share._unsent.append(sharing.notes[0])
         await sharing.see("grey", "Tokyo 2099", "a secret")
         await until(lambda: sharing.share.counts["read"] == 2)
         del sharing.notes[:]
