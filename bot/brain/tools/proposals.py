@@ -52,6 +52,10 @@ class Proposals:
     def make(self, proposal: ProposedCall) -> None:
         self._waiting = proposal
 
+    def withdraw(self) -> None:
+        """Drop the proposal: what its call would do may repeat words that may not be used any more."""
+        self._waiting = None
+
     def on_reply(self, delivered: str, *, ended_at: float) -> None:
         """Note that a reply has ended. `delivered`: the part that was heard, or written instead. A new proposal counts
         only if its whole question is in it.

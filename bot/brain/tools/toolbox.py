@@ -37,6 +37,8 @@ log = structlog.get_logger()
 STILL_RUNNING = "It is being done: it was ordered, and goes on although your reply was cut off."
 # What the model reads instead of a result when a call needs the asker's yes. A speech-to-speech model says it itself.
 ASK_FIRST = "Nothing is done yet: it needs a yes. Ask aloud now, in exactly these words and no others: {question}"
+# What was said before may not be used any more, and the model's arguments may repeat it.
+OUTDATED = "Nothing is done: somebody's words were withdrawn since the question. Say that it has to be asked for again."
 ONE_AT_A_TIME = "Nothing is done: ask about one thing at a time. Offer {tool} again after the answer to your question."
 
 
@@ -91,10 +93,11 @@ class Toolbox:
         return QuestionTools(self, asker, has_read=answering is not None and answering == self.used_for)
 
     def drop_derived(self) -> None:
-        """Forget the results, and cancel the calls that go on without their reply: words that may not be used any more
-        may be in both.
+        """Forget the results and the call that waits for a yes, and cancel those that go on without their reply: words
+        that may not be used any more may be in all of them. What was asked before has no more effects.
         """
         self.exchanges.clear()
+        self.proposals.withdraw()
         self.effects.cancel()
 
 
@@ -230,6 +233,8 @@ class QuestionTools:
     async def _run(self, tool: RoomTool, call: MessageToolCall, *, agreed: bool) -> tuple[str, str]:
         tools = self._toolbox.tools(self._asker)
         refused = lacks_right(tool, self._asker) if agreed else refusal(tool, self._asker, tools)
+        if tool.side_effects and not self._is_current():
+            refused = OUTDATED
         if refused is not None:
             return "refused", refused
         try:

@@ -365,6 +365,29 @@ async def test_what_may_hold_somebodys_words_is_not_done_after_they_opted_out(cu
 
 
 @pytest.mark.asyncio
+async def test_a_yes_does_nothing_that_may_hold_words_of_who_opted_out_since() -> None:
+    """Bo's words were in the bot's question. Bo opts out, and then Ada says yes to it."""
+    tools = Echo()
+    toolbox = Toolbox([tools.post])
+    await ask_about(toolbox)
+    toolbox.drop_derived()
+    assert await toolbox.for_asker(replace(ADA, words="Yes.", spoke_at=112.0)).carry_out_agreed() is None
+    assert tools.called == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("words", ["Post the map.", "You can post the map."])
+async def test_a_question_from_before_an_opt_out_has_no_effects_after_it(words: str) -> None:
+    """A model that was asked before may still call tools: a reply ends a moment later than it is cancelled."""
+    tools = Echo()
+    toolbox = Toolbox([tools.post])
+    use = toolbox.for_asker(replace(ADA, words=words))
+    toolbox.drop_derived()
+    assert "has to be asked for again" in await use.run(_call("post"))
+    assert (tools.called, use.proposal) == ([], None)
+
+
+@pytest.mark.asyncio
 async def test_another_model_asks_before_it_does_more_although_the_results_are_forgotten() -> None:
     """The one before it may have done what was ordered."""
     tools = Echo()
