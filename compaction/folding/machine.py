@@ -70,42 +70,40 @@ class FoldingMachine:
         """Change the mode. The result of a run in flight is still stored."""
         self._mode = mode
 
-    def handle(self, event: Signal, now: float) -> tuple[Effect, ...]:
-        """Handle one signal and return the effects in the order in which to carry them out. `now`:
-        monotonic seconds.
-        """
-        match event:
+    def handle(self, signal: Signal, now: float) -> tuple[Effect, ...]:
+        """Handle one signal. Returns the effects in the order in which to carry them out. `now`: monotonic seconds."""
+        match signal:
             case CheckRequested():
-                return self._check(event, now)
+                return self._check(signal, now)
             case FoldMade():
-                return self._fold_made(event)
+                return self._fold_made(signal)
             case LandingWritten():
-                return self._landing_written(event, now)
+                return self._landing_written(signal, now)
             case StoreAhead():
-                self._state = transitions.adopt_stored(self._state, event.stored, ended=event.ended, gone=event.gone)
+                self._state = transitions.adopt_stored(self._state, signal.stored, ended=signal.ended, gone=signal.gone)
                 return ()
             case RunFailed():
-                return self._run_failed(event, now)
+                return self._run_failed(signal, now)
             case NoteAdded():
-                return self._note_added(event.note)
+                return self._note_added(signal.note)
             case NotesRetired():
                 return self._notes_retired()
             case EndRequested():
                 return self._end_requested()
             case DeadlinePassed():
-                return self._deadline_passed(event, now)
+                return self._deadline_passed(signal, now)
             case EndingStored():
                 self._state = transitions.finish_ending(self._state)
                 return ()
             case _:
-                assert_never(event)
+                assert_never(signal)
 
     # -- the trigger -----------------------------------------------------------------------------------------
 
-    def _check(self, event: CheckRequested, now: float) -> tuple[Effect, ...]:
-        due = next_run(self._state, event, mode=self._mode, now=now, new_id=self._run_id)
+    def _check(self, signal: CheckRequested, now: float) -> tuple[Effect, ...]:
+        due = next_run(self._state, signal, mode=self._mode, now=now, new_id=self._run_id)
         if isinstance(due, Skip):
-            return self._skips.report(self._skipped(due.reason, event.total_turns))
+            return self._skips.report(self._skipped(due.reason, signal.total_turns))
         self._state = transitions.begin_run(self._state, due)
         return (*self._skips.flush(), StartRun(due))
 
@@ -127,35 +125,35 @@ class FoldingMachine:
 
     # -- the run in flight -----------------------------------------------------------------------------------------
 
-    def _fold_made(self, event: FoldMade) -> tuple[Effect, ...]:
+    def _fold_made(self, signal: FoldMade) -> tuple[Effect, ...]:
         state = self._state
-        run = state.current_run(event.run_id)
+        run = state.current_run(signal.run_id)
         if run is None:
             return ()
         memory = CompactionState(
             cursor=state.memory.cursor if run.moves_cursor_to is None else run.moves_cursor_to,
             revision=state.memory.revision + 1,
-            summary=event.summary,
-            last_at=event.at,
+            summary=signal.summary,
+            last_at=signal.at,
         )
         landing = Landing(
-            session_id=event.record.session_id,
+            session_id=signal.record.session_id,
             expected_cursor=state.memory.cursor,
             expected_revision=state.memory.revision,
-            segment=event.record if isinstance(event.record, Segment) else None,
+            segment=signal.record if isinstance(signal.record, Segment) else None,
             state=memory,
             folded_note_ids=run.note_ids,
             repairs=run.repairs is not None,
-            chapter=event.record if isinstance(event.record, Chapter) else None,
+            chapter=signal.record if isinstance(signal.record, Chapter) else None,
         )
         self._state = transitions.await_landing(state, run.id, landing)
         return (WriteLanding(run.id, landing),)
 
-    def _landing_written(self, event: LandingWritten, now: float) -> tuple[Effect, ...]:
-        run = self._state.current_run(event.run_id)
+    def _landing_written(self, signal: LandingWritten, now: float) -> tuple[Effect, ...]:
+        run = self._state.current_run(signal.run_id)
         if run is None or run.landing is None:
             return ()
-        self._state = transitions.land_run(self._state, run.id, was_asked=event.was_asked)
+        self._state = transitions.land_run(self._state, run.id, was_asked=signal.was_asked)
         landing = run.landing
         summary = landing.state.summary or ""
         record = landing.segment or landing.chapter
@@ -170,8 +168,8 @@ class FoldingMachine:
                     summary=summary,
                     summary_chars=len(summary),
                     latency_ms=_ms(now - run.started_at),
-                    prompt_tokens=event.prompt_tokens,
-                    completion_tokens=event.completion_tokens,
+                    prompt_tokens=signal.prompt_tokens,
+                    completion_tokens=signal.completion_tokens,
                     folded_note_count=len(run.note_ids),
                     degraded=run.degraded,
                     repairs=run.repairs,
@@ -182,21 +180,21 @@ class FoldingMachine:
             ),
         )
 
-    def _run_failed(self, event: RunFailed, now: float) -> tuple[Effect, ...]:
+    def _run_failed(self, signal: RunFailed, now: float) -> tuple[Effect, ...]:
         state = self._state
-        run = state.current_run(event.run_id)
+        run = state.current_run(signal.run_id)
         if run is None:
             return ()
-        by_model = event.culprit is FailureSource.MODEL
+        by_model = signal.culprit is FailureSource.MODEL
         next_retry_s: float | None = None
         if run.repairs is not None:
             # Turns that are gone for good can't be folded again either.
-            self._state = transitions.fail_repair(state, run.id, counts=by_model or not event.retryable)
+            self._state = transitions.fail_repair(state, run.id, counts=by_model or not signal.retryable)
         elif run.chapter is not None:
             self._state = transitions.fail_chapter(state, run.id, by_model=by_model)
         else:
-            next_retry_s = self._fail_batch(state, run.id, by_model=by_model, retryable=event.retryable, now=now)
-        return (EmitEvent(_failure(event, run, state, now, None if state.ending else next_retry_s)),)
+            next_retry_s = self._fail_batch(state, run.id, by_model=by_model, retryable=signal.retryable, now=now)
+        return (EmitEvent(_failure(signal, run, state, now, None if state.ending else next_retry_s)),)
 
     def _fail_batch(self, state: SessionState, run_id: RunId, *, by_model: bool, retryable: bool, now: float) -> float:
         """Take note that the run of a batch failed. Return after how many seconds it, or the model, is tried again."""
@@ -257,7 +255,7 @@ class FoldingMachine:
         run = self._state.run
         return () if run is None else (AwaitRun(run.id, self._settings.ending_deadline_s),)
 
-    def _deadline_passed(self, event: DeadlinePassed, now: float) -> tuple[Effect, ...]:
+    def _deadline_passed(self, signal: DeadlinePassed, now: float) -> tuple[Effect, ...]:
         state = self._state
         run = state.run
         if run is None:
@@ -270,22 +268,22 @@ class FoldingMachine:
             error="The session ended before the summary came.",
             timeout=True,
             retryable=False,
-            model=event.model,
+            model=signal.model,
         )
         return (CancelRun(run.id), EmitEvent(_failure(late, run, state, now, None)))
 
 
-def _failure(event: RunFailed, run: Run, state: SessionState, now: float, next_retry_s: float | None) -> FoldFailed:
+def _failure(signal: RunFailed, run: Run, state: SessionState, now: float, next_retry_s: float | None) -> FoldFailed:
     return FoldFailed(
         run_id=run.id,
         cursor=state.memory.cursor,
         batch_size=run.batch_size,
         pending_note_count=len(state.notes.pending),
-        model=event.model,
-        error_class=event.error_class,
-        error=event.error,
-        timeout=event.timeout,
-        retryable=event.retryable,
+        model=signal.model,
+        error_class=signal.error_class,
+        error=signal.error,
+        timeout=signal.timeout,
+        retryable=signal.retryable,
         attempt=run.attempt,
         next_retry_s=next_retry_s,
         latency_ms=_ms(now - run.started_at),

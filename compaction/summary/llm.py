@@ -29,6 +29,7 @@ from compaction.summary.fold_prompts import (
     fold_sections,
 )
 from compaction.summary.paragraph_checks import ParagraphCheck, is_transcript
+from compaction.summary.paragraph_writer import Calls, Paragraph, ParagraphWriter
 from compaction.summary.port import (
     CHAPTER_FACTS,
     MAX_CHAPTER_GIST_CHARS,
@@ -38,7 +39,6 @@ from compaction.summary.port import (
     FoldRequest,
 )
 from compaction.summary.prompt_texts import PromptTexts
-from compaction.summary.recursive import Calls, Paragraph, ParagraphWriter
 from compaction.summary.required_facts import required_after_fold, required_facts
 
 if TYPE_CHECKING:

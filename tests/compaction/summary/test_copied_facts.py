@@ -15,7 +15,7 @@ from compaction.summary.copied_facts import CopiedFacts, is_copied
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import FoldRequest
-from tests.compaction.summary.test_recursive import Says
+from tests.compaction.summary.test_paragraph_writer import Says
 from tests.compaction.turn_store_contract import turn
 
 TURNS = (

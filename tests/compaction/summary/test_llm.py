@@ -30,7 +30,7 @@ from compaction.summary.port import (
     FoldRequest,
     KnownFact,
 )
-from tests.compaction.summary.test_recursive import Says
+from tests.compaction.summary.test_paragraph_writer import Says
 from tests.compaction.turn_store_contract import EVENING, T0, note, turn
 from tests.fakes.completion import INVENTED_NAME, INVENTED_NUMBER, Mood, MoodyModel
 
