@@ -1,19 +1,15 @@
 """The channel that a room has joined: its voice connection, the notice, the room's tasks, and leaving in order.
 
-`bot.room.room` opens and ends the session around it.
+`bot.room.room` opens and ends the session around it. `room_check` sees to it at intervals.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-import structlog
-
-from bot import events
 from bot.channel.port import ChatError
 from bot.errors import first_cause
 from bot.room.announcer import Announcer, NotAnnouncedError
@@ -21,56 +17,31 @@ from bot.room.claim_watch import ClaimWatch
 from bot.room.endings import EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS
 from bot.room.forgetting_watch import ForgettingWatch
 from bot.room.live_message import LiveMessage
-from bot.room.room_faults import RoomFaults
-from bot.room.session_limits import SessionLimits
+from bot.room.room_check import RoomCheck
 from bot.room.tasks import run_for_room
 from bot.room.transcript_writer import transcript_writer
-from bot.room.trouble_notice import RoomTroubles
 from bot.screen.messages import ShareEnd
 from bot.texts.text import Text, sentence_of
-from compaction.errors import StaleOwnerError, StoreError
+from compaction.errors import StaleOwnerError
 from voice.errors import RemovedFromChannelError
-from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
     from typing import Any
 
-    from bot.channel.port import Link, ListenRequest, MembershipChange, Place
+    from bot import events
+    from bot.channel.port import Link, MembershipChange, Place
     from bot.errors import BotError
     from bot.health import HealthFault
-    from bot.memory.upkeep import MemoryUpkeep
-    from bot.participation.guild_participation import GuildParticipation
-    from bot.room.conversation.conversation import Conversation
     from bot.room.endings import RoomEnding
+    from bot.room.room_session import RoomSession
     from bot.room.services import RoomServices
     from bot.room.transcript_writer import TranscriptWriter
-    from bot.screen.room import RoomScreens
     from bot.server_settings import ServerSettings
-    from bot.store.sessions import OpenedSession
-    from compaction.session import SessionMemory
 
-log = structlog.get_logger()
-
-# How often to see to the room: measure, store what waits, and end what has reached a limit.
-CHECK_ROOM_S = 5.0
 # How often Discord is asked what newcomers and what all people present may do.
 CHECK_NEWCOMERS_S = 2.0
 REFRESH_RIGHTS_S = 30.0
-GPU_FAILED = Text("My GPU has failed, so I recognise speech on the processor, which takes longer. /status says why.")
-
-
-@dataclass(frozen=True, slots=True)
-class RoomSession:
-    """A room's session and the parts that were made for it. `listen`: the bot only writes down there."""
-
-    opened: OpenedSession
-    memory: SessionMemory
-    upkeep: MemoryUpkeep | None
-    guild: GuildParticipation
-    conversation: Conversation
-    screens: RoomScreens | None
-    listen: ListenRequest | None
 
 
 class JoinedChannel:
@@ -110,8 +81,6 @@ class JoinedChannel:
             people=self._people_known,
             clock=self._clock,
         )
-        self._faults = RoomFaults()
-        self._troubles = RoomTroubles()
         notice, guild = services.notice.for_room(self._settings.notice, listen=session.listen), session.guild
         digest = notice.digest(asks=guild.asks)
         self._announcer = Announcer(
@@ -123,8 +92,6 @@ class JoinedChannel:
             told=guild.consent.told_by(digest),
             on_told=partial(guild.tell, digest),
         )
-        # A failure from before the room is told by /status.
-        self._gpu_failed = services.gpu_failure() is not None
         cost_before = session.guild.costs.total
         self._live_message = LiveMessage(
             place,
@@ -136,6 +103,15 @@ class JoinedChannel:
         self._writer = transcript_writer(
             session.listen, session.opened.session, place, services, excludes=self._conversation.hides
         )
+        self._check = RoomCheck(
+            place,
+            services,
+            session,
+            membership_changes=membership_changes,
+            writer=self._writer,
+            ending=ending,
+            report=report,
+        )
 
     # -- what the room asks -----------------------------------------------------------------------------------
 
@@ -146,18 +122,15 @@ class JoinedChannel:
 
     def faults(self) -> list[HealthFault]:
         """Return why nobody is heard here, nobody hears the bot, or nothing is stored."""
-        if self._link is None:
-            return []
-        speaks = self._session.listen is None
-        return self._faults.faults(self._link, self._place, speaks=speaks, now=self._clock.monotonic())
+        return [] if self._link is None else self._check.faults(self._link)
 
     def on_joined(self) -> None:
         """Somebody came into the channel. Does not wait."""
         self._announcer.on_joined()
 
     def on_event(self, event: events.Event) -> None:
-        """Let the faults, the live message and the transcript know of one of the room's events."""
-        self._faults.on_event(event)
+        """Let the check, the live message and the transcript know of one of the room's events."""
+        self._check.on_event(event)
         self._live_message.on_event(event)
         if self._writer is not None:
             self._writer.on_event(event)
@@ -174,7 +147,7 @@ class JoinedChannel:
             self._conversation.playback,
             self._conversation.hear,
             excludes=self._excludes_sound,
-            on_change=self._report_link,
+            on_change=self._on_link_change,
             is_owner=self._claim_watch.is_owner,
             claim=self._session.opened.claim.number,
         )
@@ -201,15 +174,14 @@ class JoinedChannel:
             await asyncio.wait(running)
             if reason != HANDED_OVER:
                 await self._finish_messages()
-        self._report_link()
-        self._report_queues(link)
+        self._check.measure(link)
         return reason
 
     def _work(self, link: Link) -> Iterator[tuple[str, Coroutine[Any, Any, object]]]:
         """Yield the name of each of the room's tasks, and what it does."""
         yield "conversation", self._conversation.run()
         yield "membership", self._record_membership()
-        yield "room-check", self._check_room(link)
+        yield "room-check", self._check.run(link)
         yield "link", self._watch_link(link)
         yield "notices", self._tell_newcomers()
         yield "rights", self._refresh_rights()
@@ -257,6 +229,10 @@ class JoinedChannel:
         finally:
             if not is_elsewhere:
                 await self._place.show_listening(on=False)
+
+    def _on_link_change(self) -> None:
+        if self._link is not None:
+            self._check.measure_link(self._link)
 
     def _excludes_sound(self, user_id: int) -> bool:
         """Return whether a person's packets are dropped unread. Thread-safe."""
@@ -310,91 +286,12 @@ class JoinedChannel:
             await self._place.refresh_rights(newcomers_only=not due)
             await self._clock.sleep(CHECK_NEWCOMERS_S)
 
-    async def _check_room(self, link: Link) -> None:
-        """At intervals, report the connection and the queues, record gathered comings and goings, store what the
-        database has refused before, tell of a GPU that has failed and of other troubles, let the upkeep see whether
-        another process has changed the memory, and end the room if the session has reached a limit.
-        """
-        limits = SessionLimits(
-            started_at=self._session.opened.session.started_at,
-            leave_when_empty_s=self._services.room.leave_when_empty_s,
-        )
-        while True:
-            await self._clock.sleep(CHECK_ROOM_S)
-            self._report_link()
-            self._report_queues(link)
-            await self._conversation.membership.record_gathered()
-            await self._store_waiting()
-            await self._tell_gpu_failure()
-            await self._tell_troubles()
-            if self._session.upkeep is not None:
-                self._session.upkeep.on_turn()
-            accompanied = any(not person.is_bot for person in self._place.members())
-            now = self._clock.monotonic()
-            if reached := limits.check(self._settings, accompanied=accompanied, epoch=self._clock.now(), now=now):
-                if reached.sentence is not None:
-                    await self._place.write(reached.sentence)
-                self._ending.ask(reached.reason)
-                return
-
     def _people_known(self) -> set[str]:
         """Return the ids of the people in the channel, and of those whose turns are in memory."""
         present = {str(person.id) for person in self._place.members()}
         return present | {part.speaker_id for turn in self._session.memory.turns for part in turn.parts}
 
-    async def _store_waiting(self) -> None:
-        """Store what the database has refused before, if it takes it now."""
-        memory = self._session.memory
-        waiting = memory.unstored_items
-        try:
-            await memory.store_waiting()
-        except StoreError:
-            # The log has the first refusal.
-            self._faults.unstored = True
-            return
-        if self._faults.unstored:
-            log.info("turns_stored_again", count=waiting)
-        self._faults.unstored = False
-
-    async def _tell_gpu_failure(self) -> None:
-        """Tell the channel once if the GPU has failed while the room is open, because texts come later from then on."""
-        failure = self._services.gpu_failure()
-        if self._gpu_failed or failure is None:
-            return
-        self._gpu_failed = True
-        self._report("recogniser", failure)
-        await self._place.write(GPU_FAILED)
-
-    async def _tell_troubles(self) -> None:
-        """Tell the channel of a trouble that has begun or is over."""
-        answers = self._session.listen is None
-        for sentence in self._troubles.next(
-            not_understanding=self._faults.understands_nobody,
-            muted=answers and self._place.muted,
-            suppressed=answers and not self._place.audible and not self._place.muted,
-            deafened=self._place.deafened,
-            now=self._clock.monotonic(),
-        ):
-            await self._place.write(sentence)
-
-    # -- measuring ------------------------------------------------------------------------------------------------
-
     @property
     def _settings(self) -> ServerSettings:
         """What the server has chosen, now."""
         return self._services.servers.of(self._place.guild_id)
-
-    def _report_link(self) -> None:
-        """Tell the state of the connection: a break and a return at once, the packet counters at intervals."""
-        if (link := self._link) is not None:
-            changed = events.LinkChanged(link.state, link.counters, self._clock.monotonic(), link.round_trip_s)
-            self._services.observe(changed)
-
-    def _report_queues(self, link: Link) -> None:
-        waiting = QueueFigures("membership", self._membership_changes.qsize(), None)
-        queues = [link.queue, *self._conversation.status.queues, waiting]
-        if self._writer is not None:
-            queues.append(self._writer.queue)
-        if self._session.screens is not None:
-            queues.append(self._session.screens.queue)
-        self._services.observe(events.QueuesMeasured(tuple(queues), self._clock.monotonic()))

@@ -17,9 +17,10 @@ from bot.memory.recall import RecallScope
 from bot.room.conversation.conversation import Conversation
 from bot.room.conversation.conversation_parts import ConversationInputs
 from bot.room.endings import CRASHED, HANDED_OVER, RoomEnding
-from bot.room.joined_channel import JoinedChannel, RoomSession
+from bot.room.joined_channel import JoinedChannel
 from bot.room.listen_only import remembered_request
 from bot.room.recap import post_recap
+from bot.room.room_session import RoomSession
 from bot.room.room_status import room_status, status_before_opening
 from bot.room.unfinished_speech import UnfinishedSpeech
 from bot.settings import RESUME_WITHIN_S

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # The clocks of two machines may differ by this much when old rows are deleted.
 _CLOCKS_DIFFER_S = 3600.0
-# An open room takes a change over within this time (`bot.room.joined_channel.CHECK_ROOM_S`,
+# An open room takes a change over within this time (`bot.room.room_check.CHECK_ROOM_S`,
 # `bot.room.forgetting_watch.CHECK_FORGETTINGS_S`).
 _TAKEN_OVER_S = 8.0
 _NEWEST = "SELECT coalesce(max(number), 0) FROM forgettings"

@@ -16,7 +16,7 @@ import pytest
 from bot.health import Health
 from bot.monitoring.probes import HealthProbes
 from bot.monitoring.service_checks import ServiceChecks
-from bot.room.joined_channel import CHECK_ROOM_S
+from bot.room.room_check import CHECK_ROOM_S
 from bot.settings import WebSettings
 from bot.store.database import Database, open_database
 from bot.store.sessions import Sessions

@@ -15,7 +15,7 @@ from bot.participation.guild_participation import GuildParticipation
 from bot.participation.settings import ParticipationSettings
 from bot.room import forgetting_watch
 from bot.room.forgetting_watch import ANSWER_WITHIN_S, CHECK_FORGETTINGS_S, ForgettingWatch
-from bot.room.joined_channel import CHECK_ROOM_S
+from bot.room.room_check import CHECK_ROOM_S
 from bot.store.database import open_database
 from bot.store.forgetting_notes import _TAKEN_OVER_S, note_forgetting
 from bot.store.sessions import Sessions

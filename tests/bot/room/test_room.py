@@ -21,8 +21,8 @@ from bot.memory.session_reader import SessionReader
 from bot.models.voices import DEFAULT_VOICE
 from bot.participation.all_guilds import ListensOnlyError
 from bot.room.guild_policy import GuildPolicy
-from bot.room.joined_channel import CHECK_ROOM_S
 from bot.room.room import Room
+from bot.room.room_check import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from bot.settings import RoomSettings
 from bot.store.database import open_database

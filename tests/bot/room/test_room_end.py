@@ -9,7 +9,7 @@ import pytest
 
 from bot import events
 from bot.room.endings import HANDED_OVER, PROCESS_ENDS
-from bot.room.joined_channel import CHECK_ROOM_S
+from bot.room.room_check import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from bot.settings import RESUME_WITHIN_S
 from compaction.model import TurnKind

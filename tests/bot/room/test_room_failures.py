@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot import events
-from bot.room.joined_channel import CHECK_ROOM_S, GPU_FAILED
+from bot.room.room_check import CHECK_ROOM_S, GPU_FAILED
 from bot.room.trouble_notice import (
     DEAFENED,
     MUTED,

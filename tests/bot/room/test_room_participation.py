@@ -18,7 +18,7 @@ from bot.participation.all_guilds import MAY_SPEAK
 from bot.participation.participation import CHECK_QUIET_S, SILENCED
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.membership import TURN_EVERY_S
-from bot.room.joined_channel import CHECK_ROOM_S
+from bot.room.room_check import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from compaction.budget.messages import MessageToolCall
 from compaction.model import TurnKind

@@ -21,8 +21,8 @@ from bot.cli.rehearsal.written.services import BOT_NAME, open_written_services
 from bot.errors import first_cause
 from bot.room.conversation.membership import TURN_EVERY_S
 from bot.room.endings import LEFT
-from bot.room.joined_channel import CHECK_ROOM_S
 from bot.room.room import Room
+from bot.room.room_check import CHECK_ROOM_S
 from rehearsal.judge.written_evening import build_written_report
 from rehearsal.runner.evening_record import EveningRecord, PlayedSpeech
 from rehearsal.runner.observations import LoggedProblem, ObservedCompaction, ObservedReply, ObservedUtterance, RoomReady

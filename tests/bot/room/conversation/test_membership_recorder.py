@@ -12,7 +12,7 @@ from bot.memory.readable_memory import ReadableMemory
 from bot.memory.session_reader import SessionReader
 from bot.room.conversation.catch_up_offers import LEAST_AWAY_S, LEAST_TURNS
 from bot.room.conversation.membership import TURN_EVERY_S
-from bot.room.joined_channel import CHECK_ROOM_S
+from bot.room.room_check import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import TICK_S, a_house, ended, living, settle

@@ -1,0 +1,162 @@
+"""Sees to an open room at intervals: measures it, stores what waits, tells people of troubles, and ends it at a limit.
+
+`room_faults`, `trouble_notice` and `session_limits` decide what is a fault, what people are told, and what a limit is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot import events
+from bot.room.room_faults import RoomFaults
+from bot.room.session_limits import SessionLimits
+from bot.room.trouble_notice import RoomTroubles
+from bot.texts.text import Text
+from compaction.errors import StoreError
+from voice.queue_figures import QueueFigures
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from bot.channel.port import Link, MembershipChange, Place
+    from bot.health import HealthFault
+    from bot.room.endings import RoomEnding
+    from bot.room.room_session import RoomSession
+    from bot.room.services import RoomServices
+    from bot.room.transcript_writer import TranscriptWriter
+
+log = structlog.get_logger()
+
+CHECK_ROOM_S = 5.0
+GPU_FAILED = Text("My GPU has failed, so I recognise speech on the processor, which takes longer. /status says why.")
+
+
+class RoomCheck:
+    """The check of one room in `place`. `membership_changes`: who came and went, as yet unrecorded. `writer`: of the
+    room's transcript, if it has one. `report`: called with the place in the code and the error of each problem.
+
+    *Ownership*: `run` is a task of the room, whose events all go to `on_event`.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        services: RoomServices,
+        session: RoomSession,
+        *,
+        membership_changes: asyncio.Queue[MembershipChange],
+        writer: TranscriptWriter | None,
+        ending: RoomEnding,
+        report: Callable[[str, Exception], None],
+    ) -> None:
+        self._place = place
+        self._services = services
+        self._clock = services.clock
+        self._session = session
+        self._membership_changes = membership_changes
+        self._writer = writer
+        self._ending = ending
+        self._report = report
+        self._faults = RoomFaults()
+        self._troubles = RoomTroubles()
+        self._limits = SessionLimits(
+            started_at=session.opened.session.started_at, leave_when_empty_s=services.room.leave_when_empty_s
+        )
+        # A failure from before the room is told by /status.
+        self._gpu_failed = services.gpu_failure() is not None
+
+    def on_event(self, event: events.Event) -> None:
+        """Take note of one of the room's events."""
+        self._faults.on_event(event)
+
+    def faults(self, link: Link) -> list[HealthFault]:
+        """Return why nobody is heard here, nobody hears the bot, or nothing is stored."""
+        speaks = self._session.listen is None
+        return self._faults.faults(link, self._place, speaks=speaks, now=self._clock.monotonic())
+
+    async def run(self, link: Link) -> None:
+        """Look every `CHECK_ROOM_S` seconds. Returns when the session has reached a limit, and the room is asked to
+        end.
+        """
+        is_over = False
+        while not is_over:
+            await self._clock.sleep(CHECK_ROOM_S)
+            self.measure(link)
+            await self._session.conversation.membership.record_gathered()
+            await self._store_waiting()
+            await self._tell_gpu_failure()
+            await self._tell_troubles()
+            if self._session.upkeep is not None:
+                # It sees whether another process has changed the memory.
+                self._session.upkeep.on_turn()
+            is_over = await self._end_at_limit()
+
+    async def _end_at_limit(self) -> bool:
+        """Ask the room to end, if the session has reached a limit. Return whether it has."""
+        chosen = self._services.servers.of(self._place.guild_id)
+        accompanied = any(not person.is_bot for person in self._place.members())
+        now = self._clock.monotonic()
+        reached = self._limits.check(chosen, accompanied=accompanied, epoch=self._clock.now(), now=now)
+        if reached is None:
+            return False
+        if reached.sentence is not None:
+            await self._place.write(reached.sentence)
+        self._ending.ask(reached.reason)
+        return True
+
+    async def _store_waiting(self) -> None:
+        """Store what the database has refused before, if it takes it now."""
+        memory = self._session.memory
+        waiting = memory.unstored_items
+        try:
+            await memory.store_waiting()
+        except StoreError:
+            # The log has the first refusal.
+            self._faults.unstored = True
+            return
+        if self._faults.unstored:
+            log.info("turns_stored_again", count=waiting)
+        self._faults.unstored = False
+
+    async def _tell_gpu_failure(self) -> None:
+        """Tell the channel once if the GPU has failed while the room is open, because texts come later from then on."""
+        failure = self._services.gpu_failure()
+        if self._gpu_failed or failure is None:
+            return
+        self._gpu_failed = True
+        self._report("recogniser", failure)
+        await self._place.write(GPU_FAILED)
+
+    async def _tell_troubles(self) -> None:
+        """Tell the channel of a trouble that has begun or is over."""
+        answers = self._session.listen is None
+        for sentence in self._troubles.next(
+            not_understanding=self._faults.understands_nobody,
+            muted=answers and self._place.muted,
+            suppressed=answers and not self._place.audible and not self._place.muted,
+            deafened=self._place.deafened,
+            now=self._clock.monotonic(),
+        ):
+            await self._place.write(sentence)
+
+    # -- measuring ------------------------------------------------------------------------------------------------
+
+    def measure(self, link: Link) -> None:
+        """Tell the state of the connection, and how much waits in the room's queues."""
+        self.measure_link(link)
+        waiting = QueueFigures("membership", self._membership_changes.qsize(), None)
+        queues = [link.queue, *self._session.conversation.status.queues, waiting]
+        if self._writer is not None:
+            queues.append(self._writer.queue)
+        if self._session.screens is not None:
+            queues.append(self._session.screens.queue)
+        self._services.observe(events.QueuesMeasured(tuple(queues), self._clock.monotonic()))
+
+    def measure_link(self, link: Link) -> None:
+        """Tell the state of the connection, with its packet counters."""
+        self._services.observe(
+            events.LinkChanged(link.state, link.counters, self._clock.monotonic(), link.round_trip_s)
+        )
