@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _INDENT = 4
 # A pipe whose reader has ended, and a terminal that was closed.
 _UNREAD = (errno.EPIPE, errno.EIO)
+# What a terminal obeys instead of showing it: control characters but line feeds and tabs, and those that turn the
+# direction of what follows. Names, what was said, and what stood on a screen or in a file may hold them.
+_OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # A terminal that is narrower than this is taken to be so wide: nothing could be folded sensibly.
 _NARROWEST = 40
 
@@ -43,13 +46,13 @@ def terminal_columns(stream: TextIO) -> int | None:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print sentences, folded at the width of the terminal. `err`: on stderr. Where nobody reads any more, the rest is
-    lost, and the work goes on.
+    """Print sentences, folded at the width of the terminal, without what a terminal would obey. `err`: on stderr. Where
+    nobody reads any more, the rest is lost, and the work goes on.
     """
     stream = sys.stderr if err else sys.stdout
     columns = terminal_columns(stream)
     try:
-        for line in text.split("\n"):
+        for line in _OBEYED.sub("", text).split("\n"):
             stream.write((fold(line, columns) if columns is not None else line.rstrip()) + "\n")
         stream.flush()
     except OSError as error:
@@ -106,7 +109,9 @@ def fold_pieces(pieces: Iterable[tuple[str, str]], columns: int, *, indent: int)
 def open_console(
     *, stderr: bool = False, file: TextIO | None = None, width: int | None = None, record: bool = False
 ) -> Console:
-    """Return a console that prints without trailing blanks. `record`: for a picture of what was printed."""
+    """Return a console that prints without trailing blanks and without what a terminal would obey. `record`: for a
+    picture of what was printed.
+    """
     console = Console(highlight=False, stderr=stderr, file=file, width=width, record=record)
     console.push_render_hook(_WithoutTrailingBlanks())
     return console
@@ -119,7 +124,7 @@ def svg_picture(console: Console, *, title: str) -> str:
 
 
 class _WithoutTrailingBlanks(RenderHook):
-    """Leaves out the blanks with which rich fills tables up to their width."""
+    """Leaves out the blanks with which rich fills tables up to their width, and what a terminal would obey."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         return [_Trimmed(each) for each in renderables]
@@ -135,7 +140,8 @@ class _Trimmed:
             if segment.control:
                 yield segment
                 continue
-            for part in re.split(r"(\n)", segment.text):
+            # The styles are no part of the text.
+            for part in re.split(r"(\n)", _OBEYED.sub("", segment.text)):
                 if part == "\n":
                     blanks.clear()
                     yield Segment("\n")

@@ -59,6 +59,25 @@ def test_long_text_is_indented() -> None:
     assert all(line.startswith("    word") for line in others)
 
 
+# Sets the title, clears the screen, fills the clipboard, colours (as one character), and turns what follows round.
+HOSTILE = "Eve\x1b]0;a\x07\x1b[2J\x1b]52;c;cm0=\x07\x9b31m\u202e\r!"
+
+
+def test_a_terminal_obeys_no_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """Names, speech and screens reach the operator's terminal as text: whatever is in them, it only shows it."""
+    out = io.StringIO()
+    console = open_console(file=out, width=60)
+    print_indented(console, f"{HOSTILE}: hi", by=4)
+    console.print(HOSTILE, markup=False)
+    say(f"Roomtone is on Discord, in {HOSTILE}.\n\tNext.")
+    shown = capsys.readouterr().out
+    assert [line.strip() for line in out.getvalue().splitlines()] == [
+        "Eve]0;a[2J]52;c;cm0=31m!: hi",
+        "Eve]0;a[2J]52;c;cm0=31m!",
+    ]
+    assert shown == "Roomtone is on Discord, in Eve]0;a[2J]52;c;cm0=31m!.\n\tNext.\n"
+
+
 def test_sentences_are_folded_on_a_terminal_only(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
