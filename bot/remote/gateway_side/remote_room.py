@@ -326,7 +326,12 @@ class RemoteRoom:
         return joined((self._look.status, ELSEWHERE.fill(machine=self._seat.machine)))
 
     def unfinished(self) -> tuple[UnfinishedWords, ...]:
-        return () if self._guild is None else self._unfinished.words(self._guild.excludes)
+        return self._unfinished.words(self._hides)
+
+    def _hides(self, user_id: int) -> bool:
+        """Return whether nobody is shown what a person says, as the room itself decides (`Conversation.hides`)."""
+        guild, look = self._guild, self._look
+        return guild is None or look is None or guild.excludes(user_id) or user_id in look.forgotten
 
     def faults(self) -> list[HealthFault]:
         return [] if self._look is None else [HealthFault(*each) for each in self._look.faults]

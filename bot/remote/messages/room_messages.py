@@ -159,12 +159,13 @@ class RoomOver(Request[None]):
 @dataclass(frozen=True, slots=True)
 class RoomLook(Notice):
     """What people and monitoring may ask of the room. `open`: it receives the channel's sound. `faults`: the parts of
-    each `HealthFault`.
+    each `HealthFault`. `forgotten`: who has had themselves forgotten in this session.
     """
 
     open: bool
     status: WireText
     faults: tuple[tuple[FaultKind, str], ...]
+    forgotten: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

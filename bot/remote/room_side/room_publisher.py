@@ -41,6 +41,7 @@ class RoomPublisher:
         self._health = health
         self._reports = reports
         self._room: SupervisedRoom | None = None
+        self._guild: GuildParticipation | None = None
         self._memory: SessionMemory | None = None
         self._told_memory: MemoryLook | None = None
 
@@ -58,7 +59,7 @@ class RoomPublisher:
     ) -> Iterator[events.Observer]:
         """Tell that the session has begun, and the room's events while the block runs; see `RoomServices.show_live`."""
         del place
-        self._memory = memory
+        self._memory, self._guild = memory, guild
         self._tell_memory()
         self._link.tell(SessionBegun(session_id, guild.listens_only))
 
@@ -81,7 +82,8 @@ class RoomPublisher:
         assert self._room is not None, "begun"
         found = [*self._room.faults(), *self._health.faults()]
         faults = tuple((fault.kind, str(fault.sentence)) for fault in found)
-        self._link.tell(RoomLook(self._room.opened.is_set(), self._room.status(), faults))
+        forgotten = frozenset(() if self._guild is None else self._guild.consent.forgotten_until)
+        self._link.tell(RoomLook(self._room.opened.is_set(), self._room.status(), faults, forgotten))
         self._tell_memory()
         self._report(ending=False)
 

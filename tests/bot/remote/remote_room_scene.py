@@ -165,8 +165,10 @@ class DistantRoom:
         self.calls[f"out {person_id} {self.guild.excludes(person_id)}"] += 1
 
     def on_forgetting(self, person_id: int) -> None:
-        """Count the call."""
+        """Count the call, and show nothing of the person any more, as `Participation` does."""
         self.calls[f"forgetting {person_id}"] += 1
+        assert self.guild is not None
+        self.guild.consent.forgotten_until[person_id] = self.house.clock.monotonic()
 
     def on_forgotten(self) -> None:
         """Count the call."""

@@ -18,6 +18,8 @@ from bot.health import FaultKind, Health, HealthFault
 from bot.models.voices import DEFAULT_VOICE
 from bot.participation.costs import Cost
 from bot.remote.link.gateway_link import GatewayLink
+from bot.remote.link.message_link import MessageLink
+from bot.remote.messages.room_messages import OpenRoom
 from bot.remote.messages.wire_error import OtherProcessError
 from bot.remote.processes.placement import THIS_MACHINE
 from bot.remote.room_side.room_host import LOOK_EVERY_S
@@ -37,6 +39,7 @@ from tests.bot.remote.remote_room_scene import (
     FakeSeat,
     House,
     living,
+    pass_time,
     take_back,
 )
 
@@ -89,6 +92,22 @@ async def test_what_somebody_is_saying_is_known_to_the_first_process() -> None:
 
 
 @pytest.mark.asyncio
+async def test_nothing_that_somebody_is_saying_is_shown_once_they_are_forgotten() -> None:
+    """As in one process: by /forget-me here before that is answered, and by what another process has forgotten."""
+    async with living() as life:
+        distant = life.distant
+        assert distant.guild is not None
+        for person in (ADA, BO):
+            distant.observe(events.InterimTranscribed(person, "the key is", 2.0))
+        await until(lambda: len(life.room.unfinished()) == 2)
+        await life.house.participation.on_forgetting(ADA)
+        assert life.room.unfinished() == (UnfinishedWords("Bo", "the key is"),)
+        distant.guild.consent.forgotten_until[BO] = 2.0
+        await pass_time(life, 1.0)
+        await until(lambda: not life.room.unfinished())
+
+
+@pytest.mark.asyncio
 async def test_an_opt_out_is_in_effect_in_the_room_before_it_is_confirmed() -> None:
     """By then the person is not heard there, what was made of their words is dropped, and the dashboard hides it."""
     async with living() as life:
@@ -102,6 +121,26 @@ async def test_an_opt_out_is_in_effect_in_the_room_before_it_is_confirmed() -> N
         await until(lambda: len(house.seen) == 2)
         memory = house.shown[0][1]
         assert memory.allowed_part(TURN).parts == ()
+
+
+@pytest.mark.asyncio
+async def test_an_opt_out_in_a_rooms_first_moment_is_confirmed_by_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The room may be open before the answer to the request to open it is handled."""
+    ask, may_go_on = MessageLink.ask, asyncio.Event()
+
+    async def answered_late(link: MessageLink, request: Any, **within: float) -> Any:
+        answer = await ask(link, request, **within)
+        if isinstance(request, OpenRoom):
+            await may_go_on.wait()
+        return answer
+
+    monkeypatch.setattr(MessageLink, "ask", answered_late)
+    async with living() as life:
+        await life.house.participation.set_opt_out(10, ADA, out=True)
+        assert life.distant.calls == {f"out {ADA} True": 1}
+        may_go_on.set()
+        life.room.close("left")
+        assert await life.task == "left"
 
 
 @pytest.mark.parametrize(("may_go_on", "fenced"), [(False, []), (True, [10])])
