@@ -50,6 +50,10 @@ class RecogniserHungError(RecogniserError):
     """The model gave no answer in time. Its thread cannot be ended, and is left behind with the model."""
 
 
+class RecogniserUnreachableError(RecogniserError):
+    """No connection to the recogniser could be made, or it broke before there was an answer. It is not merely busy."""
+
+
 class RecogniserOverloadedError(RecogniserError):
     """The recogniser's queue is full, so the request was dropped."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bot.cluster.address import POOL_IP, read_token
+from bot.remote.room_side.room_host import LOOK_EVERY_S
 from rehearsal.errors import LocalDiscordError
 from tests.cluster_faults.rooms import SPEAKERS
 
@@ -114,6 +115,8 @@ class KilledPool:
         assert cluster.pool is not None, "rooms use one"
         await asyncio.sleep(AWAY_S)
         await self._until_all_heard_by(OWN, since=self._struck_at, times=_MISSED, within_s=AWAY_WITHIN_S - AWAY_S)
+        # A room in another process tells how it is at intervals.
+        await asyncio.sleep(LOOK_EVERY_S)
         self._told = [await _says_so(room) for room in self._rooms]
         await cluster.pool.start()
         self._back_at = time.monotonic()

@@ -3,9 +3,10 @@
 After some failures in a row a circuit breaker stops calls to the first recogniser. Later one utterance tries it again.
 
 A busy recogniser serves finished speech first. So it may leave an interim or a careful pass without an answer
-although it works, and their failures never open the breaker. After such a failure, interims are sent as finished speech
-until the first recogniser has answered something; what is sent so counts. Otherwise nobody would find out that a
-recogniser is away, because nearly all speech is recognised in pauses, while it is unfinished.
+although it works, and their failures do not open the breaker, unless it cannot be reached at all. After such a
+failure, interims are sent as finished speech until the first recogniser has answered something; what is sent so counts.
+Otherwise nobody would find out that a recogniser hangs, because nearly all speech is recognised in pauses, while it is
+unfinished.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from voice.circuit_breaker import CircuitBreaker, CircuitState
-from voice.errors import RecogniserError, RecogniserOverloadedError
+from voice.errors import RecogniserError, RecogniserOverloadedError, RecogniserUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +82,7 @@ class FallbackRecognizer:
                     self._breaker.abandon_trial(self._monotonic())
                 raise
             except RecogniserError as error:
-                self._on_failure(error, counts=counts)
+                self._on_failure(error, counts=counts or isinstance(error, RecogniserUnreachableError))
             else:
                 self._in_doubt = False
                 self._breaker.record_success()

@@ -25,7 +25,7 @@ from voice.asr.port import Recognition
 from voice.asr.repetition import compression_ratio
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.endpoint import Remedies, describe_failure
-from voice.errors import RecogniserError, RecogniserOverloadedError
+from voice.errors import RecogniserError, RecogniserOverloadedError, RecogniserUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -277,7 +277,9 @@ def _wav(pcm: Pcm) -> bytes:
 
 def translate_error(error: Exception, endpoint: Endpoint) -> RecogniserError:
     """Describe `error` in a sentence with the remedy, without keys, sound or text."""
-    return RecogniserError(
+    # A busy endpoint is slow or refuses; it breaks no connection.
+    is_away = isinstance(error, openai.APIConnectionError) and not isinstance(error, openai.APITimeoutError)
+    return (RecogniserUnreachableError if is_away else RecogniserError)(
         "The recogniser {model} at {where} {why}.",
         model=endpoint.model,
         where=endpoint.where,

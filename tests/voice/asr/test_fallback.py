@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.recognizer import FakeRecognizer
 from tests.voice.recordings import voiced
 from voice.asr.fallback import FallbackRecognizer
-from voice.errors import RecogniserError, RecogniserOverloadedError
+from voice.errors import RecogniserError, RecogniserOverloadedError, RecogniserUnreachableError
 
 if TYPE_CHECKING:
     from voice.asr.port import Recognition
@@ -140,6 +140,17 @@ async def test_interims_alone_find_out_that_the_first_is_away() -> None:
     assert not is_left_alone(recognizer)
     assert (await recognizer.recognize(voiced(1), interim=True)).text == "from afar"
     assert first.interims[3:] == [False, True], "the trial tells for certain, and then nothing is in doubt"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("asked", [{"interim": True}, {"careful": True}])
+async def test_one_that_cannot_be_reached_is_left_alone_after_two_requests_of_any_kind(asked: dict[str, Any]) -> None:
+    """No load explains a connection that is refused, so each request counts, and /status soon says so."""
+    recognizer, first, _, _ = both(*[RecogniserUnreachableError("Nobody answers.")] * 2)
+    for _ in range(3):
+        assert (await recognizer.recognize(voiced(1), **asked)).text == "from here"
+    assert len(first.heard) == 2
+    assert is_left_alone(recognizer)
 
 
 @pytest.mark.asyncio

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from rehearsal.servers.free_port import free_port
 from rehearsal.servers.loopback import RequestRefusal
 from rehearsal.servers.transcription import (
     LocalTranscriptionServer,
@@ -25,7 +26,7 @@ from tests.voice.recordings import bicycle, silence, voiced
 from voice.asr.language_names import language_code
 from voice.asr.remote import DETECTED_PROBABILITY, UNKNOWN_LOGPROB, RemoteRecognizer
 from voice.endpoint import Endpoint
-from voice.errors import RecogniserError, RecogniserOverloadedError
+from voice.errors import RecogniserError, RecogniserOverloadedError, RecogniserUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -147,6 +148,20 @@ async def test_failures_are_plain_sentences(behaviour: dict[str, Any], remedy: s
         server.behaviour = TranscriptionBehaviour(lantern)
         recognizer._endpoint = replace(recognizer._endpoint, timeout_s=PATIENCE_S)
         assert (await recognizer.recognize(bicycle(), language="en")).text == WORDS
+
+
+@pytest.mark.asyncio
+async def test_an_endpoint_that_is_gone_is_told_from_one_that_is_slow() -> None:
+    """A connection that is refused has another error than an answer that does not come in time."""
+    async with endpoint(timeout_s=0.3, mode=TranscriptionMode.STALL) as (recognizer, _):
+        with pytest.raises(RecogniserError) as slow:
+            await recognizer.recognize(bicycle(), language="en", interim=True)
+    assert not isinstance(slow.value, RecogniserUnreachableError)
+    async with RemoteRecognizer(
+        Endpoint(f"http://127.0.0.1:{free_port()}/v1", "whisper-1", SECRET, PATIENCE_S)
+    ) as none:
+        with pytest.raises(RecogniserUnreachableError, match="cannot be reached"):
+            await none.recognize(bicycle(), language="en", interim=True)
 
 
 @pytest.mark.asyncio
