@@ -16,7 +16,7 @@ import structlog
 from bot.discord.request_errors import REQUEST_ERRORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from bot.discord.client import RoomtoneClient
 
@@ -103,14 +103,12 @@ class PlaceNames:
 
     async def _learn(self, id_: int, asked: set[int], *, is_server: bool) -> None:
         """Ask Discord about one id, and add it to `asked`, unless another page has asked meanwhile."""
-        ask: Coroutine[None, None, object]
         async with self._asking:
             if self._is_told(id_):
                 return
             asked.add(id_)
-            ask = self._client.fetch_guild(id_, with_counts=False) if is_server else self._client.fetch_channel(id_)
             try:
-                found = await ask
+                found = await (self._server(id_) if is_server else self._channel(id_))
             except (discord.NotFound, discord.Forbidden):
                 found = None
             # RuntimeError: the client's HTTP session is closed, because the bot is ending.
@@ -118,18 +116,21 @@ class PlaceNames:
                 log.warning("place_name_not_told", place_id=id_, error_class=type(error).__name__)
                 self._not_told(id_)
                 return
-            self._told[id_] = _Told(_named(found), self._monotonic() + KEPT_S)
+            self._told[id_] = _Told(found, self._monotonic() + KEPT_S)
+
+    async def _server(self, guild_id: int) -> tuple[int, str]:
+        """Return a server's id and name, as Discord tells them. Raises what discord.py raises."""
+        guild = await self._client.fetch_guild(guild_id, with_counts=False)
+        return guild.id, guild.name
+
+    async def _channel(self, channel_id: int) -> tuple[int, str] | None:
+        """Return the id of a channel's server, and its own name; None for one that is of no server. Raises what
+        discord.py raises.
+        """
+        channel = await self._client.fetch_channel(channel_id)
+        return (channel.guild.id, channel.name) if isinstance(channel, discord.abc.GuildChannel) else None
 
     def _not_told(self, id_: int) -> None:
         """Go on with what was last known for a while."""
         former = self._told.pop(id_, None)
         self._told[id_] = _Told(None if former is None else former.named, self._monotonic() + RETRY_S)
-
-
-def _named(found: object) -> tuple[int, str] | None:
-    """Return the id of the server of what Discord told of, and its name."""
-    if isinstance(found, discord.Guild):
-        return found.id, found.name
-    if isinstance(found, discord.abc.GuildChannel):
-        return found.guild.id, found.name
-    return None
