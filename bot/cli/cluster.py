@@ -7,38 +7,26 @@ import os
 import re
 import signal
 import socket
-import sys
-from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
-from functools import partial
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.cluster_rooms import HANDED_OVER, Cluster, Most, RoomsEach, Waiting, check_rooms, rooms_pool
+from bot.cli.cluster_node import end_rest, run_node
+from bot.cli.cluster_rooms import Cluster, Most, RoomsEach, Waiting, check_rooms, rooms_pool
 from bot.cli.cluster_rooms import command as rooms
 from bot.cli.environment import cluster_folder, logging_from_settings
 from bot.cli.output import say
-from bot.cli.signals import stop_on_signals, until_stopped
+from bot.cli.signals import until_stopped
 from bot.cluster.room_offer import PROCESSES, RoomOffer, workers_count
 from bot.errors import SetupError
 from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
-    from pathlib import Path
-
-    from bot.clock import Clock
-    from bot.cluster.node import NodeSettings
     from bot.cluster.pool_settings import PoolSettings
     from bot.cluster.state import ClusterState
 
-T = TypeVar("T")
-
-# After the loss of the first machine's Ray, that of the others ends within a minute, and systemd starts it again.
-# Workers that are asked for earlier would all come to the first machine, and the rooms of the others would follow.
-OTHERS_BACK_S = 120.0
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 app = typer.Typer(
@@ -112,7 +100,7 @@ def up(
     reserved = ("--cpus", str(cpus), "--gpus", str(gpus))
     pool = [] if join else ["scale", recognisers, *reserved, "--batch", str(batch)]
     with logging_from_settings(settings, wordless=True):
-        status = asyncio.run(_up(node, pool, asked))
+        status = asyncio.run(run_node(node, pool, asked))
     raise typer.Exit(status)
 
 
@@ -200,7 +188,7 @@ def down() -> None:
         say("This machine is in no cluster.")
         return
     with logging_from_settings(settings, wordless=True):
-        asyncio.run(until_stopped(_end_rest(folder)))
+        asyncio.run(until_stopped(end_rest(folder)))
 
 
 def check_own_addresses(ip: str, join: str) -> None:
@@ -246,154 +234,3 @@ def pool_settings(
         gpus=before.gpus if gpus is None else gpus,
         batch=before.batch if batch is None else batch,
     )
-
-
-async def _end_rest(folder: Path) -> None:
-    """End what a `cluster up` that is gone has left on this machine: Ray, and then rooms."""
-    from bot.clock import SystemClock
-    from bot.cluster.left_behind import hand_over_workers, workers_in_use
-
-    clock = SystemClock()
-    await _end_left_ray(folder, clock)
-    if workers_in_use(folder):
-        say("This machine is in no cluster, but still runs rooms. Handing them over …")
-        await hand_over_workers(folder, clock)
-        say(HANDED_OVER)
-
-
-async def _end_left_ray(folder: Path, clock: Clock) -> None:
-    """End the Ray of a `cluster up` that is gone, and say so."""
-    from bot.cluster.ray_process import end_ray, ray_process
-
-    if ray_process(folder) is not None:
-        say("An earlier `roomtone cluster up` was killed and has left Ray running. Ending that …")
-        await end_ray(folder, clock)
-
-
-async def _up(node: NodeSettings, pool: Sequence[str], workers: Sequence[str]) -> int:
-    """Run the node until a signal or its end; return the exit status. `pool`, `workers`: the commands of `roomtone
-    cluster` that put recognisers and room workers into the cluster; empty: none.
-    """
-    from bot.background_task import background_task
-    from bot.clock import SystemClock
-    from bot.cluster.left_behind import end_left_behind, hand_over_workers, workers_in_use
-    from bot.cluster.node import running_node
-    from bot.cluster.running_process import occupied
-    from bot.folder_lock import FolderInUseError
-
-    stop, clock = asyncio.Event(), SystemClock()
-    with ExitStack() as held:
-        try:
-            held.enter_context(occupied(node.folder))
-        except FolderInUseError as error:
-            raise SetupError(
-                "This machine is in a cluster already. `roomtone cluster status` shows it; `roomtone cluster down` "
-                "ends this machine's part."
-            ) from error
-        held.enter_context(stop_on_signals(stop, end_at_once=partial(_end_at_once, node.folder)))
-        await _end_left_ray(node.folder, clock)
-        say(f"Starting Ray on {node.ip} …")
-        async with AsyncExitStack() as running:
-            ended = await _unless_stopped(stop, running.enter_async_context(running_node(node)))
-            if ended is not None:
-                left_behind = background_task(end_left_behind(node.folder, clock), name="left-behind")
-                await running.enter_async_context(left_behind)
-                if failed := await _serve(node, pool, workers, stop, ended):
-                    return failed
-        if workers_in_use(node.folder):
-            say("Handing rooms over …")
-            await hand_over_workers(node.folder, clock)
-            say(HANDED_OVER)
-    return 0
-
-
-async def _serve(
-    node: NodeSettings, pool: Sequence[str], workers: Sequence[str], stop: asyncio.Event, ended: asyncio.Task[int]
-) -> int:
-    """Put into the cluster what belongs there, and wait. Returns 0 after `stop`, and another status if a command has
-    failed or Ray has `ended`.
-    """
-    from bot.cluster.left_behind import workers_in_use
-
-    others_back_at = asyncio.get_running_loop().time() + OTHERS_BACK_S
-    if pool and (failed := await _unless_stopped(stop, _run_command(pool))):
-        return failed
-    if not node.join and not stop.is_set():
-        say(f"Another machine joins with `roomtone cluster up --join {node.address} --ip ITS-ADDRESS`, after")
-        say(f"{node.folder / 'token'} was copied there.")
-    if (
-        workers
-        and not stop.is_set()
-        and (failed := await _unless_stopped(stop, _ask(node, workers, ended, others_back_at)))
-    ):
-        return failed
-    if stop.is_set():
-        return 0
-    say("Ctrl-C ends it.")
-    if await _unless_stopped(stop, _status_of(ended)) is None:
-        return 0
-    say(f"Ray has ended by itself. {node.folder / 'ray.log'} has its last words.")
-    if workers_in_use(node.folder):
-        say("The rooms on this machine go on. `roomtone cluster up` takes them back; `down` ends them.")
-    return 1
-
-
-async def _ask(node: NodeSettings, workers: Sequence[str], ended: asyncio.Task[int], others_back_at: float) -> int:
-    """Ask for room workers once the other machines had time to come back, which is in seconds of the event loop; return
-    the command's exit status, and 0 if Ray has `ended` before.
-    """
-    wait_s = others_back_at - asyncio.get_running_loop().time()
-    if wait_s > 0 and not ip_address(node.ip).is_loopback:
-        say(f"Room workers are asked for in {wait_s:.0f} s, when other machines had time to come back.")
-        await asyncio.wait({ended}, timeout=wait_s)
-    return 0 if ended.done() else await _run_command(workers)
-
-
-def _end_at_once(folder: Path, status: int) -> None:
-    """End this process and Ray at the second signal, and say what becomes of the rooms."""
-    from bot.cluster.left_behind import workers_in_use
-    from bot.cluster.ray_process import kill_ray
-
-    kill_ray(folder)
-    if workers_in_use(folder):
-        say("Told twice: ended at once. The rooms on this machine go on: `roomtone cluster down` hands them over.")
-    os._exit(status)
-
-
-async def _run_command(words: Sequence[str]) -> int:
-    """Run a command of `roomtone cluster` and return its exit status: Ray must not get hold of this process
-    (`connected`).
-    """
-    child = await asyncio.create_subprocess_exec(sys.executable, "-m", "bot", "cluster", *words)
-    try:
-        return await child.wait()
-    finally:
-        if child.returncode is None:
-            # It may wait in a thread for Ray, which is about to end: nothing is lost with it.
-            child.kill()
-            await child.wait()
-
-
-async def _status_of(ended: asyncio.Task[int]) -> int:
-    """Wait for the end of Ray, which goes on if this is cancelled."""
-    return await asyncio.shield(ended)
-
-
-async def _unless_stopped(stop: asyncio.Event, work: Coroutine[object, object, T]) -> T | None:
-    """Return the result of `work`. Return None if it was told to stop: `work` was cancelled, and has ended.
-
-    *Ownership*: its task has ended when this returns.
-    """
-    run = asyncio.create_task(work, name="unless-stopped")
-    stopped = asyncio.create_task(stop.wait(), name="until-stopped")
-    try:
-        await asyncio.wait({run, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if not stop.is_set():
-            return run.result()
-        say("Ending Ray …")
-        return None
-    finally:
-        for each in (run, stopped):
-            each.cancel()
-        # A failure no longer matters to who stops: it is taken, and asyncio does not report it.
-        await asyncio.gather(run, stopped, return_exceptions=True)

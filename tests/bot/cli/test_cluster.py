@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.cli.app import run_command_line
-from bot.cli.cluster import _end_at_once, pool_settings
+from bot.cli.cluster import pool_settings
 from bot.cluster.address import ClusterError
 from bot.cluster.node import make_token
 from bot.cluster.pool_settings import PoolSettings
-from bot.cluster.running_process import occupied
-from bot.cluster.worker_folder import worker_folder
 from bot.errors import SetupError
 
 if TYPE_CHECKING:
@@ -114,20 +111,3 @@ def test_scale_changes_nothing_that_it_cannot_read(
     """It says which options have to be given."""
     assert scaled(folder, monkeypatch, UNREADABLE, "--gpus", "1", status=1) == []
     assert str(UNREADABLE) in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("has_rooms", [True, False])
-def test_a_machine_that_is_told_twice_says_what_becomes_of_its_rooms(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, has_rooms: bool
-) -> None:
-    """`cluster up` ends at once, without a handover; a machine without workers has nothing to say."""
-    ended: list[int] = []
-    monkeypatch.setattr(os, "_exit", ended.append)
-    worker = worker_folder(tmp_path, "worker-1").path
-    if has_rooms:
-        with occupied(worker):
-            _end_at_once(tmp_path, 130)
-    else:
-        _end_at_once(tmp_path, 130)
-    assert ended == [130]
-    assert ("The rooms on this machine go on: `roomtone cluster down`" in capsys.readouterr().out) is has_rooms

@@ -178,7 +178,7 @@ def test_the_service_of_the_first_machine_asks_for_the_same_workers(
         return 0
 
     monkeypatch.setattr("bot.cli.cluster_rooms._set_workers", set_workers)
-    monkeypatch.setattr("bot.cli.cluster._up", up)
+    monkeypatch.setattr("bot.cli.cluster.run_node", up)
     has_token(data)
     [command, *words] = offer.asking(3)
     assert run_command_line(["cluster", command, *words]) == 0

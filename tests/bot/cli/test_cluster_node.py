@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from bot.cli import cluster
+from bot.cli import cluster, cluster_node
 from bot.cli.app import run_command_line
 from bot.cli.failures import INTERRUPTED
 from bot.cluster.node import NodeSettings
 from bot.cluster.ray_process import ray_process
+from bot.cluster.running_process import occupied
+from bot.cluster.worker_folder import worker_folder
 from bot.logs import log_path
 from tests.bot.cluster.test_ray_process import left_ray
 from tests.bot.cluster.test_room_worker import is_alive, until
@@ -42,12 +44,12 @@ class Machine:
         self.ray_starts = True
         self.ray_status = asyncio.Future[int]()
         monkeypatch.setattr("bot.cluster.node.running_node", self._running_node)
-        monkeypatch.setattr(cluster, "_run_command", self._run_command)
+        monkeypatch.setattr(cluster_node, "_run_command", self._run_command)
         self._monkeypatch = monkeypatch
 
     async def up(self, ip: str = "127.0.0.1") -> int:
         """Run `cluster up` and return its exit status."""
-        return await cluster._up(NodeSettings(self.folder, ip=ip), POOL, WORKERS)
+        return await cluster_node.run_node(NodeSettings(self.folder, ip=ip), POOL, WORKERS)
 
     @asynccontextmanager
     async def _running_node(self, node: NodeSettings) -> AsyncIterator[asyncio.Task[int]]:
@@ -154,7 +156,7 @@ async def test_workers_are_asked_for_when_other_machines_had_time_to_come_back(
         told += capsys.readouterr().out
     assert machine.happens == ["Ray runs", "scale"]
     if not ray_ends:
-        machine.pass_time(cluster.OTHERS_BACK_S)
+        machine.pass_time(cluster_node.OTHERS_BACK_S)
         await until(lambda: "rooms" in machine.happens)
     machine.ray_status.set_result(1)
     assert await running == 1
@@ -167,7 +169,7 @@ async def test_a_slow_pool_is_time_for_other_machines_to_come_back(
 ) -> None:
     """The wait begins with Ray: five minutes after it, workers that were left behind hand their rooms over."""
     machine = Machine(tmp_path, monkeypatch)
-    machine.pool_s = cluster.OTHERS_BACK_S
+    machine.pool_s = cluster_node.OTHERS_BACK_S
     machine.statuses["rooms"] = 3
     assert await machine.up("10.0.0.1") == 3
     assert machine.happens == ["Ray runs", "scale", "rooms", "Ray ends"]
@@ -187,8 +189,8 @@ def test_events_go_into_the_log_and_not_to_the_terminal(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "roomtone.toml").touch()
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setattr(cluster, "_up", work)
-    monkeypatch.setattr(cluster, "_end_rest", work)
+    monkeypatch.setattr(cluster, "run_node", work)
+    monkeypatch.setattr(cluster, "end_rest", work)
     monkeypatch.setattr("bot.cluster.ray_process.ray_process", lambda _: 1)
     assert run_command_line(["cluster", *words]) == 0
     assert "worker_hands_over" in log_path(tmp_path / "data").read_text("utf-8")
@@ -214,7 +216,7 @@ async def test_a_command_that_is_given_up_ends_at_once(tmp_path: Path, monkeypat
     )
     program.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(program))
-    running = asyncio.create_task(cluster._run_command(["scale", "1"]))
+    running = asyncio.create_task(cluster_node._run_command(["scale", "1"]))
     await until(number.exists)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -258,6 +260,23 @@ def test_a_machine_that_is_told_twice_leaves_no_ray(tmp_path: Path, monkeypatch:
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
     with left_ray(tmp_path) as process:
-        cluster._end_at_once(tmp_path, INTERRUPTED)
+        cluster_node._end_at_once(tmp_path, INTERRUPTED)
         assert process.wait() == -signal.SIGKILL
     assert ended == [INTERRUPTED]
+
+
+@pytest.mark.parametrize("has_rooms", [True, False])
+def test_a_machine_that_is_told_twice_says_what_becomes_of_its_rooms(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, has_rooms: bool
+) -> None:
+    """`cluster up` ends at once, without a handover; a machine without workers has nothing to say."""
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    worker = worker_folder(tmp_path, "worker-1").path
+    if has_rooms:
+        with occupied(worker):
+            cluster_node._end_at_once(tmp_path, 130)
+    else:
+        cluster_node._end_at_once(tmp_path, 130)
+    assert ended == [130]
+    assert ("The rooms on this machine go on: `roomtone cluster down`" in capsys.readouterr().out) is has_rooms
