@@ -1,4 +1,4 @@
-"""Calls with side effects that go on when the reply that they belong to has been cancelled.
+"""Calls with side effects that run. They go on when the reply that they belong to has been cancelled.
 
 Somebody who talks over the bot ends its reply, but not what they have just ordered: half done, nobody could say what
 became of it.

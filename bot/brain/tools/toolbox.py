@@ -38,7 +38,7 @@ STILL_RUNNING = "It is being done: it was ordered, and goes on although your rep
 # What the model reads instead of a result when a call needs the asker's yes. A speech-to-speech model says it itself.
 ASK_FIRST = "Nothing is done yet: it needs a yes. Ask aloud now, in exactly these words and no others: {question}"
 # What was said before may not be used any more, and the model's arguments may repeat it.
-OUTDATED = "Nothing is done: somebody's words were withdrawn since the question. Say that it has to be asked for again."
+OUTDATED = "It was stopped: somebody's words were withdrawn since the question. Say that it has to be asked for again."
 ONE_AT_A_TIME = "Nothing is done: ask about one thing at a time. Offer {tool} again after the answer to your question."
 
 
@@ -61,7 +61,7 @@ class Toolbox:
         self.exchanges = ToolExchanges()
         # The call that waits for the asker's yes.
         self.proposals = Proposals()
-        # The calls that go on without their reply.
+        # The calls with side effects that run, also without their reply.
         self.effects = RunningEffects()
         # The turn of the last question for which a tool ran. Its results may be forgotten.
         self.used_for: Seq | None = None
@@ -93,8 +93,8 @@ class Toolbox:
         return QuestionTools(self, asker, has_read=answering is not None and answering == self.used_for)
 
     def drop_derived(self) -> None:
-        """Forget the results and the call that waits for a yes, and cancel those that go on without their reply: words
-        that may not be used any more may be in all of them. What was asked before has no more effects.
+        """Forget the results and the call that waits for a yes, and cancel the effects that run: words that may not be
+        used any more may be in all of them. What was asked before has no more effects and brings no more results.
         """
         self.exchanges.clear()
         self.proposals.withdraw()
@@ -178,6 +178,9 @@ class QuestionTools:
             (call, asyncio.create_task(self._run_logged(call, agreed=agreed), name=f"tool-{call.name[:40]}"))
             for call in calls
         ]
+        for call, task in running:
+            if self._has_effects(call):
+                self._toolbox.effects.keep(task)
         try:
             await asyncio.wait([task for _, task in running])
         except asyncio.CancelledError:
@@ -185,6 +188,8 @@ class QuestionTools:
             raise
         # From here on the model may be obeying what it read.
         self._has_read = True
+        if not self._is_current():
+            return (OUTDATED,) * len(running)
         return tuple(task.result() for _, task in running)
 
     async def _cut_off_calls(self, running: Sequence[tuple[MessageToolCall, asyncio.Task[str]]]) -> None:
@@ -192,10 +197,7 @@ class QuestionTools:
         because of what it is made of.
         """
         going_on = [each for each in running if self._has_effects(each[0])] if self._is_current() else []
-        for call, task in going_on:
-            self._toolbox.effects.keep(task)
-            if self.proposal is None or call is not self.proposal.call:
-                self._cut_off.append((call, task))
+        self._cut_off += [each for each in going_on if self.proposal is None or each[0] is not self.proposal.call]
         if others := [task for call, task in running if (call, task) not in going_on]:
             for task in others:
                 task.cancel()

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.permission import NOBODY, Asker
 from bot.brain.tools.tool import Permission, RoomTool, ToolError
-from bot.brain.tools.toolbox import STILL_RUNNING, Toolbox
+from bot.brain.tools.toolbox import OUTDATED, STILL_RUNNING, Toolbox
 from bot.llm.port import ChatRole
 from compaction.budget.messages import MessageToolCall
 from compaction.model import Seq
@@ -362,6 +362,21 @@ async def test_what_may_hold_somebodys_words_is_not_done_after_they_opted_out(cu
     await asyncio.sleep(0)
     assert tools.called == ["begun"]
     assert (tools.known(7), tools.known(8)) == ([], [])
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", ["post", "read"])
+async def test_a_call_that_nobody_cancels_ends_with_an_opt_out(name: str) -> None:
+    """A speech-to-speech session runs calls beside its reply. Its model gets nothing of what was found then, either."""
+    tools = SlowPost()
+    use = tools.toolbox.for_asker(ADA)
+    running = asyncio.create_task(use.run(_call(name)))
+    while not tools.called:  # noqa: ASYNC110 - a tool sets no event
+        await asyncio.sleep(0)
+    tools.toolbox.drop_derived()
+    tools.go.set()
+    assert await running == OUTDATED
+    assert tools.called == (["begun"] if name == "post" else ["begun", "hello"])
 
 
 @pytest.mark.asyncio
