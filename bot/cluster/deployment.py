@@ -82,6 +82,9 @@ async def _start_recognisers(pool: PoolSettings, asr: AsrSettings) -> None:
             f"The recognisers were not ready within {DEPLOY_TIMEOUT_S:g} s. `roomtone cluster status` says what they "
             "wait for; a node needs free CPUs and the model."
         ) from error
+    except ClusterError:
+        # The cluster does not tell its state: nothing was started.
+        raise
     except Exception as error:
         raise ClusterError(
             "The recognisers could not be started. Has every node the model (`roomtone models pull`) at "

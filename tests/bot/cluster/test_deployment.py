@@ -245,6 +245,22 @@ async def test_a_pool_that_does_not_hear_in_time_is_told(monkeypatch: pytest.Mon
 
 
 @pytest.mark.asyncio
+async def test_a_cluster_that_does_not_tell_its_state_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model has nothing to do with it, and nothing is started."""
+
+    async def silent() -> PoolState:
+        raise ClusterError("The cluster does not tell its state.")
+
+    in_cluster(monkeypatch)
+    monkeypatch.setattr("bot.cluster.deployment.pool_state", silent)
+    ran: list[str] = []
+    let_run(monkeypatch, lambda _, name: ran.append(name))
+    with pytest.raises(ClusterError, match="does not tell its state"):
+        await deploy(POOL, AsrSettings(model_dir=MODEL))
+    assert ran == []
+
+
+@pytest.mark.asyncio
 async def test_entry_points_whose_state_nobody_tells_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is asked only once the recognisers hear."""
 
