@@ -108,7 +108,7 @@ class SpeechForgetter:
         Returns the person with what is stored of them by then. Call it before `words_of` and `forget`.
         """
         async with self._database.writing() as connection:
-            await note_forgetting(connection, person.id, session_id=session_id, seq=seq, at=self._clock.now())
+            await note_forgetting(connection, person.id, session_id=session_id, seq=seq)
         stored = await self.find_by_id(person.id)
         if stored is None:
             return person

@@ -24,14 +24,13 @@ from compaction.model import Seq, SessionId
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from sqlalchemy import ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
     from bot.store.database import Database
     from compaction.model import Note, Turn
 
-# The clocks of two machines may differ by this much when old rows are deleted.
-_CLOCKS_DIFFER_S = 3600.0
 # An open room takes a change over within this time (`bot.room.room_check.CHECK_ROOM_S`,
 # `bot.room.forgetting_watch.CHECK_FORGETTINGS_S`).
 _TAKEN_OVER_S = 8.0
@@ -53,14 +52,16 @@ class Forgetting:
 
 
 async def note_forgetting(
-    connection: AsyncConnection, person_id: str, *, session_id: SessionId | None, seq: int | None, at: float
+    connection: AsyncConnection, person_id: str, *, session_id: SessionId | None, seq: int | None
 ) -> None:
-    """Note, inside a write transaction, that a person is forgotten from now on. `at`: UTC epoch seconds."""
+    """Note, inside a write transaction, that a person is forgotten from now on."""
     await drop_old_forgettings(connection)
+    last_begun = await connection.scalar(select(func.max(sessions.c.started_at)).where(_has_room()))
     await connection.execute(
         insert(forgettings).values(
             number=await _newest(connection) + 1,
-            at=at,
+            # Not the time of this machine, whose clock may be wrong: so every session that is open began by then.
+            at=0.0 if last_begun is None else last_begun,
             person=digest_of(person_id),
             only_session=session_id,
             only_seq=seq,
@@ -95,14 +96,17 @@ async def forgettings_after(connection: AsyncConnection, number: int) -> tuple[F
 
 async def drop_old_forgettings(connection: AsyncConnection) -> None:
     """Delete, inside a write transaction, what no open session can need: it began later."""
-    open_in_channel = sessions.c.ended_at.is_(None) & sessions.c.channel_id.is_not(None)
-    first = await connection.scalar(select(func.min(sessions.c.started_at)).where(open_in_channel))
+    first = await connection.scalar(select(func.min(sessions.c.started_at)).where(_has_room()))
     # Its number must not be given again.
     newest = await _newest(connection)
-    old = forgettings.c.number <= newest if first is None else forgettings.c.at < first - _CLOCKS_DIFFER_S
+    old = forgettings.c.number <= newest if first is None else forgettings.c.at < first
     await connection.execute(delete(forgettings).where(old, forgettings.c.number < newest))
     nothing = {"at": 0.0, "person": "", "only_session": None, "only_seq": None}
     await connection.execute(update(forgettings).where(old).values(nothing))
+
+
+def _has_room() -> ColumnElement[bool]:
+    return sessions.c.ended_at.is_(None) & sessions.c.channel_id.is_not(None)
 
 
 class LearnedForgettings:

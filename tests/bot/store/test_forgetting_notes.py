@@ -14,7 +14,13 @@ from bot.logs import log_path
 from bot.memory.erasing import PersonEraser
 from bot.memory.retention import DAY_S, Retention
 from bot.store.database import open_database
-from bot.store.forgetting_notes import LearnedForgettings, forgettings_after, last_forgetting, note_forgetting
+from bot.store.forgetting_notes import (
+    LearnedForgettings,
+    drop_old_forgettings,
+    forgettings_after,
+    last_forgetting,
+    note_forgetting,
+)
 from bot.store.forgotten_hashes import digest_of
 from bot.store.speakers import StoredSpeaker
 from bot.store.tables import forgettings, sessions
@@ -226,7 +232,7 @@ def said(text: str, speaker: str, *, seq: int = 0, at: float = 0.0) -> Turn:
 async def note_of(database: Database, session_id: SessionId | None = None, seq: int | None = None) -> None:
     """Note that Ada is forgotten."""
     async with database.writing() as connection:
-        await note_forgetting(connection, ADA, session_id=session_id, seq=seq, at=0.0)
+        await note_forgetting(connection, ADA, session_id=session_id, seq=seq)
 
 
 @pytest.mark.asyncio
@@ -266,25 +272,56 @@ async def test_only_what_was_to_be_forgotten_is_left_out(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("at", "stays"), [(-2 * HOUR_S, False), (-0.5 * HOUR_S, True), (HOUR_S, True)])
-async def test_what_an_open_room_may_not_know_yet_stays_there(place: Place, at: float, *, stays: bool) -> None:
-    """`at`: when somebody was forgotten, after the oldest room began, by a clock that may be wrong by an hour. Later
-    rooms, and older sessions without a room, change nothing.
+@pytest.mark.parametrize("ahead_s", [-1000 * HOUR_S, -2 * HOUR_S, 0.0, 2 * HOUR_S, 1000 * HOUR_S])
+async def test_no_clock_loses_what_an_open_room_does_not_know_yet(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead_s: float
+) -> None:
+    """The clock of who forgets is wrong. Other people are forgotten, old notes are deleted and another room begins
+    before the room stores what it has.
     """
+    async with Evening(place) as evening, open_database(place, synchronous="normal") as database:
+        await evening.say("Good evening.")
+        outage = refuse_writes(evening, monkeypatch)
+        await say_unstored(evening, SECRET, "Ada")
+        clock = FakeClock(evening.clock.now() + ahead_s)
+        eraser = PersonEraser(database, clock, log_folder=log_path(tmp_path).parent)
+        (ada,) = await eraser.find("Ada")
+        await eraser.erase(ada)
+        async with Evening(place, name="other", clock=evening.clock, channel=702):
+            await eraser.erase(StoredSpeaker("id-Bob", (), 0.0, 0, ()))
+            await Retention(database, TierSettings(retention_days=0), clock=clock).enforce()
+            outage.undo()
+            await evening.memory.store_waiting()
+        stored = await evening.store.load(EVENING)
+    assert [[part.text for part in each.parts] for each in stored.window] == [[], []]
+
+
+@pytest.mark.asyncio
+async def test_a_note_goes_once_no_room_of_its_time_is_open(place: Place) -> None:
+    """Later rooms, older sessions without a room and those that have ended do not keep it."""
+
+    async def noted() -> set[str]:
+        async with evening.database.writing() as connection:
+            await drop_old_forgettings(connection)
+            return {each.person for each in await forgettings_after(connection, 0)}
+
     clock = FakeClock()
-    began_at = clock.now()
     async with Evening(place, clock=clock) as evening:
-        clock.advance(3 * HOUR_S)
-        roomless: list[dict[str, object]] = [
-            {"id": "replay", "started_at": 0.0, "channel_id": None, "ended_at": None},
-            {"id": "ended", "started_at": 0.0, "channel_id": 703, "ended_at": 1.0},
-        ]
-        async with Evening(place, name="other", clock=clock, channel=702), evening.database.writing() as connection:
+        async with evening.database.writing() as connection:
+            roomless: list[dict[str, object]] = [
+                {"id": "replay", "started_at": 0.0, "channel_id": None, "ended_at": None},
+                {"id": "ended", "started_at": 0.0, "channel_id": 703, "ended_at": 1.0},
+            ]
             await connection.execute(insert(sessions), roomless)
-            for person_id, noted_at in ((ADA, began_at + at), ("id-Bob", clock.now())):
-                await note_forgetting(connection, person_id, session_id=None, seq=None, at=noted_at)
-            found = await forgettings_after(connection, 0)
-    assert [each.person for each in found if each.person] == [digest_of(ADA)] * stays + [digest_of("id-Bob")]
+        await note_of(evening.database)
+        clock.advance(1.0)
+        async with Evening(place, name="other", clock=clock, channel=702):
+            async with evening.database.writing() as connection:
+                await note_forgetting(connection, "id-Bob", session_id=None, seq=None)
+            assert await noted() == {digest_of(ADA), digest_of("id-Bob")}
+            async with evening.database.writing() as connection:
+                await connection.execute(update(sessions).where(sessions.c.id == EVENING).values(ended_at=clock.now()))
+            assert await noted() == {digest_of("id-Bob")}
 
 
 @pytest.mark.asyncio
@@ -294,7 +331,7 @@ async def test_nothing_of_the_person_stands_there_and_no_longer_than_needed(plac
     async with Evening(place, clock=clock) as evening:
         for seq in (None, 1):
             async with evening.database.writing() as connection:
-                await note_forgetting(connection, ADA, session_id=EVENING, seq=seq, at=clock.now())
+                await note_forgetting(connection, ADA, session_id=EVENING, seq=seq)
         retention = Retention(evening.database, TierSettings(), clock=clock, in_use={EVENING})
         await retention.enforce()
         async with evening.database.reading() as connection:
