@@ -18,7 +18,6 @@ class Thoughts:
 
     def __init__(self, *, unopened: bool = False) -> None:
         self.closed_unopened = self.was_answer = False
-        self._unopened = unopened
         self._inside = unopened
         # What is held back: the beginning, then the thoughts, or the end of what was passed on.
         self._held = ""
