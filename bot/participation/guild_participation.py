@@ -29,8 +29,8 @@ class SilenceableRoom(Protocol):
         """Stop the reply in progress and discard the waiting question."""
 
     def on_opted_out(self, person_id: int) -> None:
-        """Drop what this person has said or shown and that is not recorded yet, and what is on its way to a model or waits
-        for it, since it may hold this person's words.
+        """Drop what this person has said or shown and that is not recorded yet, and what is on its way to a model or
+        waits for it, since it may hold this person's words.
         """
 
     def on_forgetting(self, person_id: int) -> None:
