@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from bot.remote.processes.adoption import AdoptedRoom
     from bot.store.dialects.port import BotLock
     from bot.wiring.process_parts import ProcessParts
-    from compaction.model import SessionId
 
     # Returns what starts a room's process, for the address of this one and the number of the run.
     RoomCommand = Callable[[str, str], Sequence[str]]
@@ -120,7 +119,7 @@ async def open_room_processes(
         show_live=live.show,
         in_use=stores.in_use,
         upkeeps=stores.upkeeps,
-        speakers_of=partial(_speakers_of, SessionHistory(stores.database)),
+        speakers_of=SessionHistory(stores.database).heard_or_quotable,
         fence=fences.fence,
         newest_claim=fences.newest_claim,
         require_database=fences.require_database,
@@ -130,10 +129,6 @@ async def open_room_processes(
         data_folder=folder_mark(address_file),
     )
     return RemoteRooms(partial(_room, gateway_parts), adoptions)
-
-
-async def _speakers_of(history: SessionHistory, session_id: SessionId) -> frozenset[str]:
-    return frozenset(await history.speakers(session_id))
 
 
 @contextmanager

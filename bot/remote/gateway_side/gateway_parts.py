@@ -39,9 +39,9 @@ class GatewayParts:
     """What the rooms of a gateway process share: what commands change, and who shows and measures rooms.
 
     `in_use`: the sessions of open rooms. `upkeeps`: gets what has to read its memory again when words are deleted.
-    `speakers_of`: returns who has spoken in a session. `fence`: makes the claim of a server's room stale, if it can.
-    `newest_claim`: returns that of a server; None if the database does not say. `require_database`: raises `StoreError`
-    if the database does not answer.
+    `speakers_of`: returns who has spoken in a session or may be quoted there; it gets who has opted out by now.
+    `fence`: makes the claim of a server's room stale, if it can. `newest_claim`: returns that of a server; None if the
+    database does not say. `require_database`: raises `StoreError` if the database does not answer.
     `serve`: answers what a room asks of its place, while it is entered. `opened_by`: the mark of this process.
     `data_folder`: the mark of its data folder. `figures`: of the rooms' processes.
     """
@@ -56,7 +56,7 @@ class GatewayParts:
     show_live: ShowOnMachine
     in_use: set[SessionId]
     upkeeps: WeakSet[Any]
-    speakers_of: Callable[[SessionId], Awaitable[frozenset[str]]]
+    speakers_of: Callable[[SessionId, frozenset[str]], Awaitable[frozenset[str]]]
     fence: Callable[[int], Awaitable[None]]
     newest_claim: Callable[[int], Awaitable[int | None]]
     require_database: Callable[[], Awaitable[None]]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot import events
 from bot.errors import BotError, SetupError
 from bot.health import HealthFault
 from bot.remote.gateway_side.adopted_room import changes_since, take_over_report, until_stored
@@ -53,6 +52,7 @@ from compaction.model import SessionId
 if TYPE_CHECKING:
     from typing import Any
 
+    from bot import events
     from bot.channel.port import ListenRequest, MembershipChange, Place, UnfinishedWords
     from bot.models.voices import EmbeddedVoice
     from bot.participation.guild_participation import GuildParticipation
@@ -372,7 +372,7 @@ class RemoteRoom:
     async def _begin(self, session_id: SessionId, participation: RemoteParticipation) -> None:
         await participation.confirm()
         try:
-            self._memory.speakers |= await self._parts.speakers_of(session_id)
+            self._memory.speakers |= await self._parts.speakers_of(session_id, self._memory.withheld())
         except StoreError as error:
             log.warning("speakers_unread", session_id=session_id, problem=error)
 
@@ -387,8 +387,7 @@ class RemoteRoom:
         except MalformedError as error:
             log.warning("room_event_refused", kind=told.kind[:40], problem=error)
             return
-        if isinstance(event, events.TurnRecorded):
-            self._memory.speakers.update(part.speaker_id for part in event.turn.parts)
+        self._memory.hear(event)
         for observe in self._observers:
             observe(event)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot import events
 from bot.dashboard.visible import SpeechFilter
 from bot.remote.messages.room_messages import MemoryLook
 from compaction.model import Mode
@@ -33,7 +34,7 @@ class ToldMemory:
     """Implements `bot.dashboard.shown_memory.ShownMemory`.
 
     `withheld`: returns the ids of the people of the server who opted out. `speakers`: the ids of everybody who is known
-    to have spoken in the session.
+    to have spoken or shared a screen in the session, or may be quoted there.
     """
 
     def __init__(self) -> None:
@@ -52,6 +53,16 @@ class ToldMemory:
     def tell(self, look: MemoryLook) -> None:
         """Take over what the room has told."""
         self._told = look
+
+    def hear(self, event: events.Event) -> None:
+        """Take note of whom an event of the room is about, before anything is shown of it."""
+        match event:
+            case events.TurnRecorded():
+                self.speakers.update(part.speaker_id for part in event.turn.parts)
+            case events.ScreenNoted() if event.note.person_id is not None:
+                self.speakers.add(event.note.person_id)
+            case _:
+                pass
 
     @property
     def mode(self) -> Mode:

@@ -322,7 +322,7 @@ class House:
                 raise self.load_fails
             yield seat
 
-        async def speakers_of(_: SessionId) -> frozenset[str]:
+        async def speakers_of(_: SessionId, __: frozenset[str]) -> frozenset[str]:
             return frozenset({str(BO)})
 
         async def fence(guild_id: int) -> None:

@@ -28,7 +28,7 @@ from bot.server_settings import DEFAULTS, ListenOnly
 from bot.texts.text import in_language
 from bot.wiring.recogniser import HANGS
 from compaction.errors import StaleOwnerError, StoreError
-from compaction.model import TurnPart
+from compaction.model import Note, NoteId, Seq, Turn, TurnKind, TurnPart
 from tests.bot.monitoring.test_metrics import samples, value
 from tests.bot.remote.peers import ROOM, TOKEN, linked, until
 from tests.bot.remote.remote_room_scene import (
@@ -121,6 +121,19 @@ async def test_an_opt_out_is_in_effect_in_the_room_before_it_is_confirmed() -> N
         await until(lambda: len(house.seen) == 2)
         memory = house.shown[0][1]
         assert memory.allowed_part(TURN).parts == ()
+
+
+@pytest.mark.asyncio
+async def test_what_the_bot_said_of_somebodys_screen_is_hidden_when_they_opt_out() -> None:
+    """They may never have said a word."""
+    answer = Turn(Seq(4), TurnKind.ASSISTANT, 2.0, 3.0, (TurnPart("0", "Roomtone", "A map of Ada's garden."),))
+    async with living() as life:
+        life.distant.observe(events.ScreenNoted(Note(NoteId("n"), 1.0, "Ada", "a map", person_id=str(ADA)), 1.0))
+        await until(lambda: len(life.house.seen) == 2)
+        memory = life.house.shown[0][1]
+        assert memory.allowed_part(answer) == answer
+        await life.house.participation.set_opt_out(10, ADA, out=True)
+        assert memory.allowed_part(answer).parts == ()
 
 
 @pytest.mark.asyncio
