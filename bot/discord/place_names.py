@@ -56,6 +56,8 @@ class PlaceNames:
         # By server or channel id; those that were wanted last are at the end.
         self._told: dict[int, _Told] = {}
         self._asking = asyncio.Semaphore(ASKED_AT_ONCE)
+        # What a page asks about now; each is set once that has ended.
+        self._asked: dict[int, asyncio.Event] = {}
 
     async def of(self, places: Collection[PlaceId]) -> Mapping[PlaceId, tuple[str, str]]:
         """Return the server's and the channel's name of each place that is there. Never raises.
@@ -102,21 +104,30 @@ class PlaceNames:
             del self._told[next(iter(self._told))]
 
     async def _learn(self, id_: int, asked: set[int], *, is_server: bool) -> None:
-        """Ask Discord about one id, and add it to `asked`, unless another page has asked meanwhile."""
-        async with self._asking:
-            if self._is_told(id_):
-                return
-            asked.add(id_)
-            try:
-                found = await (self._server(id_) if is_server else self._channel(id_))
-            except (discord.NotFound, discord.Forbidden):
-                found = None
-            # RuntimeError: the client's HTTP session is closed, because the bot is ending.
-            except (*REQUEST_ERRORS, RuntimeError) as error:
-                log.warning("place_name_not_told", place_id=id_, error_class=type(error).__name__)
-                self._not_told(id_)
-                return
-            self._told[id_] = _Told(found, self._monotonic() + KEPT_S)
+        """Ask Discord about one id, and add it to `asked`; or wait for the page that asks about it already."""
+        if (theirs := self._asked.get(id_)) is not None:
+            await theirs.wait()
+            return
+        ended = self._asked[id_] = asyncio.Event()
+        try:
+            async with self._asking:
+                asked.add(id_)
+                await self._fetch(id_, is_server=is_server)
+        finally:
+            del self._asked[id_]
+            ended.set()
+
+    async def _fetch(self, id_: int, *, is_server: bool) -> None:
+        try:
+            found = await (self._server(id_) if is_server else self._channel(id_))
+        except (discord.NotFound, discord.Forbidden):
+            found = None
+        # RuntimeError: the client's HTTP session is closed, because the bot is ending.
+        except (*REQUEST_ERRORS, RuntimeError) as error:
+            log.warning("place_name_not_told", place_id=id_, error_class=type(error).__name__)
+            self._not_told(id_)
+            return
+        self._told[id_] = _Told(found, self._monotonic() + KEPT_S)
 
     async def _server(self, guild_id: int) -> tuple[int, str]:
         """Return a server's id and name, as Discord tells them. Raises what discord.py raises."""
