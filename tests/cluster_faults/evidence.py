@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import defaultdict
 from dataclasses import dataclass
@@ -109,14 +110,26 @@ def hears_after_s(
     """Return how long after a fault the room hears again; None: it never did.
 
     That is when its voice connection began (`connected_s`; None: it has lasted), or later, as long as speech was sent
-    that is not stored. When the first speech was heard (`heard_again_s`) says less where nobody had begun to speak.
+    that is not stored. When the first speech was heard (`heard_again_s`) says less where nobody had begun to speak. A
+    connection that began after that has replaced one that heard.
     """
     again_s = heard_again_s(spans, fault_at)
     if again_s is None:
         return None
     spoken = [take.spoken for take in takes if take.played is not None]
     unheard = [min(end - fault_at, again_s) for begin, end in spoken if begin - fault_at < again_s and end > fault_at]
-    return min(again_s, max([connected_s or 0.0, *unheard]))
+    waited_s = 0.0 if connected_s is None or connected_s > again_s else connected_s
+    return max([waited_s, *unheard])
+
+
+def handed_over_at(changes: Iterable[tuple[float, bool]], fault_at: float) -> float:
+    """Return when the voice connection ended that the first one after the fault replaces; `fault_at` if it had by then.
+
+    `changes`: when connections began (True) or ended, in order.
+    """
+    after = [(at, begins) for at, begins in changes if at >= fault_at]
+    until_next = itertools.takewhile(lambda change: not change[1], after)
+    return max((at for at, _ in until_next), default=fault_at)
 
 
 @dataclass(frozen=True, slots=True)

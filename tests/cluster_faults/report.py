@@ -80,7 +80,8 @@ def _remarks(options: RunOptions) -> Iterable[str]:
     yield (
         "A room hears again (hears_after_s) when its voice connection began (voice_connected_s), or later, as long as "
         "speech was sent that is not stored. heard_again_s is when the first speech was sent that is stored; where "
-        "nobody spoke all the time, that is later."
+        "nobody spoke all the time, that is later. Where a node leaves in order, a room hears until it is handed over, "
+        "and hears_after_s counts from the end of its former voice connection."
     )
 
 

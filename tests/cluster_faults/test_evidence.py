@@ -16,6 +16,7 @@ from tests.cluster_faults.evidence import (
     changed,
     check_takes,
     gaps_in_numbers,
+    handed_over_at,
     heard_again_s,
     heard_spans,
     hears_after_s,
@@ -158,3 +159,12 @@ def test_a_room_in_which_nobody_spoke_heard_again_when_it_was_connected(samples:
     assert hears_after_s([take], [], fault_at, 0.2) is None
     within = [HeardSpan(fault_at + 0.4, end)]
     assert hears_after_s([take], within, fault_at, 0.2) == pytest.approx(0.4), "the beginning of it is not stored"
+    assert hears_after_s([], after, fault_at, unheard_s + 30.0) == 0, "what it heard came before the next connection"
+
+
+def test_a_room_that_is_handed_over_is_deaf_from_the_end_of_its_connection() -> None:
+    """It hears until then, however long it waits for a pause. What breaks is deaf at once."""
+    changes = [(90.0, True), (130.0, False), (130.4, True), (150.0, False)]
+    assert handed_over_at(changes, 100.0) == 130.0
+    assert handed_over_at([(90.0, True), (99.0, False), (103.0, True)], 100.0) == 100.0
+    assert handed_over_at([(90.0, True), (130.4, True), (130.5, False)], 100.0) == 100.0, "nothing is made better"

@@ -16,12 +16,13 @@ from tests.cluster_faults.evidence import (
     changed,
     check_takes,
     gaps_in_numbers,
+    handed_over_at,
     heard_again_s,
     heard_spans,
     hears_after_s,
     read_turns,
 )
-from tests.cluster_faults.faults import TellingFault
+from tests.cluster_faults.faults import DrainedNode, TellingFault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +57,7 @@ class RoomOutcome:
 
     `heard_again_s`: after the fault, when the first speech was sent that is stored; None: none. `connected_s`: after
     the fault, when the bot's voice connection began; None: it did not. Between the two nobody may have spoken;
-    `hears_after_s` is when it heard again.
+    `hears_after_s` is when it heard again, after the fault, or after its former voice connection ended in order.
     `missing_s`: voice of the trial that is not stored. `connections`: how often the bot's voice connection began.
     """
 
@@ -126,7 +127,8 @@ async def try_fault(cluster: Cluster, fault: Fault, url: str, pace: Pace) -> Out
     said = [take for take in takes.all[first:] if not take.question]
     checks = check_takes(said, turns)
     short = [check for check in checks if check.missing_s > EDGE_S]
-    outcomes = tuple(_of_room(room, said, checks, turns, fault_at) for room in concerned)
+    is_orderly = isinstance(fault, DrainedNode)
+    outcomes = tuple(_of_room(room, said, checks, turns, fault_at, is_orderly=is_orderly) for room in concerned)
     again = {outcome.room: outcome.heard_again_s for outcome in outcomes}
     voices = [(room, change) for room in cluster.rooms for change in room.voices if change.at >= fault_at - pace.lead_s]
     return Outcome(
@@ -174,16 +176,22 @@ def _of_room(
     checks: Sequence[TakeCheck],
     turns: Sequence[StoredTurn],
     fault_at: float,
+    *,
+    is_orderly: bool,
 ) -> RoomOutcome:
     ours = [check for check in checks if check.take.room == room.number]
     begun_at = [change.at for change in room.voices if change.begins and change.at >= fault_at]
     connected_s = begun_at[0] - fault_at if begun_at else None
+    # A room that is handed over hears until then.
+    deaf_at = (
+        handed_over_at([(change.at, change.begins) for change in room.voices], fault_at) if is_orderly else fault_at
+    )
     own = [take for take in said if take.room == room.number]
     spans = _spans(room, said, turns)
     return RoomOutcome(
         room.number,
         heard_again_s(spans, fault_at),
-        hears_after_s(own, spans, fault_at, connected_s),
+        hears_after_s(own, spans, deaf_at, begun_at[0] - deaf_at if begun_at else None),
         connected_s,
         sum(check.missing_s for check in ours if check.missing_s > EDGE_S),
         len(begun_at),
