@@ -63,6 +63,8 @@ class Toolbox:
         self.proposals = Proposals()
         # The calls with side effects that run, also without their reply.
         self.effects = RunningEffects()
+        # How often words were withdrawn, which ends what was asked before.
+        self.withdrawals = 0
         # The turn of the last question for which a tool ran. Its results may be forgotten.
         self.used_for: Seq | None = None
 
@@ -96,6 +98,7 @@ class Toolbox:
         """Forget the results and the call that waits for a yes, and cancel the effects that run: words that may not be
         used any more may be in all of them. What was asked before has no more effects and brings no more results.
         """
+        self.withdrawals += 1
         self.exchanges.clear()
         self.proposals.withdraw()
         self.effects.cancel()
@@ -116,6 +119,7 @@ class QuestionTools:
         self._has_read = has_read
         # What is cleared from then on may be in a result of this question.
         self._clearings = toolbox.exchanges.clearings
+        self._withdrawals = toolbox.withdrawals
         # Calls with side effects that run although the reply was cancelled, until they are recorded.
         self._cut_off: list[tuple[MessageToolCall, asyncio.Task[str]]] = []
         self.proposal: ProposedCall | None = None
@@ -188,7 +192,7 @@ class QuestionTools:
             raise
         # From here on the model may be obeying what it read.
         self._has_read = True
-        if not self._is_current():
+        if self._is_withdrawn():
             return (OUTDATED,) * len(running)
         return tuple(task.result() for _, task in running)
 
@@ -214,6 +218,10 @@ class QuestionTools:
         """Return whether nothing was cleared since the question was asked."""
         return self._toolbox.exchanges.clearings == self._clearings
 
+    def _is_withdrawn(self) -> bool:
+        """Return whether somebody's words were withdrawn since the question was asked."""
+        return self._toolbox.withdrawals != self._withdrawals
+
     async def _run_logged(self, call: MessageToolCall, *, agreed: bool) -> str:
         started = time.monotonic()
         tool = self._tool(call)
@@ -235,7 +243,7 @@ class QuestionTools:
     async def _run(self, tool: RoomTool, call: MessageToolCall, *, agreed: bool) -> tuple[str, str]:
         tools = self._toolbox.tools(self._asker)
         refused = lacks_right(tool, self._asker) if agreed else refusal(tool, self._asker, tools)
-        if tool.side_effects and not self._is_current():
+        if tool.side_effects and self._is_withdrawn():
             refused = OUTDATED
         if refused is not None:
             return "refused", refused

@@ -380,6 +380,19 @@ async def test_a_call_that_nobody_cancels_ends_with_an_opt_out(name: str) -> Non
 
 
 @pytest.mark.asyncio
+async def test_what_was_done_is_told_although_others_came_meanwhile() -> None:
+    """Earlier results are dropped when others can hear the answers. That ends no call."""
+    tools = SlowPost()
+    use = tools.toolbox.for_asker(ADA)
+    running = asyncio.create_task(use.run(_call("post")))
+    while not tools.called:  # noqa: ASYNC110 - a tool sets no event
+        await asyncio.sleep(0)
+    tools.toolbox.exchanges.clear()
+    tools.go.set()
+    assert "It is posted." in await running
+
+
+@pytest.mark.asyncio
 async def test_a_yes_does_nothing_that_may_hold_words_of_who_opted_out_since() -> None:
     """Bo's words were in the bot's question. Bo opts out, and then Ada says yes to it."""
     tools = Echo()
