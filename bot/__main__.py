@@ -3,10 +3,35 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from contextlib import ExitStack, contextmanager
 from io import TextIOWrapper
+from typing import TYPE_CHECKING
 
-from bot.runtime_tuning import limit_arenas
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def interrupts_end_the_process() -> Iterator[None]:
+    """Let Ctrl-C end the process at once within the block, for imports. Nothing is open then.
+
+    Python would raise KeyboardInterrupt in the middle of a library's import. Some libraries print it and go on, so that
+    the bot starts all the same; from others people get a traceback. What the parent process has chosen stays.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+with interrupts_end_the_process():
+    from bot.runtime_tuning import limit_arenas
 
 # numpy's threads keep spinning beside those of the recogniser, and waste a third of the CPU time of each recognition.
 # numpy reads this variable once, when it is first imported (docs/decisions/0006-short-encoder-window.md).
@@ -24,17 +49,19 @@ THREAD_SWITCH_S = 0.001
 
 def main() -> None:
     sys.setswitchinterval(THREAD_SWITCH_S)
-    # Imported here, after the environment is set.
-    from bot import private_files
-    from bot.cli.app import run_command_line
+    with ExitStack() as loading:
+        loading.enter_context(interrupts_end_the_process())
+        # Imported here, after the environment is set.
+        from bot import private_files
+        from bot.cli.app import run_command_line
 
-    if isinstance(sys.stdout, TextIOWrapper):
-        # As stderr does it: a terminal that lacks a letter gets its number.
-        sys.stdout.reconfigure(errors="backslashreplace")
-    os.umask(private_files.UMASK)
-    private_files.forbid_core_dumps()
+        if isinstance(sys.stdout, TextIOWrapper):
+            # As stderr does it: a terminal that lacks a letter gets its number.
+            sys.stdout.reconfigure(errors="backslashreplace")
+        os.umask(private_files.UMASK)
+        private_files.forbid_core_dumps()
 
-    sys.exit(run_command_line(sys.argv[1:]))
+        sys.exit(run_command_line(sys.argv[1:], on_loaded=loading.close))
 
 
 if __name__ == "__main__":

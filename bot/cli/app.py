@@ -98,10 +98,15 @@ def _needed(arguments: Sequence[str]) -> Sequence[str]:
     return words[:1] if words and words[0] in _COMMANDS and (line is None or len(words) > 1) else tuple(_COMMANDS)
 
 
-def run_command_line(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit status. Failures are reported on stderr."""
+def run_command_line(arguments: Sequence[str], *, on_loaded: Callable[[], None] = lambda: None) -> int:
+    """Run one command and return its exit status. Failures are reported on stderr.
+
+    `on_loaded` is called when the command's modules are imported, before it runs.
+    """
     try:
-        status = _assemble(_needed(arguments))(args=list(arguments), prog_name="roomtone", standalone_mode=False)
+        command = _assemble(_needed(arguments))
+        on_loaded()
+        status = command(args=list(arguments), prog_name="roomtone", standalone_mode=False)
     except typer.Abort:
         return INTERRUPTED
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to catch it: users never see a traceback

@@ -145,7 +145,7 @@ def test_the_command_sets_the_umask_and_forbids_core_dumps() -> None:
     """The `roomtone` command sets a private umask and forbids core dumps; its child processes inherit both."""
     script = (
         "import os, resource, bot.cli.app as app, bot.__main__ as command\n"
-        "app.run_command_line = lambda arguments: print(oct(os.umask(0)), resource.getrlimit(resource.RLIMIT_CORE))\n"
+        "app.run_command_line = lambda *_, **__: print(oct(os.umask(0)), resource.getrlimit(resource.RLIMIT_CORE))\n"
         "command.main()"
     )
     with umask(0o000):

@@ -1,0 +1,51 @@
+"""Ctrl-C while `roomtone` still imports its modules."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+# A library that is interrupted while it is imported, and goes on (pydantic's schemas do). `MODULE` is where.
+_START = """
+import os, signal, sys, bot.__main__
+sys.argv = ["roomtone", "models", "list"]
+class Swallowing:
+    def find_spec(self, name, *_):
+        if name == "MODULE":
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except KeyboardInterrupt:
+                print("swallowed")
+sys.meta_path.insert(0, Swallowing())
+bot.__main__.main()
+"""
+_LOADED = """
+import signal, sys, bot.cli.app, bot.__main__
+def run(arguments, *, on_loaded):
+    print(signal.getsignal(signal.SIGINT) is signal.SIG_DFL)
+    on_loaded()
+    print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+    return 0
+bot.cli.app.run_command_line = run
+bot.__main__.main()
+"""
+
+
+def _run(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("module", ["bot.cli.app", "bot.cli.models"])
+def test_ctrl_c_while_modules_are_imported_ends_the_command(module: str) -> None:
+    """No library can swallow it, and nobody reads a traceback."""
+    ended = _run(_START.replace("MODULE", module))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_a_command_handles_ctrl_c_itself_once_it_is_loaded() -> None:
+    """From then on Python raises KeyboardInterrupt, as commands expect."""
+    ended = _run(_LOADED)
+    assert (ended.returncode, ended.stdout.split()) == (0, ["True", "True"]), ended.stderr
