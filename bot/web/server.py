@@ -188,7 +188,8 @@ class WebServer:
                         "what uses it.",
                         host=self._settings.host,
                         port=str(self._settings.port),
-                        reason=error.strerror,
+                        # asyncio says the address once more before the reason, and the log withholds what is quoted.
+                        reason=str(error.strerror).rpartition(": ")[2],
                     )
                 ) from error
             self._runner, self._listening = runner, listening

@@ -119,7 +119,8 @@ class RemoteRoomListener:
                     "address, or end what uses it.",
                     host=self._at.host,
                     port=str(self._at.port),
-                    reason=str(error.strerror),
+                    # asyncio says the address once more before the reason, and the log withholds what is quoted.
+                    reason=str(error.strerror).rpartition(": ")[2],
                 )
             ) from error
         self._at = replace(self._at, port=port)
