@@ -129,12 +129,12 @@ class SettingsCommands(
     @app_commands.command(name="language", description="The language of what everybody in a channel reads.")
     @app_commands.describe(language="A language that I know; default: that of the server.")
     async def language(self, interaction: discord.Interaction, language: str) -> None:
-        known = languages()
-        if language != DEFAULT and language not in known:
-            names = ", ".join(known.values())
+        code = language_code(language)
+        if code is None:
+            names = ", ".join(languages().values())
             await answer(interaction, Text("I know these languages: {languages}.", languages=names))
             return
-        chosen = None if language == DEFAULT else language
+        chosen = None if code == DEFAULT else code
         await self._change(interaction, lambda now: replace(now, language=chosen), language_sentence)
 
     @language.autocomplete("language")
@@ -326,6 +326,16 @@ def with_or_without(chosen: tuple[int, ...], number: int, *, wanted: bool) -> tu
     """Return the ids with one more (`wanted`), or without it."""
     others = tuple(each for each in chosen if each != number)
     return (*others, number) if wanted else others
+
+
+def language_code(written: str) -> str | None:
+    """Return the code of a language, or `default`; None if it is none of these.
+
+    Discord sends what somebody has typed, unless they pick a suggestion: a code or, as the answer lists them, a name.
+    """
+    typed = written.strip().casefold()
+    known = {DEFAULT: DEFAULT} | languages()
+    return next((code for code, name in known.items() if typed in (code.casefold(), name.casefold())), None)
 
 
 def language_choices(current: str) -> list[app_commands.Choice[str]]:

@@ -102,6 +102,7 @@ async def test_each_change_is_stored_and_says_when_it_takes_effect() -> None:
             "What everybody in a channel reads is in this language: Deutsch. This takes effect at once."
         )
         assert "I know these languages: English, Deutsch." in await server.change("language", language="tlh")
+        assert "in this language: Deutsch." in await server.change("language", language=" deutsch ")
         chosen = await server.use("voice", name="joe")
         await chosen.until(lambda current: "next sentence" in str(current.replies[-1].content), timeout_s=PATIENCE_S)
         assert str(chosen.replies[-1].content).startswith("I speak with the voice Joe here.")
