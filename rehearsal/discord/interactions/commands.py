@@ -187,7 +187,19 @@ def _value(guild: GuildSpec, option: Json, value: Any, resolved: dict[str, dict[
     )
     if not fits:
         raise LocalDiscordError(f"{option['name']} takes a value of type {kind.name.lower()}; {value!r} is not one.")
+    _check_bounds(option, value)
     return value
+
+
+def _check_bounds(option: Json, value: Any) -> None:
+    """Refuse a number or a length outside of what the bot has declared, as Discord does."""
+    text = isinstance(value, str)
+    least, most = ("min_length", "max_length") if text else ("min_value", "max_value")
+    size, unit = (len(value), " characters") if text else (value, "")
+    if least in option and size < option[least]:
+        raise LocalDiscordError(f"{option['name']} takes at least {option[least]}{unit}, not {size}.")
+    if most in option and size > option[most]:
+        raise LocalDiscordError(f"{option['name']} takes at most {option[most]}{unit}, not {size}.")
 
 
 def _resolve_user(guild: GuildSpec, user_id: int, resolved: dict[str, dict[str, Json]]) -> str:

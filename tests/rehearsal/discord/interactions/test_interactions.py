@@ -52,6 +52,12 @@ def _commands(bot: StockBot) -> None:
 
     memory = app_commands.Group(name="memory", description="The memory.")
 
+    @memory.command(name="keep", description="Keeps.")
+    async def keep(
+        interaction: discord.Interaction, days: app_commands.Range[int, 1, 30], why: app_commands.Range[str, 2, 5]
+    ) -> None:
+        await interaction.response.send_message(f"{days} {why}")
+
     @memory.command(name="search", description="Searches.")
     async def search(interaction: discord.Interaction, words: str, channel: discord.VoiceChannel) -> None:
         await interaction.response.send_message(f"{words} in {channel.name}", embed=discord.Embed(title="Found"))
@@ -132,7 +138,7 @@ async def test_commands_that_do_not_fit_are_plain_sentences() -> None:
         async with stock_bot(local, BOT, prepare=_commands):
             mistakes: dict[str, tuple[str, dict[str, object], str]] = {
                 "/nope": ("nope", {}, "Registered commands: /greet"),
-                "subcommand": ("memory", {}, "needs one of its subcommands: search"),
+                "subcommand": ("memory", {}, "needs one of its subcommands: keep, search"),
                 "other subcommand": ("memory forget", {}, "has no subcommand 'forget'"),
                 "missing": ("greet", {"who": BEN}, "needs the option 'times'"),
                 "unknown": ("greet", {"when": 1}, "has no option 'when'"),
@@ -140,6 +146,10 @@ async def test_commands_that_do_not_fit_are_plain_sentences() -> None:
                 "choice": ("greet", {"who": BEN, "times": 1, "tone": "cold"}, "tone is one of warm"),
                 "stranger": ("greet", {"who": 9, "times": 1}, "User 9 is not a member"),
                 "channel": ("memory search", {"words": "x", "channel": 9}, "no channel 9"),
+                "too few": ("memory keep", {"days": 0, "why": "law"}, "days takes at least 1, not 0"),
+                "too many": ("memory keep", {"days": 31, "why": "law"}, "days takes at most 30, not 31"),
+                "too short": ("memory keep", {"days": 30, "why": "x"}, "why takes at least 2 characters, not 1"),
+                "too long": ("memory keep", {"days": 1, "why": "reasons"}, "why takes at most 5 characters, not 7"),
             }
             for name, options, says in mistakes.values():
                 with pytest.raises(LocalDiscordError, match=says):
