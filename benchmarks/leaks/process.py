@@ -36,6 +36,8 @@ _NAMED = 100
 # Everybody speaks for so many packets; then somebody leaves and somebody else comes.
 _PACKETS_A_TURN = 2000
 _PAYLOAD_TYPE = 0x78
+# The last connection's socket is closed a moment after its websocket.
+_CLOSING_S = 0.5
 
 
 class LeaksProcess:
@@ -55,6 +57,7 @@ class LeaksProcess:
             case "joins":
                 for _ in range(request["count"]):
                     await self._join_and_leave()
+                await asyncio.sleep(_CLOSING_S)
             case "packets":
                 if self._strangers is None:
                     self._strangers = Strangers()

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
 _READY_TIMEOUT_S = 60.0
+# discord.py sends 110 messages a minute at most and lets others wait. A thousand joins would take 18 minutes, and most
+# of them fail, because a join waits 10 s. The local Discord has no such limit.
+_MESSAGES_A_MINUTE = 100_000
 
 
 class _Client(discord.Client):
@@ -30,6 +33,7 @@ class _Client(discord.Client):
         self.knows_guilds = asyncio.Event()
 
     async def on_ready(self) -> None:
+        self.ws._rate_limiter = discord.gateway.GatewayRatelimiter(count=_MESSAGES_A_MINUTE)
         self.knows_guilds.set()
 
 
