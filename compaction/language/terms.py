@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Longer strings are not words, and further terms of a text say little more about its subject.
 MAX_TERM_CHARS = 40
 MAX_TERMS = 400
-# How many characters of a text are read. A turn is rarely longer than 1,200 characters.
+# How many characters of a text are read for its terms. A turn is rarely longer than 1,200 characters.
 MAX_CHARS = 8_000
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -53,14 +53,14 @@ def terms(text: str) -> tuple[str, ...]:
 
     A text in another language has the stems of the first one, too: a question of few words may not tell its language.
     """
-    spoken = list(plain_words(text))
+    spoken = list(plain_words(text[:MAX_CHARS]))
     own = _forms_of(spoken)
     return _found(spoken, (own,) if own is _FORMS[0] else (own, _FORMS[0]))
 
 
 def query_terms(query: str) -> tuple[str, ...]:
     """Return the terms of a question, in its own language alone: a term that nobody said makes hits less relevant."""
-    spoken = list(plain_words(query))
+    spoken = list(plain_words(query[:MAX_CHARS]))
     return _found(spoken, (_forms_of(spoken),))
 
 
@@ -71,12 +71,12 @@ def name_terms(name: str) -> tuple[str, ...]:
 
 def normalized_words(text: str) -> tuple[str, ...]:
     """Return every word of a text in lower case without accents, including stop words. Used to compare names."""
-    return tuple(word[:MAX_TERM_CHARS] for word in plain_words(text))[:MAX_TERMS]
+    return tuple(word[:MAX_TERM_CHARS] for word in plain_words(text[:MAX_CHARS]))[:MAX_TERMS]
 
 
 def plain_words(text: str) -> Iterator[str]:
     """Yield the words of a text in lower case, without accents."""
-    bare = text[:MAX_CHARS].casefold()
+    bare = text.casefold()
     if not bare.isascii():  # NFC puts characters together again; otherwise Hangul syllables would be single letters.
         bare = normalize("NFC", "".join(char for char in normalize("NFKD", bare) if category(char)[0] != "M"))
     for match in _WORD.finditer(_THOUSANDS.sub("", bare)):

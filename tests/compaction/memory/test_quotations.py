@@ -27,6 +27,15 @@ def test_a_run_of_words_is_a_quotation(text: str, repeated: bool) -> None:
     assert repeats(text, runs_of(SAID)) is repeated
 
 
+def test_long_texts_are_read_to_their_end() -> None:
+    """Prompts, records and what somebody says without a pause may be long."""
+    long = "Something else is told here, word by word. " * 1_000
+    assert repeats(f"{long} {SAID[0]}", runs_of(SAID))
+    assert repeats(SAID[0], runs_of([f"{long} {SAID[0]}"]))
+    assert names_any(f"{long} Ask Ada Lovelace.", ["Ada Lovelace"])
+    assert names_any(f"{long} Then ask Ada.", ["Ada"])
+
+
 @pytest.mark.parametrize(
     ("said", "text", "repeated"),
     [
