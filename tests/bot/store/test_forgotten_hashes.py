@@ -1,0 +1,93 @@
+"""The list of what was forgotten refuses what was made of it, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import select
+
+from bot.store.database import open_database
+from bot.store.forgotten_hashes import _BATCH, NOTHING_MADE, is_forgotten, list_session, list_words, listed_at
+from bot.store.tables import forgotten_sessions
+from compaction.memory.quotations import runs_of
+from compaction.memory.segment_record import make_record
+from compaction.model import SessionId
+from tests.compaction.summary.test_ledger import batch, fact
+
+if TYPE_CHECKING:
+    from tests.bot.conftest import Place
+
+SEGMENT = batch(1, fact(12, "We decided to keep the notes in the shed."))
+RECORD = make_record(SEGMENT, superseded=frozenset(), task_completed=False, at=50.0)
+SECRET = "My boat is moored behind the old lighthouse at Wickhamq."
+
+
+@pytest.mark.asyncio
+async def test_a_session_keeps_its_first_forgotten_turn_and_a_rising_time(place: Place) -> None:
+    """In whatever order turns are forgotten, and whatever the clock shows."""
+    calls = [(5, 100.7), (2, 300.0), (NOTHING_MADE, 50.0), (9, 300.5)]
+    async with open_database(place) as database:
+        for number, order in enumerate(permutations(calls)):
+            name = SessionId(f"session-{number}")
+            times: list[float] = []
+            async with database.writing() as connection:
+                await connection.execute(forgotten_sessions.delete())
+                for from_seq, at in order:
+                    await list_session(connection, name, from_seq=from_seq, at=at)
+                    times.append(await listed_at(connection, name) or 0.0)
+                assert await connection.scalar(select(forgotten_sessions.c.from_seq)) == 2
+            assert times == sorted(set(times))
+            assert all(time >= int(at) for time, (_, at) in zip(times, order, strict=True))
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("session_id", "from_seq", "at", "forgotten"),
+    [
+        (RECORD.session_id, RECORD.end_turn, 51.0, True),
+        (RECORD.session_id, 0, 51.0, True),
+        (RECORD.session_id, RECORD.end_turn + 1, 51.0, False),
+        (RECORD.session_id, NOTHING_MADE, 51.0, False),
+        (RECORD.session_id, 0, 50.0, False),
+        (SessionId("another"), 0, 51.0, False),
+    ],
+)
+async def test_what_was_made_before_of_forgotten_turns_is_forgotten(
+    place: Place, session_id: SessionId, from_seq: int, at: float, *, forgotten: bool
+) -> None:
+    """A record of earlier turns alone, or one that was made afterwards, is not."""
+    async with open_database(place) as database, database.writing() as connection:
+        await list_session(connection, session_id, from_seq=from_seq, at=at)
+        assert await is_forgotten(connection, RECORD, "") is forgotten
+
+
+@pytest.mark.asyncio
+async def test_forgotten_words_are_found_in_all_parts_of_a_record(place: Place) -> None:
+    """Also in a long one, wherever they stand there; a short phrase and other words are nobody's."""
+    long = " ".join(f"Sentence {number} tells of something else, word by word." for number in range(2 * _BATCH))
+    async with open_database(place) as database, database.writing() as connection:
+        await list_words(connection, runs_of([SECRET, "Yes please"]))
+        for told in (
+            replace(RECORD, compressed_content=SECRET),
+            replace(RECORD, topic=SECRET),
+            replace(RECORD, key_decisions=("A decision.", SECRET)),
+            replace(RECORD, key_files=("a.md", SECRET)),
+        ):
+            assert await is_forgotten(connection, told, "")
+        assert await is_forgotten(connection, RECORD, SECRET)
+        assert await is_forgotten(connection, RECORD, f"{long} {SECRET}")
+        assert not await is_forgotten(connection, RECORD, f"{long} Yes please")
+
+
+@pytest.mark.asyncio
+async def test_all_words_of_a_long_text_are_listed(place: Place) -> None:
+    """Listing them again changes nothing."""
+    said = [f"The number {number} of the cabinet stands in the cellar." for number in range(_BATCH)]
+    async with open_database(place) as database, database.writing() as connection:
+        for _ in range(2):
+            await list_words(connection, runs_of(said))
+        for each in said[:: _BATCH // 10]:
+            assert await is_forgotten(connection, RECORD, each)
