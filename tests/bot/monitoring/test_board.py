@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 BOARD = REPOSITORY / "config" / "grafana" / "roomtone.json"
 OPERATIONS = REPOSITORY / "docs" / "operations.md"
+SHARDING = REPOSITORY / "docs" / "sharding.md"
 # What Grafana puts in for the variable: more than four scrapes, as it does, and all that happens in the test.
 RATE_INTERVAL = f"{PATIENCE_S:.0f}s"
 
@@ -86,6 +87,25 @@ def test_every_metric_is_on_the_board_and_explained() -> None:
     for page in (BOARD, OPERATIONS):
         text = page.read_text("utf-8")
         assert {name for name in names if name.startswith("roomtone_") and name not in text} == set(), page.name
+
+
+def test_the_page_about_shards_asks_for_metrics_that_exist() -> None:
+    """Each expression of docs/sharding.md names only metrics that a bot has, and labels that its metrics are said to
+    have.
+    """
+    scraped = new_metrics().scrape()[0].decode()
+    # The client makes it, when there is one.
+    known = {*re.findall(r"^# TYPE (\S+)", scraped, re.MULTILINE), "roomtone_shard_up"}
+    families = {name.removesuffix("_total") for name in known}
+    asked = re.findall(r"`([^`\n]*roomtone_[^`\n]*)`", SHARDING.read_text("utf-8"))
+    assert len(asked) >= 8
+    rows = [row for row in OPERATIONS.read_text("utf-8").splitlines() if row.startswith("| `roomtone_")]
+    for expression in asked:
+        found = {re.sub(r"_(total|bucket)$", "", name) for name in re.findall(r"\broomtone_[a-z_]+", expression)}
+        assert found <= families, expression
+        labels = {label for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(", ")}
+        said = " ".join(row for row in rows if any(name in row for name in found))
+        assert {label for label in labels - {"instance", "le"} if f"`{label}`" not in said} == set(), expression
 
 
 @pytest.mark.slow
