@@ -67,12 +67,16 @@ async def deploy(pool: PoolSettings, asr: AsrSettings) -> list[str]:
 
 async def _start_recognisers(pool: PoolSettings, asr: AsrSettings) -> None:
     from ray import serve
+    from ray.exceptions import RayError
 
     try:
         async with asyncio.timeout(DEPLOY_TIMEOUT_S):
-            await asyncio.to_thread(
-                serve.start, proxy_location="EveryNode", http_options={"host": POOL_IP, "port": POOL_PORT}
-            )
+            # Where its first process for HTTP does not answer within a minute, or finds the port taken. Ray Serve runs
+            # all the same.
+            with suppress(TimeoutError, RayError):
+                await asyncio.to_thread(
+                    serve.start, proxy_location="EveryNode", http_options={"host": POOL_IP, "port": POOL_PORT}
+                )
             await asyncio.to_thread(_run, pool, asr, await _version_to_keep(pool, asr))
     except TimeoutError as error:
         # Also where a machine's process for HTTP does not answer Ray Serve for a minute: it is `_left_out`.

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -229,6 +230,25 @@ async def test_a_machine_that_does_not_answer_fails_no_pool_that_hears(monkeypat
     ran: list[str] = []
     let_run(monkeypatch, lambda _, name: ran.append(name))
     assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
+    assert ran == [APP, entry_points.APP]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_silent", [True, False])
+async def test_a_first_machine_that_does_not_answer_fails_no_pool_that_hears(
+    monkeypatch: pytest.MonkeyPatch, *, is_silent: bool
+) -> None:
+    """Ray Serve waits for it at its own start, before there are recognisers. By then Ray Serve runs."""
+    from ray.exceptions import RayError
+
+    in_cluster(monkeypatch)
+    ran: list[str] = []
+    let_run(monkeypatch, lambda _, name: ran.append(name))
+    error = TimeoutError("HTTP proxies not available after 60s.") if is_silent else RayError("The port is in use.")
+    monkeypatch.setattr("ray.serve.start", Mock(side_effect=error))
+    monkeypatch.setattr("bot.cluster.deployment._POLL_S", 0.0)
+    monkeypatch.setattr(FakeServe, "get_serve_details", lambda _: serve_details({"a": "UNHEALTHY"}))
+    assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == ["10.0.0.1"]
     assert ran == [APP, entry_points.APP]
 
 
