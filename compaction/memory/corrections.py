@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from compaction.language.meaning import meaning, replaces
 from compaction.language.terms import terms
 from compaction.language.text import sentences
+from compaction.memory.outdated_turns import asks
 from compaction.memory.ranked_passage import TurnRef, question_before
 from compaction.model import Turn, TurnKind
 
@@ -70,7 +71,10 @@ def move_corrections_up(ranked: Sequence[RankedPassage], search_terms: SearchTer
     for old in turns.values():
         by = old.passage.replaced_by
         known = None if by is None else turns.get(TurnRef(old.passage.session_id, by))
-        if known is not None and (old.ref not in found or known.passage.at > found[old.ref].passage.at):
+        if known is not None and isinstance(old.passage.source, Turn) and asks(old.passage.source):
+            # A question is answered, not corrected: the answer comes with it, and neither is marked.
+            known.score, known.relevance = max(known.score, old.score), max(known.relevance, old.relevance)
+        elif known is not None and (old.ref not in found or known.passage.at > found[old.ref].passage.at):
             found[old.ref] = known
     # From the oldest on, so that the last value of a chain gets the best score of all.
     for ref in sorted(found, key=lambda each: (turns[each].passage.at, turns[each].passage.id)):

@@ -144,7 +144,12 @@ def _chosen_sentences(recalled: RecallHit, asked: frozenset[str], seen: Sequence
     new = [place for place, (who, text) in enumerate(said) if not _is_in_view(who.speaker, text, seen)]
     if any(shared):
         if not any(shared[place] for place in new):
-            return None
+            # 'My car. It's only ready on Monday.': the question has the words of the first sentence, and so is the turn
+            # about it. A correction is not left out for that.
+            echoed = [place for place, (_, text) in enumerate(said) if shared[place] and asked.issuperset(terms(text))]
+            if not (new and echoed and recalled.supersedes):
+                return None
+            new = sorted({*new, *echoed})
         if recalled.superseded_by is not None:
             new = [place for place in new if shared[place]]
     if not new:

@@ -19,11 +19,12 @@ from bot.store.search.tags import passage_tags
 from bot.store.tables import corrections, notes, passages, search_marks, segments, sessions, turns
 from bot.store.thread_work import in_thread
 from compaction.language.terms import terms_version
+from compaction.memory.outdated_turns import outdated_turns
 from compaction.memory.passage import PassageKind, source_kind, source_terms
 from compaction.model import Note, Segment, Seq, SessionId, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sqlalchemy import Table
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -265,16 +266,18 @@ async def _store_corrections(connection: AsyncConnection, session_id: SessionId,
         standing = {seq for ref, fact in of_segment if ref not in replacing and fact.text for seq in fact.turns}
         for ref, old in of_segment:
             if ref in replacing and old.text and old.note_id is None:
-                for old_seq in _outdated_turns(old, standing):
-                    await _store_correction(connection, session_id, old_seq, replacing[ref].turns[-1])
+                new, said = replacing[ref], await _turns_of(connection, session_id, old)
+                for old_seq in outdated_turns(old, new, said):
+                    # A turn that another fact still holds of is outdated only where this one was said, at its end.
+                    if old_seq == old.turns[-1] or old_seq not in standing:
+                        await _store_correction(connection, session_id, old_seq, new.turns[-1])
 
 
-def _outdated_turns(fact: Fact, standing: Collection[Seq]) -> list[Seq]:
-    """Return the turns that are outdated because a fact is: the last, where it was said, and those said for it alone.
-
-    `standing`: the turns of facts that still hold.
-    """
-    return [seq for seq in fact.turns if seq == fact.turns[-1] or seq not in standing]
+async def _turns_of(connection: AsyncConnection, session_id: SessionId, fact: Fact) -> dict[Seq, Turn]:
+    """Return the turns that a fact cites, as far as they can be read."""
+    stored = select(turns).where(turns.c.session_id == session_id, turns.c.seq.in_(fact.turns))
+    found = [read_or_none(rows.turn_from_row, row) for row in await connection.execute(stored)]
+    return {turn.seq: turn for turn in found if turn is not None}
 
 
 async def _store_correction(connection: AsyncConnection, session_id: SessionId, old_seq: Seq, new_seq: Seq) -> None:

@@ -53,6 +53,16 @@ def test_what_folding_knew_to_be_corrected_is_behind() -> None:
     assert [each.seq for each in found] == [9, 3]
 
 
+def test_an_answer_comes_with_its_question_and_marks_nothing() -> None:
+    """What folding knew to be a question and its answer are found together, and nobody is told that either is wrong."""
+    old = Passage(PassageId(1), EVENING, turn(3, "who bakes"), frozenset({"bake"}), replaced_by=Seq(9))
+    new = Passage(PassageId(2), EVENING, turn(9, "I'll ask my sister."), frozenset({"ask", "sister"}))
+    asked = parse_query("bakes")
+    found = rank_hits(asked, choose_terms(asked, {"bake": 1}, 9), [old, new], fuse_rankings([(1.0, [old.id])]), limit=5)
+    assert [each.seq for each in found] == [9, 3]
+    assert [(each.superseded_by, each.supersedes) for each in found] == [(None, ()), (None, ())]
+
+
 def test_what_is_taken_back_at_once_is_shown_with_its_correction() -> None:
     """A correction right after a statement, such as 'No wait, I meant Friday', is in the quote and marks the statement
     as superseded.

@@ -34,6 +34,7 @@ def recalled(
     seq: int = 4,
     at: float = AT,
     superseded_by: TurnRef | None = None,
+    supersedes: tuple[TurnRef, ...] = (),
     said: tuple[tuple[str, str], ...] = (),
 ) -> RecallHit:
     """Return a passage that was recalled: what Ada said, or each speaker with their words in `said`."""
@@ -41,7 +42,7 @@ def recalled(
     parts = tuple(TurnPart(f"id-{name}", name, words) for name, words in said or (("Ada", text),))
     return RecallHit(
         PassageId(1), kind, session, found, found, found, (), "Ada", at, text, 1.0, relevance, likeness, turn_kind,
-        superseded_by, parts=parts,
+        superseded_by, supersedes, parts=parts,
     )  # fmt: skip
 
 
@@ -196,6 +197,15 @@ def test_only_what_was_corrected_is_called_outdated() -> None:
     (text,) = quoted(recalled("", said=both, superseded_by=later))
     assert text.splitlines()[1:] == ["Bob: … Which town did you say?", "(no longer so: it was corrected later)"]
     assert "allergic" not in text
+
+
+def test_a_question_does_not_hide_the_correction_it_asks_for() -> None:
+    """A correction whose only sentence about the question has no other words than the question is quoted whole."""
+    asked = "When does Ada get her car back?"
+    new = recalled("My car. It's ready on Monday.", seq=9, supersedes=(TurnRef(HERE, Seq(4)),))
+    assert quoted(new, question=asked, in_view=[asked]) == [
+        "[08:53] From memory, turn 9, Ada: My car. It's ready on Monday."
+    ]
 
 
 def test_quotes_are_few_and_short() -> None:

@@ -157,6 +157,24 @@ async def test_folding_tells_which_turn_corrects_which(room: _Room) -> None:
 
 
 @pytest.mark.asyncio
+async def test_only_what_has_changed_in_a_models_fact_is_marked(room: _Room) -> None:
+    """A fact that a model wrote marks the turns with the value that it changes, and none if it only says more."""
+    told = [turn(0, "They said six hundred."), turn(1, "Back on Thursday."), turn(2, "It is red."), turn(3, "Monday.")]
+    first = segment(0, 3, "A car.", "The repair costs 600, ready on Thursday.", "Ada's car is red.")
+    price, colour = first.facts
+    price, colour = replace(price, turns=(Seq(0), Seq(1)), quoted=False), replace(colour, turns=(Seq(2),), quoted=False)
+    first = replace(first, facts=(price, colour))
+    second = segment(3, 4, "Later.", "The repair costs 600, ready on Monday.", "Ada's car is red and old.")
+    facts = [
+        replace(fact, turns=(Seq(3),), quoted=False, supersedes=(f"{first.id}#{number}",))
+        for number, fact in enumerate(second.facts)
+    ]
+    await room.tell(EVENING, *told, first, replace(second, facts=tuple(facts)))
+    found = await room.index.passages(await room.index.find_turns(EVENING, [Seq(seq) for seq in range(4)]))
+    assert [each.replaced_by for each in found] == [None, 3, None, None]
+
+
+@pytest.mark.asyncio
 async def test_only_turns_that_are_outdated_are_marked(room: _Room) -> None:
     """Of a question and its answer, the answer corrects and is corrected; a turn before it is marked unless it has
     another fact that holds. The latest correction counts.
