@@ -68,8 +68,9 @@ async def test_what_was_made_before_of_forgotten_turns_is_forgotten(
 async def test_forgotten_words_are_found_in_all_parts_of_a_record(place: Place) -> None:
     """Also in a long one, wherever they stand there; a short phrase and other words are nobody's."""
     long = " ".join(f"Sentence {number} tells of something else, word by word." for number in range(2 * _BATCH))
+    phrases = [f"Boat number {number} rots." for number in range(10)]
     async with open_database(place) as database, database.writing() as connection:
-        await list_words(connection, runs_of([SECRET, "Yes please"]))
+        await list_words(connection, runs_of([SECRET, "Yes please", *phrases]))
         for told in (
             replace(RECORD, compressed_content=SECRET),
             replace(RECORD, topic=SECRET),
@@ -78,7 +79,8 @@ async def test_forgotten_words_are_found_in_all_parts_of_a_record(place: Place) 
         ):
             assert await is_forgotten(connection, told, "")
         assert await is_forgotten(connection, RECORD, SECRET)
-        assert await is_forgotten(connection, RECORD, f"{long} {SECRET}")
+        for each in phrases:
+            assert await is_forgotten(connection, RECORD, f"{long} {each}")
         assert not await is_forgotten(connection, RECORD, f"{long} Yes please")
 
 
