@@ -38,7 +38,8 @@ async function route(byPerson) {
   try {
     const name = await draw(stage, parts, () => mine === shown);
     if (mine !== shown) return;
-    view(name, name === "live" ? "live" : "history", name === "live" ? t("Live") : t("History"));
+    const title = name === "live" ? t("Live") : main.querySelector("h1").textContent;
+    view(name, name === "live" ? "live" : "history", title);
   } catch (failure) {
     if (mine !== shown) return;
     if (failure.status === 401) return open();
