@@ -17,6 +17,7 @@ from compaction.memory.people import Audience
 from compaction.model import TurnKind
 from compaction.payload import PartKind, text_digest
 from compaction.speaker_names import plain_name
+from compaction.summary.day import format_day
 from voice.asr.language_names import language_name
 
 if TYPE_CHECKING:
@@ -118,7 +119,9 @@ class PromptBuilder:
         skipping = skip_instruction(question.reason) if question.may_skip and question.reason is not None else ""
         language = language_name(question.language)
         answering = f"Whom you answer now speaks {language}. Answer in {language}." if language else ""
-        return tuple(text for text in (called, skipping, answering) if text)
+        # Turns have clock times only, and summaries name dates.
+        today = f"Today is {format_day([question.turn], self._services.zone)}."
+        return tuple(text for text in (today, called, skipping, answering) if text)
 
     def introductions(self, asker: Asker) -> list[str]:
         if self._upkeep is None:

@@ -105,8 +105,10 @@ async def test_the_context_is_what_was_said_before_the_question(tmp_path: Path) 
         await house.reply(1)
         built = house.of(events.ContextBuilt)[0]
         assert isinstance(built, events.ContextBuilt)
-        assert [part.kind.value for part in built.parts] == ["system", "turn", "current"]
-        assert built.parts[1].content.endswith("Ada: I painted the old fence green.")
+        assert [part.kind.value for part in built.parts] == ["system", "system", "turn", "current"]
+        # Turns have a clock time and no date.
+        assert built.parts[1].content == "Today is Thursday, 9 October 2025; tomorrow is Friday, 10 October."
+        assert built.parts[2].content.endswith("Ada: I painted the old fence green.")
         assert built.answer_to == 1
 
 

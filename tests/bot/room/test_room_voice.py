@@ -200,5 +200,5 @@ async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(
         await house.reply(2)
         built = house.of(events.ContextBuilt)[-1]
         assert isinstance(built, events.ContextBuilt)
-        assert built.parts[3].content.endswith("Just now, Ada (interrupted)")
+        assert built.parts[4].content.endswith("Just now, Ada (interrupted)")
         assert "(interrupted)" in built.parts[0].content
