@@ -279,9 +279,10 @@ def translate_error(error: Exception, endpoint: Endpoint) -> RecogniserError:
     """Describe `error` in a sentence with the remedy, without keys, sound or text."""
     # A busy endpoint is slow or refuses; it breaks no connection.
     is_away = isinstance(error, openai.APIConnectionError) and not isinstance(error, openai.APITimeoutError)
-    return (RecogniserUnreachableError if is_away else RecogniserError)(
+    described = RecogniserError(
         "The recogniser {model} at {where} {why}.",
         model=endpoint.model,
         where=endpoint.where,
         why=describe_failure(error, _REMEDIES),
     )
+    return RecogniserUnreachableError(described.template, **described.values) if is_away else described
