@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.discord.bot_token import token_of
 from bot.folder_lock import folder_lock
 from bot.health import Health
 from bot.logs import log_path
@@ -17,6 +18,7 @@ from bot.monitoring.metrics import Metrics
 from bot.monitoring.traces import open_traces
 from bot.participation.all_guilds import GuildParticipations
 from bot.private_files import mend_permissions
+from bot.shared_log.shared_log import SharedLog
 from bot.store.restore import remove_leftovers
 from bot.wiring.dashboard import open_dashboard
 from bot.wiring.monitoring import RIVAL, open_monitoring
@@ -71,6 +73,7 @@ async def open_bot_process(
     lock = await stack.enter_async_context(stores.database.held_by_bot(shards))
     monitoring = await _open_monitoring(stack, parts, lock)
     await stack.enter_async_context(_retention(parts, shards).running())
+    await _share_log(stack, parts, shards)
     participation = _participation(parts, shards)
     dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
     metrics.add_queue(lambda: dashboard.live.queue)
@@ -111,6 +114,21 @@ def _retention(parts: ProcessParts, shards: Shards) -> Retention:
         servers=stores.servers,
         shards=shards,
     )
+
+
+async def _share_log(stack: AsyncExitStack, parts: ProcessParts, shards: Shards) -> None:
+    """Let `roomtone tail` beside other processes of the bot show this one's log."""
+    settings, database = parts.settings, parts.stores.database
+    if not shards.is_whole:
+        shared = SharedLog(
+            log_path(settings.storage.data_dir),
+            database.notifications,
+            token=token_of(settings.discord),
+            shards=shards,
+            speech=settings.logs.speech,
+            clock=parts.clock,
+        )
+        await stack.enter_async_context(shared.running())
 
 
 def _participation(parts: ProcessParts, shards: Shards) -> GuildParticipations:

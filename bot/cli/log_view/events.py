@@ -41,6 +41,8 @@ def format_event(event: Event, *, zone: tzinfo | None = None, with_session: bool
     pieces = list(formatter(event)) if formatter is not None else list(_fields(event, _HIDDEN))
     if formatter is not None and event.get("machine") is not None:
         pieces.append((f"machine={_plain(event['machine'])}", _QUIET))
+    if formatter is not None and event.get("process") is not None:
+        pieces.append((f"process={_plain(event['process'])}", _QUIET))
     if with_session and event.get("session_id") is not None:
         pieces.append((f"session={_plain(event['session_id'])}", _QUIET))
     for text, style in pieces:

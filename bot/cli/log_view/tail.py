@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter, deque
-from fnmatch import fnmatchcase
+from functools import partial
+from heapq import merge
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,19 +14,23 @@ import typer
 from rich.text import Text
 
 from bot.cli.log_view.events import COMPACTION, format_event
-from bot.cli.log_view.session_summary import MEMORY_EVENTS, SessionSummaries
+from bot.cli.log_view.session_summary import MEMORY_EVENTS, STORY_EVENTS, SessionSummaries
 from bot.cli.output import count, fold, fold_pieces, open_console, terminal_columns
 from bot.errors import SetupError
 from bot.log_reader import LogReader, parse_event, rotated_files
 from bot.logs import log_path
+from bot.shared_log.event_filter import EventFilter
+from bot.shared_log.time_order import TimeOrder, time_of_line
 from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import tzinfo
     from typing import TextIO
 
+    from bot.cli.log_view.other_logs import OtherLogs
     from bot.log_reader import Event
+    from config.schema import Settings
 
 # Most checks have nothing to do, and say so: those lines would hide the others.
 _ALIASES = {
@@ -63,45 +68,77 @@ def command(
     file: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="Read this log instead of the configured one.")
     ] = None,
+    here: Annotated[
+        bool, typer.Option("--here", help="Only the log of this machine: do not ask the bot's other processes.")
+    ] = False,
 ) -> None:
-    """Show the log, one line for each event.
+    """Show the log, one line for each event. If several processes serve the bot's shards, show the logs of all.
 
     With --session, `--event compaction` or `--event memory` it ends with one summary line for each session.
     """
-    path = file if file is not None else log_path(load().storage.data_dir)
+    settings = load() if file is None else None
+    path = file if settings is None else log_path(settings.storage.data_dir)
+    assert path is not None, "without settings there is a file"
     if file is not None and not follow and not file.exists() and not rotated_files(file):
         raise SetupError(f"There is no log {file}. Name an existing one, or omit --file.")
     names = [*(event or []), *(more_events or [])]
-    wanted = EventFilter(session=session, events=names)
+    patterns = patterns_of(names)
+    wanted = EventFilter(session=session, patterns=patterns)
     story = (
         SessionSummaries() if not as_json and (session is not None or {"compaction", "memory"} & set(names)) else None
     )
+    others = (
+        None
+        if settings is None or here
+        else other_logs(settings, session, patterns, story=story is not None, last=last, follow=follow)
+    )
     show = JsonPrinter(sys.stdout) if as_json else LinePrinter(sys.stdout, with_session=session is None)
     try:
-        LogTail(path, wanted, show, notices=sys.stderr, story=story).run(follow=follow, last=last)
+        LogTail(path, wanted, show, notices=sys.stderr, story=story, others=others).run(follow=follow, last=last)
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:
         # After `roomtone tail | head` the pipe is closed: do not flush into it.
         sys.stdout = None
+    finally:
+        if others is not None:
+            others.close()
 
 
-class EventFilter:
-    """Decides which events are shown."""
+def patterns_of(events: list[str]) -> tuple[str, ...]:
+    """Return the patterns of event names that the operator's words stand for; none: all events."""
+    names = [name for each in events for name in each.split(",") if name]
+    return tuple(pattern for name in names for pattern in _ALIASES.get(name, (name,)))
 
-    def __init__(self, *, session: str | None, events: list[str]) -> None:
-        self._session = session
-        names = [name for each in events for name in each.split(",") if name]
-        self._patterns = [pattern for name in names for pattern in _ALIASES.get(name, (name,))]
 
-    def matches_session(self, event: Event) -> bool:
-        """Return whether the event belongs to the selected session; True if none is selected."""
-        return self._session is None or str(event.get("session_id", "")).startswith(self._session)
+def other_logs(
+    settings: Settings, session: str | None, patterns: tuple[str, ...], *, story: bool, last: int | None, follow: bool
+) -> OtherLogs | None:
+    """Return what asks the bot's other gateway processes for their logs; None: it cannot have any. `story`: what is
+    shown is summed up, for which more lines are needed.
+    """
+    from bot.discord.bot_token import token_of
 
-    def __contains__(self, event: Event) -> bool:
-        if not self.matches_session(event):
-            return False
-        return not self._patterns or any(fnmatchcase(event["event"], pattern) for pattern in self._patterns)
+    url, token = settings.storage.database_url, token_of(settings.discord)
+    if url is None or not token:
+        return None
+    from bot.cli.log_view.other_logs import OtherLogs
+    from bot.shared_log.messages import MOST_PATTERN_CHARS, MOST_PATTERNS, origin_of
+    from bot.store.dialects.open import notifications_of
+
+    if story and patterns:
+        patterns = tuple(dict.fromkeys((*patterns, *STORY_EVENTS)))
+    if len(patterns) > MOST_PATTERNS or any(len(each) > MOST_PATTERN_CHARS for each in patterns):
+        patterns = ()
+    return OtherLogs(
+        partial(notifications_of, url),
+        token,
+        origin_of(log_path(settings.storage.data_dir).parent),
+        session=session,
+        patterns=patterns,
+        last=None if story else last,
+        follow=follow,
+    )
 
 
 class JsonPrinter:
@@ -145,6 +182,7 @@ class LogTail:
         notices: TextIO,
         sleep: Callable[[float], None] = time.sleep,
         story: SessionSummaries | None = None,
+        others: OtherLogs | None = None,
     ) -> None:
         self._path = path
         self._filter = event_filter
@@ -152,6 +190,8 @@ class LogTail:
         self._notices = notices
         self._sleep = sleep
         self._story = story
+        self._others = others
+        self._order = TimeOrder()
         self._skipped = 0
         self._seen: Counter[str] = Counter()
 
@@ -162,16 +202,29 @@ class LogTail:
                 f"There is no log yet at {self._path}. `roomtone run` and `roomtone rehearse` write it."
                 + (" Waiting for it." if follow else "")
             )
-            if not follow:
+            if not follow and self._others is None:
                 return
         with LogReader(self._path) as lines:
             shown = self._show_all(self._existing(lines, last, whole=not follow))
+            self._say_of_others()
             if not follow:
                 self._print_summary(shown)
                 return
-            while True:
-                self._sleep(POLL_S)
-                self._show_all(self._selected(lines.read()))
+            try:
+                while True:
+                    self._sleep(POLL_S)
+                    self._show_all(self._new(lines))
+                    self._say_of_others()
+            except KeyboardInterrupt:
+                self._show_all(iter(self._order.rest()))
+                raise
+
+    def _new(self, lines: LogReader) -> Iterator[tuple[str, Event]]:
+        """Return the events to be shown now."""
+        own = self._selected(lines.read())
+        if self._others is None:
+            return own
+        return iter(self._order.add([*own, *self._chosen(self._others.more())]))
 
     def _existing(self, lines: LogReader, last: int | None, *, whole: bool) -> Iterator[tuple[str, Event]]:
         """Yield the existing events. `whole`: include a last line without a newline."""
@@ -182,14 +235,24 @@ class LogTail:
                 yield from lines.rest()
 
         chosen = self._selected(everything())
+        if self._others is not None:
+            elsewhere = sorted(self._chosen(self._others.first()), key=time_of_line)
+            chosen = merge(chosen, elsewhere, key=time_of_line) if elsewhere else chosen
         yield from chosen if last is None else deque(chosen, maxlen=last)
 
     def _selected(self, lines: Iterator[bytes]) -> Iterator[tuple[str, Event]]:
+        return self._chosen(self._parsed(lines))
+
+    def _parsed(self, lines: Iterator[bytes]) -> Iterator[tuple[str, Event]]:
         for line in lines:
             parsed = parse_event(line)
             if parsed is None:
                 self._skipped += 1
-                continue
+            else:
+                yield parsed
+
+    def _chosen(self, lines: Iterable[tuple[str, Event]]) -> Iterator[tuple[str, Event]]:
+        for parsed in lines:
             _, event = parsed
             self._seen[event["event"]] += 1
             if self._story is not None and self._filter.matches_session(event):
@@ -205,6 +268,10 @@ class LogTail:
         if count:
             sys.stdout.flush()
         return count
+
+    def _say_of_others(self) -> None:
+        for sentence in () if self._others is None else self._others.take_sentences():
+            self._say(sentence)
 
     def _print_summary(self, shown: int) -> None:
         for sentence in self._story.sentences() if self._story is not None and shown else ():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from compaction.memory.passage import Scope
 
 T = TypeVar("T")
+
+# PostgreSQL refuses 8,000 bytes (https://www.postgresql.org/docs/current/sql-notify.html).
+MOST_NOTIFICATION_CHARS: Final = 7_900
 
 
 class BotLock(Protocol):
@@ -107,6 +110,30 @@ class WorkLock(Protocol):
     async def __aexit__(self, *_: object) -> None: ...
 
 
+class Notifications(Protocol):
+    """A connection over which processes with the same database tell each other short texts. The database keeps none.
+
+    Whoever may connect to the database may listen and tell. All methods raise `StoreError`.
+    """
+
+    async def serving(self) -> tuple[Shards, ...]:
+        """Return the shards that processes serve now, for each total: one, unless something is wrong."""
+        ...
+
+    async def listen(self, channel: str) -> None:
+        """Hear from now on what is told on `channel` (letters, digits and underscores, 40 at most)."""
+        ...
+
+    async def tell(self, channel: str, text: str) -> None:
+        """Tell all that listen on `channel` now, also this connection. `text`: of ASCII, `MOST_NOTIFICATION_CHARS` at
+        most."""
+        ...
+
+    async def heard(self, within_s: float) -> list[str]:
+        """Wait at most so long for texts on the channels, and return those that have come, in order."""
+        ...
+
+
 class Dialect(Protocol):
     """One open database of a kind. `place`: what sentences call it; it has no secret in it."""
 
@@ -146,6 +173,12 @@ class Dialect(Protocol):
 
     def work_lock(self, work: str) -> WorkLock:
         """Return the lock for `work`, which only one process does at a time. It is not taken yet."""
+        ...
+
+    def notifications(self) -> AbstractAsyncContextManager[Notifications]:
+        """Return a connection for notifications, which is opened when the context is entered. Raises `StoreError` if
+        this kind of database has none.
+        """
         ...
 
     async def read(self, work: Callable[[PlainConnection], T]) -> T:

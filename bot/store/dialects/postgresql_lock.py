@@ -71,7 +71,7 @@ async def held_lock(
 
 def held_shards(connection: psycopg.Connection[Any]) -> list[Shards]:
     """Return the shards that running processes serve now, for each total: one, unless something is wrong."""
-    return _of_numbers([number for (number,) in connection.execute(HELD).fetchall()])
+    return shards_of_numbers([number for (number,) in connection.execute(HELD).fetchall()])
 
 
 def refusal(shards: Shards, others: Sequence[Shards], place: str) -> Text | None:
@@ -102,7 +102,8 @@ def refusal(shards: Shards, others: Sequence[Shards], place: str) -> Text | None
     return None
 
 
-def _of_numbers(numbers: Sequence[int]) -> list[Shards]:
+def shards_of_numbers(numbers: Sequence[int]) -> list[Shards]:
+    """Return the shards of the locks with these numbers (`HELD`), for each total."""
     found: dict[int, set[int]] = {}
     for number in numbers:
         found.setdefault(number >> _TOTAL_SHIFT, set()).add(number & (1 << _TOTAL_SHIFT) - 1)
@@ -141,7 +142,7 @@ async def _try_to_lock(connection: psycopg.AsyncConnection[Any], shards: Shards,
         if row is None or not row[0]:
             return _gate_is_closed(place)
         numbers = [number for (number,) in await (await connection.execute(HELD)).fetchall()]
-        refused = refusal(shards, _of_numbers(numbers), place)
+        refused = refusal(shards, shards_of_numbers(numbers), place)
         if refused is None:
             wanted = [shards.total << _TOTAL_SHIFT | shard for shard in shards.ids]
             await connection.execute(_TAKE, [wanted])

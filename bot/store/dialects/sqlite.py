@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing, nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, NoReturn, Self, TypeVar
 
 import structlog
 from sqlalchemy import URL, event, text
@@ -139,6 +139,9 @@ class SqliteDialect:
                 )
             )
         return nullcontext(SqliteBotLock())
+
+    def notifications(self) -> NoReturn:
+        raise StoreError(Text("{path} is a file, which one process has.", path=self.place))
 
     def work_lock(self, work: str) -> SqliteWorkLock:
         return SqliteWorkLock()

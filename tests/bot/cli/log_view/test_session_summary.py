@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from bot.cli.log_view.events import COMPACTION
 from bot.cli.log_view.session_summary import SessionSummaries
-from bot.cli.log_view.tail import EventFilter, JsonPrinter, LogTail
+from bot.cli.log_view.tail import JsonPrinter, LogTail, patterns_of
+from bot.shared_log.event_filter import EventFilter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +72,7 @@ def test_tail_ends_with_the_story_of_what_is_wanted(tmp_path: Path) -> None:
     lines = [{"session_id": name, **landed(0, 10)} for name in ("evening", "morning")]
     log.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     out, notices = io.StringIO(), io.StringIO()
-    wanted = EventFilter(session="even", events=["memory"])
+    wanted = EventFilter(session="even", patterns=patterns_of(["memory"]))
     LogTail(log, wanted, JsonPrinter(out), notices=notices, story=SessionSummaries()).run(follow=False, last=None)
     assert len(out.getvalue().splitlines()) == 1
     assert notices.getvalue().startswith("evening: 1 fold, cursor 0 -> 10;")

@@ -16,10 +16,11 @@ import structlog
 import typer
 from typer.testing import CliRunner
 
-from bot.cli.log_view.tail import EventFilter, JsonPrinter, LinePrinter, LogTail, command
+from bot.cli.log_view.tail import JsonPrinter, LinePrinter, LogTail, command, patterns_of
 from bot.errors import SetupError
 from bot.logs import configured_logging, log_path
 from bot.settings import LogsSettings
+from bot.shared_log.event_filter import EventFilter
 from compaction.model import Mode, SessionId, TurnKind, TurnPart
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
@@ -54,7 +55,7 @@ def tail(
 ) -> tuple[str, str]:
     """Return the shown lines of a log and the notices."""
     out, notices = io.StringIO(), io.StringIO()
-    wanted = EventFilter(session=session, events=events or [])
+    wanted = EventFilter(session=session, patterns=patterns_of(events or []))
     LogTail(path, wanted, LinePrinter(out, with_session=True, zone=UTC), notices=notices).run(follow=False, last=last)
     return out.getvalue(), notices.getvalue()
 
@@ -131,7 +132,7 @@ def test_json_is_the_log_as_it_is(path: Path) -> None:
         file.write(b'{"timest')
     write(path, {"event": "two"})
     out = io.StringIO()
-    LogTail(path, EventFilter(session=None, events=[]), JsonPrinter(out), notices=io.StringIO()).run(
+    LogTail(path, EventFilter(session=None, patterns=()), JsonPrinter(out), notices=io.StringIO()).run(
         follow=False, last=None
     )
     assert [json.loads(line)["event"] for line in out.getvalue().splitlines()] == ["one", "two"]
@@ -151,7 +152,7 @@ def follow(path: Path, *steps: Callable[[], None]) -> tuple[str, str]:
 
     following = LogTail(
         path,
-        EventFilter(session=None, events=[]),
+        EventFilter(session=None, patterns=()),
         LinePrinter(out, with_session=True, zone=UTC),
         notices=notices,
         sleep=sleep,
@@ -260,7 +261,7 @@ def test_a_terminal_gets_colours(path: Path) -> None:
 
     write(path, {"event": "voice_context_compaction_completed", "old_cursor": 0, "new_cursor": 10, "run_id": "r" * 200})
     out = Terminal()
-    wanted = EventFilter(session=None, events=[])
+    wanted = EventFilter(session=None, patterns=())
     LogTail(path, wanted, LinePrinter(out, with_session=True, zone=UTC), notices=io.StringIO()).run(
         follow=False, last=None
     )
