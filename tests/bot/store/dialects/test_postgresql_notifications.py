@@ -1,0 +1,137 @@
+"""PostgreSQL's notifications, on a real server."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+
+from bot.cli.log_view.other_logs import OtherLogs
+from bot.clock import SystemClock
+from bot.shards import parse_shards
+from bot.shared_log.shared_log import SharedLog
+from bot.store.database import open_database
+from bot.store.dialects.open import notifications_of
+from bot.store.dialects.port import MOST_NOTIFICATION_CHARS
+from compaction.errors import StoreError
+from tests.bot.shared_log.test_requested_lines import names, write
+from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pydantic import SecretStr
+
+    from bot.store.dialects.port import Notifications
+
+pytestmark = pytest.mark.postgres
+
+
+async def until_heard(link: Notifications, text: str) -> list[str]:
+    """Return all texts that have come once this one has."""
+    heard: list[str] = []
+    async with asyncio.timeout(PATIENCE_S):
+        while text not in heard:
+            heard += await link.heard(PATIENCE_S)
+    return heard
+
+
+@pytest.mark.asyncio
+async def test_a_text_reaches_all_that_listen(postgres_place: SecretStr) -> None:
+    """Also the longest, whatever was told meanwhile, and also the own connection; other channels are silent."""
+    longest = "x" * MOST_NOTIFICATION_CHARS
+    async with (
+        open_database(postgres_place) as database,
+        database.notifications() as one,
+        database.notifications() as two,
+    ):
+        for link in (one, two):
+            await link.listen("here")
+        await one.tell("elsewhere", "unheard")
+        await one.tell("here", longest)
+        await two.tell("here", "last")
+        for link in (one, two):
+            assert await until_heard(link, "last") == [longest, "last"]
+
+
+@pytest.mark.asyncio
+async def test_a_schema_has_channels_of_its_own(postgres_place: SecretStr) -> None:
+    """A server's database may have several bots."""
+    url = postgres_place.get_secret_value()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA other")
+    try:
+        other = type(postgres_place)(f"{url}&options=-csearch_path%3Dother")
+        async with notifications_of(postgres_place) as one, notifications_of(other) as two:
+            await one.listen("here")
+            await two.tell("here", "of the other bot")
+            await one.tell("here", "own")
+            assert await until_heard(one, "own") == ["own"]
+    finally:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("DROP SCHEMA other")
+
+
+@pytest.mark.asyncio
+async def test_it_says_which_shards_are_served(postgres_place: SecretStr) -> None:
+    """By the locks of the processes."""
+    async with open_database(postgres_place) as database, database.notifications() as link:
+        assert await link.serving() == ()
+        async with database.held_by_bot(parse_shards("0-1/4")):
+            assert await link.serving() == (parse_shards("0-1/4"),)
+
+
+@pytest.mark.asyncio
+async def test_a_lost_connection_is_told_in_a_sentence(postgres_place: SecretStr) -> None:
+    """Without what was sent."""
+    async with notifications_of(postgres_place) as link:
+        await link.listen("here")
+        with psycopg.connect(postgres_place.get_secret_value(), autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        with pytest.raises(StoreError, match="is away"):
+            await link.heard(PATIENCE_S)
+
+
+def asking(place: SecretStr, **more: bool) -> OtherLogs:
+    """Return what asks for the logs of others."""
+    return OtherLogs(lambda: notifications_of(place), "token", "0" * 16, **more)
+
+
+@pytest.mark.asyncio
+async def test_a_tail_gets_the_log_of_another_process(tmp_path: Path, postgres_place: SecretStr) -> None:
+    """What is there, once, and without a word where all have answered."""
+    path = tmp_path / "roomtone.jsonl"
+    write(path, *({"event": "one", "detail": f"{number} " * 100} for number in range(1_000)), {"event": "two"})
+    others = asking(postgres_place)
+    shards = parse_shards("0-3/4")
+    async with open_database(postgres_place) as database, database.held_by_bot(shards):
+        shared = SharedLog(
+            path, database.notifications, token="token", shards=shards, speech=False, clock=SystemClock()
+        )
+        async with shared.running():
+            lines = await asyncio.to_thread(others.first)
+    assert names([text for text, _ in lines]) == ["one"] * 1_000 + ["two"]
+    assert others.take_sentences() == []
+    await asyncio.to_thread(others.close)
+
+
+def test_one_process_is_not_asked(postgres_place: SecretStr) -> None:
+    """Nothing is said, as if nobody had been asked."""
+    others = asking(postgres_place)
+    assert (others.first(), others.take_sentences()) == ([], [])
+    others.close()
+
+
+def test_a_database_that_is_away_is_said(postgres_place: SecretStr) -> None:
+    """In one sentence, which does not end the tail."""
+    place = type(postgres_place)("postgresql://roomtone@/x?host=/nowhere")
+    others = asking(place)
+    assert others.first() == []
+    (said,) = others.take_sentences()
+    assert said.startswith("The logs of the bot's other processes, if it has some, are not shown: postgresql://")
+    others.close()
