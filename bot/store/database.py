@@ -138,8 +138,8 @@ class Database:
             yield DatabaseWorkLock(self.dialect, lock)
 
     def notifications(self) -> AbstractAsyncContextManager[Notifications]:
-        """Return a connection for notifications between processes, which is opened when the context is entered. Raises
-        `StoreError` if this kind of database is never shared between gateway processes.
+        """Return a connection for notifications between processes, which is opened when the context is entered. Only
+        of a database that several gateway processes may have (`held_by_bot`).
         """
         return self.dialect.notifications()
 

@@ -31,6 +31,9 @@ Place: TypeAlias = "Path | SecretStr"
 # goes on without what it waited for, and a test would fail because the machine stood still for a moment.
 BOT_LIMITS = (
     ("bot.brain.recall_quotes", "PREFETCH_S"),
+    ("bot.cli.log_view.other_logs", "ANSWER_S"),
+    ("bot.cli.log_view.other_logs", "MOST_WAIT_S"),
+    ("bot.cli.log_view.other_logs", "SLOW_S"),
     ("bot.llm.openai_chat", "CONNECT_TIMEOUT_S"),
     ("bot.remote.gateway_side.remote_participation", "CONFIRM_WITHIN_S"),
     ("bot.remote.gateway_side.remote_room", "CONFIRM_WITHIN_S"),
@@ -60,6 +63,8 @@ BOT_LIMITS = (
     ("bot.room.guild_room", "LEFT_BEHIND_S"),
     ("bot.room.room", "UPKEEP_S"),
     ("bot.store.dialects.postgresql_lock", "_ANSWER_S"),
+    ("bot.store.dialects.postgresql_notifications", "_ANSWER_S"),
+    ("bot.store.dialects.postgresql_notifications", "_CONNECT_S"),
     ("bot.web.dashboard_routes", "WRITE_TIMEOUT_S"),
     ("bot.web.socket", "HELLO_TIMEOUT_S"),
     ("bot.web.socket", "SEND_TIMEOUT_S"),

@@ -176,8 +176,8 @@ class Dialect(Protocol):
         ...
 
     def notifications(self) -> AbstractAsyncContextManager[Notifications]:
-        """Return a connection for notifications, which is opened when the context is entered. Raises `StoreError` if
-        this kind of database has none.
+        """Return a connection for notifications, which is opened when the context is entered. Only of a database
+        that several gateway processes may have (`held_by_bot`).
         """
         ...
 

@@ -141,7 +141,7 @@ class SqliteDialect:
         return nullcontext(SqliteBotLock())
 
     def notifications(self) -> NoReturn:
-        raise StoreError(Text("{path} is a file, which one process has.", path=self.place))
+        raise NotImplementedError("one gateway process has the file")
 
     def work_lock(self, work: str) -> SqliteWorkLock:
         return SqliteWorkLock()

@@ -57,6 +57,9 @@ NO_METRIC = {
     "voice.listening.daemon_thread.DaemonThread._calls": "at most four pauses, which nobody waits for after 0.4 s",
     "voice.asr.worker.ModelThread._jobs": "one recognition, handed to the thread; the queue before it has the metric",
     "bot.cli.log_view.tail.LogTail._existing": "the last lines of a file",
+    "bot.cli.log_view.other_logs.OtherLogs._lines": "of a command, which says how many were dropped",
+    "bot.shared_log.requested_lines.RequestedLines.chosen": "the last lines of a file",
+    "bot.shared_log.time_order.TimeOrder._batches": "of a command: what has come within a second",
 }
 
 

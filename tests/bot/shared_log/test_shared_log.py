@@ -54,7 +54,8 @@ class Asker:
             heard = asyncio.create_task(self._link.heard(0.0))
             while not heard.done():
                 await asyncio.sleep(0)
-                self._clock.advance(0.25)
+                if self._clock.sleeping:
+                    self._clock.advance(0.25)
                 for each in self._link._bus.connections:
                     if each is not self._link:
                         each.poll()

@@ -97,9 +97,9 @@ async def test_a_lost_connection_is_told_in_a_sentence(postgres_place: SecretStr
             await link.heard(PATIENCE_S)
 
 
-def asking(place: SecretStr, **more: bool) -> OtherLogs:
+def asking(place: SecretStr) -> OtherLogs:
     """Return what asks for the logs of others."""
-    return OtherLogs(lambda: notifications_of(place), "token", "0" * 16, **more)
+    return OtherLogs(lambda: notifications_of(place), "token", "0" * 16)
 
 
 @pytest.mark.asyncio
@@ -110,9 +110,8 @@ async def test_a_tail_gets_the_log_of_another_process(tmp_path: Path, postgres_p
     others = asking(postgres_place)
     shards = parse_shards("0-3/4")
     async with open_database(postgres_place) as database, database.held_by_bot(shards):
-        shared = SharedLog(
-            path, database.notifications, token="token", shards=shards, speech=False, clock=SystemClock()
-        )
+        connect, clock = database.notifications, SystemClock()
+        shared = SharedLog(path, connect, token="token", shards=shards, speech=False, clock=clock)
         async with shared.running():
             lines = await asyncio.to_thread(others.first)
     assert names([text for text, _ in lines]) == ["one"] * 1_000 + ["two"]
