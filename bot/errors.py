@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import overload
 
 from bot.texts.text import Text, sentence_of
@@ -30,6 +32,18 @@ class ModelUnknownError(ModelError):
 
 class ModelSourceError(ModelError):
     """A model could not be fetched from one of its sources: network, mirror, disk or the file itself."""
+
+
+def why_not_listening(error: OSError) -> str:
+    """Return why a port could not be opened, without the address.
+
+    asyncio's own sentence quotes the address, and the log withholds what is quoted.
+    """
+    if error.errno is None:
+        # From Python 3.13 on asyncio says it so if no address is this machine's.
+        return os.strerror(errno.EADDRNOTAVAIL)
+    # A name that is not found has a number of its own.
+    return os.strerror(error.errno) if error.errno > 0 else error.strerror or type(error).__name__
 
 
 # Errors with a plain sentence for people. Any other one is a defect.

@@ -51,7 +51,7 @@ class RecogniserHungError(RecogniserError):
 
 
 class RecogniserUnreachableError(RecogniserError):
-    """No connection to the recogniser could be made, or it broke before there was an answer. It is not merely busy."""
+    """No connection to the recogniser could be made, or it broke before an answer began. It is not merely busy."""
 
 
 class RecogniserOverloadedError(RecogniserError):

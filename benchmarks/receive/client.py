@@ -33,6 +33,7 @@ class _Client(discord.Client):
         self.knows_guilds = asyncio.Event()
 
     async def on_ready(self) -> None:
+        assert hasattr(self.ws, "_rate_limiter"), "discord.py calls it so"
         self.ws._rate_limiter = discord.gateway.GatewayRatelimiter(count=_MESSAGES_A_MINUTE)
         self.knows_guilds.set()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.output import count, open_console, print_indented
+from bot.cli.output import count, open_console, print_indented, print_json
 from compaction.context.record import ContextRecord
 
 if TYPE_CHECKING:
@@ -64,13 +64,13 @@ def command(
     if turn is None:
         overview = asyncio.run(_overview(settings, session, log))
         if as_json:
-            typer.echo(_to_json(overview.fields(fact)))
+            print_json(overview.fields(fact))
         else:
             _show_overview(overview, fact, open_console())
         return
     explained = asyncio.run(_explain(settings, session, turn, log))
     if as_json:
-        typer.echo(_to_json(_fields(explained, fact)))
+        print_json(_fields(explained, fact))
     else:
         _show(explained, fact, open_console())
 
@@ -356,7 +356,3 @@ def _matching(summary: Sequence[TracedSentence], fact: str | None) -> list[Trace
     """Return the sentences that contain all words of `fact`."""
     wanted = (fact or "").casefold().split()
     return [each for each in summary if all(word in each.source.text.casefold() for word in wanted)]
-
-
-def _to_json(fields: object) -> str:
-    return json.dumps(fields, indent=2, ensure_ascii=False)

@@ -6,6 +6,7 @@ Sentences that go into a pipe or a file stay on one line, so that they can be se
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import sys
@@ -59,6 +60,12 @@ def say(text: str, *, err: bool = False) -> None:
         if error.errno not in _UNREAD:
             raise
         _discard(stream)
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON. What a terminal would obey stands escaped in it, so the value stays the same."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    print(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # noqa: T201
 
 
 def _discard(stream: TextIO) -> None:

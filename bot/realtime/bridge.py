@@ -320,6 +320,7 @@ class RealtimeBridge:
         quotes = () if self._quoting is None else await self._quoting.find(question.turn, self._memory)
         self._items.guild_instructions = await self._prompt.guild_instructions()
         self._asker = self._prompt.asker_of(question)
+        self._prompt.drop_outdated()
         self._tools.begin(self._asker, question.turn.seq)
         self._items.for_reply = self._material(question, quotes, await self._tools.carry_out_agreed())
         parts = self._items.refresh(self._session, answer_to=question.turn.seq)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 import structlog
 from aiohttp import WSCloseCode, web
 
-from bot.errors import SetupError
+from bot.errors import SetupError, why_not_listening
 from bot.texts.text import Text
 from bot.web.connection import WebConnection
 from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
@@ -188,8 +188,7 @@ class WebServer:
                         "what uses it.",
                         host=self._settings.host,
                         port=str(self._settings.port),
-                        # asyncio says the address once more before the reason, and the log withholds what is quoted.
-                        reason=str(error.strerror).rpartition(": ")[2],
+                        reason=why_not_listening(error),
                     )
                 ) from error
             self._runner, self._listening = runner, listening

@@ -10,7 +10,9 @@ import pytest
 
 # A library that is interrupted while it is imported, and goes on (pydantic's schemas do). `MODULE` is where.
 _START = """
-import os, signal, sys, bot.__main__
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import bot.__main__
 sys.argv = ["roomtone", "models", "list"]
 class Swallowing:
     def find_spec(self, name, *_):
@@ -23,11 +25,13 @@ sys.meta_path.insert(0, Swallowing())
 bot.__main__.main()
 """
 _LOADED = """
-import signal, sys, bot.cli.app, bot.__main__
+import signal, sys
+signal.signal(signal.SIGINT, signal.INHERITED)
+import bot.cli.app, bot.__main__
 def run(arguments, *, on_loaded):
-    print(signal.getsignal(signal.SIGINT) is signal.SIG_DFL)
+    print(getattr(signal.getsignal(signal.SIGINT), "name", None) or signal.getsignal(signal.SIGINT).__name__)
     on_loaded()
-    print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+    print(getattr(signal.getsignal(signal.SIGINT), "name", None) or signal.getsignal(signal.SIGINT).__name__)
     return 0
 bot.cli.app.run_command_line = run
 bot.__main__.main()
@@ -45,7 +49,15 @@ def test_ctrl_c_while_modules_are_imported_ends_the_command(module: str) -> None
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
 
 
-def test_a_command_handles_ctrl_c_itself_once_it_is_loaded() -> None:
-    """From then on Python raises KeyboardInterrupt, as commands expect."""
-    ended = _run(_LOADED)
-    assert (ended.returncode, ended.stdout.split()) == (0, ["True", "True"]), ended.stderr
+@pytest.mark.parametrize(
+    ("inherited", "while_loading", "afterwards"),
+    [
+        ("default_int_handler", "SIG_DFL", "default_int_handler"),
+        # `nohup`, and a command behind `&` in a script.
+        ("SIG_IGN", "SIG_IGN", "SIG_IGN"),
+    ],
+)
+def test_a_command_handles_ctrl_c_itself_once_it_is_loaded(inherited: str, while_loading: str, afterwards: str) -> None:
+    """From then on Python raises KeyboardInterrupt, as commands expect. What the parent ignores stays ignored."""
+    ended = _run(_LOADED.replace("INHERITED", inherited))
+    assert (ended.returncode, ended.stdout.split()) == (0, [while_loading, afterwards]), ended.stderr

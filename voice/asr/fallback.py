@@ -12,6 +12,7 @@ unfinished.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,8 @@ class FallbackRecognizer:
         self._breaker = CircuitBreaker()
         # Whether an interim or a careful pass has failed since the first recogniser last answered.
         self._in_doubt = False
+        # When a request that counted failed last.
+        self._counted_at = -math.inf
 
     @property
     def outage(self) -> Outage | None:
@@ -66,6 +69,7 @@ class FallbackRecognizer:
         if self._may_ask_first(careful=careful):
             is_trial = self._breaker.state is CircuitState.HALF_OPEN
             counts = not careful and (is_trial or self._in_doubt or not interim)
+            asked_at = self._monotonic()
             try:
                 heard = await self._first.recognize(
                     pcm,
@@ -82,7 +86,9 @@ class FallbackRecognizer:
                     self._breaker.abandon_trial(self._monotonic())
                 raise
             except RecogniserError as error:
-                self._on_failure(error, counts=counts or isinstance(error, RecogniserUnreachableError))
+                # Several requests may have been on a connection that broke once.
+                is_away = isinstance(error, RecogniserUnreachableError) and asked_at >= self._counted_at
+                self._on_failure(error, counts=counts or is_away)
             else:
                 self._in_doubt = False
                 self._breaker.record_success()
@@ -107,7 +113,8 @@ class FallbackRecognizer:
 
     def _on_failure(self, error: RecogniserError, *, counts: bool) -> None:
         if counts:
-            self._breaker.record_failure(self._monotonic(), error)
+            self._counted_at = self._monotonic()
+            self._breaker.record_failure(self._counted_at, error)
         else:
             self._in_doubt = True
         _log.warning("remote_recogniser_failed", problem=error, failures=self._breaker.failures, counts=counts)

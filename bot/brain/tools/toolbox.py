@@ -197,10 +197,10 @@ class QuestionTools:
         return tuple(task.result() for _, task in running)
 
     async def _cut_off_calls(self, running: Sequence[tuple[MessageToolCall, asyncio.Task[str]]]) -> None:
-        """Let those calls go on that have side effects, and cancel the others; all of them if the reply was cancelled
-        because of what it is made of.
+        """Let those calls go on that have side effects, and cancel the others; all of them if somebody's words were
+        withdrawn.
         """
-        going_on = [each for each in running if self._has_effects(each[0])] if self._is_current() else []
+        going_on = [] if self._is_withdrawn() else [each for each in running if self._has_effects(each[0])]
         self._cut_off += [each for each in going_on if self.proposal is None or each[0] is not self.proposal.call]
         if others := [task for call, task in running if (call, task) not in going_on]:
             for task in others:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.output import say
+from bot.cli.output import print_json, say
 
 if TYPE_CHECKING:
     from compaction.memory.passage import Scope
@@ -61,7 +60,7 @@ def command(
     except MemoryAdminError as error:
         raise typer.BadParameter(str(error)) from error
     if as_json:
-        typer.echo(json.dumps([_fields(each) for each in found], indent=2, ensure_ascii=False))
+        print_json([_fields(each) for each in found])
         return
     if not found:
         say("Nothing was found.")

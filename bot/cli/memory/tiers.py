@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.output import count, open_console, say
+from bot.cli.output import count, open_console, print_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,15 +37,11 @@ def list_segments(session: Session = None, as_json: AsJson = False) -> None:
     if as_json:
         from compaction.memory.export_format import record_json
 
-        typer.echo(
-            json.dumps(
-                [
-                    record_json(overview.record(each)) | {"tier": each.kept.tier.value, "state": segment_state(each)}
-                    for each in overview.tiers
-                ],
-                indent=2,
-                ensure_ascii=False,
-            )
+        print_json(
+            [
+                record_json(overview.record(each)) | {"tier": each.kept.tier.value, "state": segment_state(each)}
+                for each in overview.tiers
+            ]
         )
         return
     _show(overview)
@@ -57,7 +52,7 @@ def queue(session: Session = None) -> None:
     from compaction.memory.export_format import queue_json
     from config.load import load
 
-    typer.echo(json.dumps(queue_json(asyncio.run(_overview(load(), session)).queue()), indent=2, ensure_ascii=False))
+    print_json(queue_json(asyncio.run(_overview(load(), session)).queue()))
 
 
 _NOT_DUE = "Checked: nothing to do. (Segments move only above 60 % of the context; --regardless ignores that.)"

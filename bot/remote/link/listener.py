@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 import structlog
 from aiohttp import web
 
-from bot.errors import BotError, SetupError
+from bot.errors import BotError, SetupError, why_not_listening
 from bot.remote.link.address import LOOPBACK, RoomsAddress
 from bot.remote.link.encrypted_port import EncryptedPort
 from bot.remote.link.handlers import Handlers
@@ -119,8 +119,7 @@ class RemoteRoomListener:
                     "address, or end what uses it.",
                     host=self._at.host,
                     port=str(self._at.port),
-                    # asyncio says the address once more before the reason, and the log withholds what is quoted.
-                    reason=str(error.strerror).rpartition(": ")[2],
+                    reason=why_not_listening(error),
                 )
             ) from error
         self._at = replace(self._at, port=port)

@@ -74,7 +74,7 @@ class PromptBuilder:
         """Return the prompt for `question`. Raises `CompactionError`."""
         services = self._services
         policy = await self._prompt_policy()
-        self._clear_exchanges()
+        self.drop_outdated()
         asker = self.asker_of(question)
         quotes = () if self._quoting is None else await self._quoting.find(question.turn, self._memory)
         context = build_context_messages(
@@ -119,8 +119,9 @@ class PromptBuilder:
         skipping = skip_instruction(question.reason) if question.may_skip and question.reason is not None else ""
         language = language_name(question.language)
         answering = f"Whom you answer now speaks {language}. Answer in {language}." if language else ""
-        # Turns have clock times only, and summaries name dates.
-        today = f"Today is {format_day([question.turn], self._services.zone)}."
+        # Turns have clock times only, and summaries name dates. A remark after a long silence follows a turn of before.
+        now = replace(question.turn, started_at=self._services.clock.now())
+        today = f"Today is {format_day([now], self._services.zone)}."
         return tuple(text for text in (today, called, skipping, answering) if text)
 
     def introductions(self, asker: Asker) -> list[str]:
@@ -144,12 +145,15 @@ class PromptBuilder:
         asker_id = str(asker.user_id) if asker.present else None
         return Audience(self._place.guild_id, self._place.shared_channels(), asker_id)
 
-    def _clear_exchanges(self) -> None:
+    def drop_outdated(self) -> None:
         """Drop tool results that may contain somebody's forgotten words, or words from a channel that somebody who came
-        since may not enter.
+        since may not enter, and a call with such forgotten words that waits for a yes.
         """
         channels = self._place.shared_channels()
-        if self._memory.external_changes != self._external_changes or not self._channels <= channels:
+        forgotten = self._memory.external_changes != self._external_changes
+        if forgotten:
+            self._toolbox.proposals.withdraw()
+        if forgotten or not self._channels <= channels:
             self._toolbox.exchanges.clear()
         self._external_changes, self._channels = self._memory.external_changes, channels
 

@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from bot.cli.output import count, fold, fold_pieces, open_console, print_indented, say, svg_picture
+from bot.cli.output import count, fold, fold_pieces, open_console, print_indented, print_json, say, svg_picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,3 +145,13 @@ def test_a_picture_asks_no_server_for_its_fonts() -> None:
     assert "evening" in picture
     assert "url(http" not in picture
     assert "font-family" in picture
+
+
+def test_json_holds_nothing_that_a_terminal_obeys(capsys: pytest.CaptureFixture[str]) -> None:
+    """The values stay exact: programs read them."""
+    value = [{"said": f"{HOSTILE}\n\u2066Grüße\x7f"}]
+    print_json(value)
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == value
+    assert "Grüße" in printed
+    assert not set(printed) & set("\x1b\x07\x9b\u202e\u2066\x7f\r")

@@ -48,6 +48,7 @@ class FakePrompt:
     def __init__(self, observe: events.Observer = events.ignore_event) -> None:
         self.guild = ""
         self.asker = NOBODY
+        self.dropped_outdated = 0
         self.broken: Exception | None = None
         self._observe = observe
 
@@ -68,6 +69,10 @@ class FakePrompt:
     def reply_instructions(self, question: Question) -> tuple[str, ...]:
         """Return one instruction if the model may skip its answer."""
         return ("Be quick.",) if question.may_skip else ()
+
+    def drop_outdated(self) -> None:
+        """Note that outdated results were to be dropped."""
+        self.dropped_outdated += 1
 
     def introductions(self, asker: Asker) -> list[str]:
         """Return the participants' names."""

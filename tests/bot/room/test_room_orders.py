@@ -11,6 +11,7 @@ from bot.brain.tools.links import link_tool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import FinishReason, StreamEnd
 from compaction.budget.messages import MessageToolCall
+from compaction.session import SessionMemory
 from tests.bot.brain.test_responder_tools import Thinker
 from tests.bot.room.room_scene import a_house, living
 from tests.fakes.chat import FakeChat
@@ -53,6 +54,26 @@ async def test_only_the_askers_yes_posts(tmp_path: Path, who: Person, answer: st
             await house.say(who.id, answer)
             assert (await house.reply(2)).text == "All right."
             assert chat.posted == (["https://maps.example/lisbon"] if posted else [])
+
+
+@pytest.mark.asyncio
+async def test_a_yes_posts_nothing_once_words_were_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody who is known only from an earlier session had themselves forgotten: the link may be of their words."""
+    async with a_house(tmp_path) as house:
+        chat = FakeChat()
+        toolbox = Toolbox([link_tool(chat)])
+        model = Thinker((ASKS,), ("All right.", END))
+        house.toolbox = lambda *_: toolbox
+        house.new_responder = lambda: ModelResponder(model, max_output_tokens=77)
+        house.can_skip = True
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, you can put it in the chat now.")
+            await house.reply(1)
+            monkeypatch.setattr(SessionMemory, "external_changes", 1)
+            house.recognizer.texts.append("Yes, please.")
+            await house.say(ADA.id, "Yes, please.")
+            await house.reply(2)
+            assert chat.posted == []
 
 
 @pytest.mark.asyncio

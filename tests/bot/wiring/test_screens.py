@@ -72,5 +72,5 @@ async def test_a_port_in_use_is_named_once() -> None:
         async with opened(port=port):
             pass
     assert str(logs[0]["problem"]).startswith(
-        f"My web pages cannot listen on 127.0.0.1:{port} (address already in use). Choose another web.port"
+        f"My web pages cannot listen on 127.0.0.1:{port} (Address already in use). Choose another web.port"
     )

@@ -163,3 +163,24 @@ async def test_a_careful_hearing_is_no_trial() -> None:
     assert (await recognizer.recognize(voiced(1), careful=True)).text == "from here"
     assert len(first.heard) == 2
     assert (await recognizer.recognize(voiced(1))).text == "from afar"
+
+
+@pytest.mark.asyncio
+async def test_requests_on_one_connection_that_breaks_are_one_failure() -> None:
+    """The first recogniser may be back at once: two interims that were under way say no more than one."""
+    recognizer, first, _, clock = both()
+    away = RecogniserUnreachableError("Nobody answers.")
+    under_way = asyncio.Barrier(3)
+
+    async def broken(*_: object, **__: object) -> Recognition:
+        await under_way.wait()
+        raise away
+
+    first.recognize = broken  # type: ignore[method-assign]
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(2):
+            tasks.create_task(recognizer.recognize(voiced(1), interim=True))
+        await asyncio.sleep(0)
+        clock[0] = 1.0
+        await under_way.wait()
+    assert not is_left_alone(recognizer)

@@ -325,6 +325,18 @@ async def test_a_call_that_waits_for_a_yes_is_not_recorded_as_done() -> None:
 
 
 @pytest.mark.asyncio
+async def test_what_was_ordered_is_done_although_results_were_dropped_because_others_came() -> None:
+    """Only words that were withdrawn end an effect."""
+    tools = SlowPost()
+    use = tools.toolbox.for_asker(ADA)
+    tools.toolbox.exchanges.clear()
+    await cut_off(use, tools, _call("post"))
+    tools.go.set()
+    await tools.toolbox.effects.finish(within_s=PATIENCE_S)
+    assert len(tools.called) == 2
+
+
+@pytest.mark.asyncio
 async def test_a_room_that_ends_takes_its_calls_along() -> None:
     """What has not ended by then is cancelled, and nothing more is recorded."""
     tools = SlowPost()
