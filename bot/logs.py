@@ -38,7 +38,7 @@ MAX_FILE_BYTES = 20_000_000
 KEEP_FILES = 5
 FILE_NAME = "roomtone.jsonl"
 # What a library has logged.
-_LIBRARY_EVENT = "library_logged"
+LIBRARY_EVENT = "library_logged"
 
 
 def log_path(data_dir: Path) -> Path:
@@ -278,7 +278,7 @@ def _wordless(settings: LogsSettings, secrets: Sequence[str]) -> logging.Formatt
 
     def without_words(logger: object, method: str, event: EventDict) -> EventDict:
         # With `speech`, the traceback of an event of ours was written with the messages of its errors.
-        ours = settings.speech and event["event"] != _LIBRARY_EVENT
+        ours = settings.speech and event["event"] != LIBRARY_EVENT
         return redactor(logger, method, {key: event[key] for key in event if not (ours and key == "exception")})
 
     return structlog.stdlib.ProcessorFormatter(
@@ -305,7 +305,7 @@ def _name_foreign(_logger: object, _method: str, event: EventDict, *, speech: bo
     arguments = event.pop("positional_args", None)
     detail = event["event"] if speech else describe_library_message(record, arguments)
     location = f"{record.module}:{record.lineno}"
-    return {**event, "event": _LIBRARY_EVENT, "logger": record.name, "location": location, "detail": detail}
+    return {**event, "event": LIBRARY_EVENT, "logger": record.name, "location": location, "detail": detail}
 
 
 def _order_keys(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:

@@ -38,6 +38,7 @@ class _Process:
     seen: str = ""
     caught_up: bool = False
     is_silent: bool = False
+    refused: bool = False
 
 
 class AskedLogs:
@@ -122,14 +123,15 @@ class AskedLogs:
             return None
         machine = "".join(each for each in answer.machine if each.isprintable() and not each.isspace()) or "?"
         name = f"{machine}:{answer.shards}"
-        if answer.refused:
-            self._sentences.append(f"{name} does not tell its log: too many ask already.")
         known = self._processes.get(answer.origin)
         if known is None:
             if len(self._processes) >= MOST_PROCESSES:
                 return None
             known = self._processes[answer.origin] = _Process(name, shards, answer.run, now)
         known.name, known.shards = name, shards
+        if answer.refused and not known.refused and answer.origin != self._own:
+            self._sentences.append(f"{name} does not tell its log: too many ask already.")
+        known.refused = answer.refused
         known.caught_up = known.caught_up or answer.refused
         return known
 

@@ -24,6 +24,7 @@ MOST_LINES: Final = 5_000
 MOST_PATTERNS: Final = 20
 MOST_PATTERN_CHARS: Final = 80
 MOST_SEEN: Final = 20
+MOST_SESSION_CHARS: Final = 100
 # With a traceback of 40 calls.
 MOST_LINE_CHARS: Final = 8_000
 # The kernel draws it anew at each start; containers of a machine have the same.
@@ -50,7 +51,7 @@ class LogRequest:
 
     tail: _TailId
     machine: _Machine
-    session: Annotated[str, Field(max_length=100)] | None = None
+    session: Annotated[str, Field(max_length=MOST_SESSION_CHARS)] | None = None
     patterns: Annotated[tuple[_Pattern, ...], Field(max_length=MOST_PATTERNS)] = ()
     last: Annotated[int, Field(ge=1)] | None = None
     follow: bool = False

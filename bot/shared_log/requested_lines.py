@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bot.log_reader import CHUNK_BYTES, LogReader, parse_event
 from bot.log_redaction import LogRedactor
+from bot.logs import LIBRARY_EVENT
 from bot.remote.gateway_side.told_log import ToldError, event_in
 from bot.shared_log.event_filter import EventFilter
 from bot.shared_log.messages import MOST_LINE_CHARS, MOST_LINES
 from bot.shared_log.sealed import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from bot.log_reader import Event
@@ -32,16 +33,20 @@ MOST_BYTES: Final = 20_000_000
 _MOST_NEW: Final = 500
 # After so many bytes, which take about a millisecond, others get the interpreter for a moment.
 _PAUSE_S: Final = 0.003
+# After so many told lines, which take about 4 ms.
+_PAUSE_EVERY: Final = 50
 # Fields that hold the message of an error, which may quote what was said.
 _ERROR_KEYS: Final = frozenset({"error", "problem"})
+# With `logs.speech`, fields with whole messages of libraries.
+_SPEECH_KEYS: Final = frozenset({"exception", "stack"})
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class RequestedLines:
     """Reads a log for one tail, in one thread at a time. Close it at the end.
 
-    `after`: only lines that were written later. `speech`: the log may have what people said in its tracebacks (`logs.
-    speech`). `pause`: waits for seconds, and returns whether to give up.
+    `after`: only lines that were written later. `speech`: the log may have what people said in its errors
+    (`logs.speech`). `pause`: waits for seconds, and returns whether to give up.
     """
 
     def __init__(
@@ -73,7 +78,7 @@ class RequestedLines:
             self.older = self.older or len(chosen) == self._most
             chosen.append(event)
         self.older = not self._is_enough and self._after is None and (self.older or self._reader.left_out)
-        return [self._told(each) for each in chosen]
+        return self._all_told(chosen)
 
     def new(self) -> list[str]:
         """Return some of the lines that were added since."""
@@ -81,7 +86,7 @@ class RequestedLines:
         if len(lines) < _MOST_NEW:
             self._unread = self._reader.read()
             lines += islice(self._unread, _MOST_NEW - len(lines))
-        return [self._told(each) for each in self._events(iter(lines))]
+        return self._all_told(self._events(iter(lines)))
 
     def close(self) -> None:
         """Close the log."""
@@ -106,16 +111,32 @@ class RequestedLines:
             if event in self._filter and (self._after is None or time_of(event) > self._after):
                 yield event
 
+    def _all_told(self, events: Iterable[Event]) -> list[str]:
+        told: list[str] = []
+        for event in events:
+            told.append(self._told(event))
+            if len(told) % _PAUSE_EVERY == 0 and self._pause(_PAUSE_S):
+                break
+        return told
+
     def _told(self, event: Event) -> str:
         line = json.dumps(self._wordless(event))
         return line if len(line) <= MOST_LINE_CHARS and event_in(line) is not None else shortened(event)
 
     def _wordless(self, event: Event) -> dict[str, Any]:
-        fields = {
-            key: ToldError(value) if key in _ERROR_KEYS and isinstance(value, str) else value
-            for key, value in event.items()
-            if not (self._speech and key in ("exception", "stack"))
-        }
+        if not self._speech:
+            # The log withheld what they quote, so the rest is the bot's own words.
+            fields = {
+                key: ToldError(value) if key in _ERROR_KEYS and isinstance(value, str) else value
+                for key, value in event.items()
+            }
+        else:
+            is_library = event["event"] == LIBRARY_EVENT
+            fields = {
+                key: value
+                for key, value in event.items()
+                if key not in _SPEECH_KEYS and not (is_library and key == "detail")
+            }
         return dict(self._redactor(None, "", fields))
 
 

@@ -119,7 +119,8 @@ def _retention(parts: ProcessParts, shards: Shards) -> Retention:
 async def _share_log(stack: AsyncExitStack, parts: ProcessParts, shards: Shards) -> None:
     """Let `roomtone tail` beside other processes of the bot show this one's log."""
     settings, database = parts.settings, parts.stores.database
-    if not shards.is_whole:
+    # Only PostgreSQL tells others.
+    if shards.is_divided and settings.storage.database_url is not None:
         shared = SharedLog(
             log_path(settings.storage.data_dir),
             database.notifications,

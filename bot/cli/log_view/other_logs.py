@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 from bot.remote.messages.frames import MalformedError
 from bot.shared_log.asked_logs import AskedLogs
-from bot.shared_log.messages import CHANNEL, RENEW_S, LogAnswer, LogRequest, answers_channel, own_machine
+from bot.shared_log.messages import (
+    CHANNEL,
+    MOST_SESSION_CHARS,
+    RENEW_S,
+    LogAnswer,
+    LogRequest,
+    answers_channel,
+    own_machine,
+)
 from bot.shared_log.sealed import answer_seal, request_seal
 from compaction.errors import StoreError
 
@@ -65,7 +73,9 @@ class OtherLogs:
         self._seal = request_seal(token)
         self._tail = secrets.token_hex(16)
         self._answers = answer_seal(token, self._tail)
-        self._request = LogRequest(self._tail, own_machine(), session, patterns, last, follow)
+        self._request = LogRequest(
+            self._tail, own_machine(), None if session is None else session[:MOST_SESSION_CHARS], patterns, last, follow
+        )
         self._asked = AskedLogs(own)
         self._monotonic = monotonic
         self._began_at: float | None = None
@@ -192,7 +202,6 @@ class OtherLogs:
     async def _tell(self, link: Notifications, *, ends: bool = False) -> None:
         now = self._monotonic()
         since = None if self._began_at is None else now - self._began_at
-        self._began_at = now if self._began_at is None else self._began_at
         asked = self._request
         request = LogRequest(
             self._tail,
@@ -208,6 +217,8 @@ class OtherLogs:
         text = self._seal.sealed(request)
         assert text is not None, "its parts are short"
         await link.tell(CHANNEL, text)
+        if self._began_at is None:
+            self._began_at = now
 
     def _hear(self, text: str) -> bool:
         """Take an answer. Return whether it is one."""
@@ -217,9 +228,11 @@ class OtherLogs:
             return False
         lines = self._asked.hear(answer, self._monotonic())
         with self._lock:
-            taken = lines[: max(0, MOST_WAITING - len(self._lines))]
-            self._lines.extend(taken)
-            self._dropped += len(lines) - len(taken)
+            self._lines.extend(lines)
+            # The oldest go first, as in a terminal.
+            while len(self._lines) > MOST_WAITING:
+                self._lines.popleft()
+                self._dropped += 1
         return True
 
     def _complain(self, why: str) -> None:

@@ -67,6 +67,10 @@ def test_what_is_missing_is_said() -> None:
     assert asked.take_sentences() == ["north:2-3/4 answers again."]
     asked.hear(replace(ANSWER, origin="4" * 16, refused=True), 0.0)
     assert asked.take_sentences() == ["north:2-3/4 does not tell its log: too many ask already."]
+    # It is asked again and again, and nobody need read that of the log that is shown anyway.
+    asked.hear(replace(ANSWER, origin="4" * 16, refused=True), 10.0)
+    asked.hear(replace(ANSWER, origin=OWN, refused=True), 10.0)
+    assert asked.take_sentences() == []
 
 
 def test_hostile_answers_change_nothing_on_a_terminal() -> None:

@@ -93,7 +93,11 @@ def test_what_people_said_is_not_told(tmp_path: Path, speech: bool) -> None:
         {"event": "long", "detail": "x" * 9_000},
     )
     if speech:
-        write(path, {"event": "failed", "exception": f"Traceback\nKeyError: '{said}'"})
+        write(
+            path,
+            {"event": "failed", "exception": f"Traceback\nKeyError: '{said}'", "error": f"could not parse {said}"},
+            {"event": "library_logged", "detail": f"could not parse {said}", "problem": f"no {said}"},
+        )
     lines = lines_of(path, LogRequest(TAIL, "m"), speech=speech)
     told = lines.existing()
     assert said not in "".join(told)

@@ -103,8 +103,12 @@ def asking(place: SecretStr) -> OtherLogs:
 
 
 @pytest.mark.asyncio
-async def test_a_tail_gets_the_log_of_another_process(tmp_path: Path, postgres_place: SecretStr) -> None:
+async def test_a_tail_gets_the_log_of_another_process(
+    tmp_path: Path, postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is there, once, and without a word where all have answered."""
+    for patience in ("ANSWER_S", "SLOW_S"):
+        monkeypatch.setattr(f"bot.cli.log_view.other_logs.{patience}", PATIENCE_S)
     path = tmp_path / "roomtone.jsonl"
     write(path, *({"event": "one", "detail": f"{number} " * 100} for number in range(1_000)), {"event": "two"})
     others = asking(postgres_place)
