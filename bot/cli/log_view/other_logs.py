@@ -172,7 +172,8 @@ class OtherLogs:
         asked_at = float("-inf")
         while not self._stopping.is_set():
             now = self._monotonic()
-            if asked_at == float("-inf") or (self._request.follow and now - asked_at >= RENEW_S):
+            # Also without `follow`: who was just connecting has not heard it, and who reads for long would forget it.
+            if now - asked_at >= RENEW_S:
                 await self._tell(link)
                 asked_at = now
             for text in await link.heard(_POLL_S):
@@ -201,7 +202,8 @@ class OtherLogs:
 
     async def _tell(self, link: Notifications, *, ends: bool = False) -> None:
         now = self._monotonic()
-        since = None if self._began_at is None else now - self._began_at
+        # Until the logs are read, who answers late tells all of its own.
+        since = None if self._began_at is None or not self._had_answers else now - self._began_at
         asked = self._request
         request = LogRequest(
             self._tail,

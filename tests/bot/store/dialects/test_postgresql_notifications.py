@@ -11,6 +11,7 @@ import pytest
 from bot.cli.log_view.other_logs import OtherLogs
 from bot.clock import SystemClock
 from bot.shards import parse_shards
+from bot.shared_log.messages import CHANNEL
 from bot.shared_log.shared_log import SharedLog
 from bot.store.database import open_database
 from bot.store.dialects.open import notifications_of
@@ -138,3 +139,26 @@ def test_a_database_that_is_away_is_said(postgres_place: SecretStr) -> None:
     (said,) = others.take_sentences()
     assert said.startswith("The logs of the bot's other processes, if it has some, are not shown: postgresql://")
     others.close()
+
+
+@pytest.mark.asyncio
+async def test_who_began_to_listen_too_late_is_asked_again(
+    tmp_path: Path, postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process may just have lost its connection."""
+    monkeypatch.setattr("bot.cli.log_view.other_logs.RENEW_S", 0.01)
+    path = tmp_path / "roomtone.jsonl"
+    write(path, {"event": "one"})
+    others, shards = asking(postgres_place), parse_shards("0-3/4")
+    async with open_database(postgres_place) as database, database.held_by_bot(shards):
+        async with database.notifications() as link:
+            await link.listen(CHANNEL)
+            first = asyncio.create_task(asyncio.to_thread(others.first))
+            async with asyncio.timeout(PATIENCE_S):
+                while not await link.heard(PATIENCE_S):
+                    pass
+        connect, clock = database.notifications, SystemClock()
+        shared = SharedLog(path, connect, token="token", shards=shards, speech=False, clock=clock)
+        async with shared.running():
+            assert names([text for text, _ in await first]) == ["one"]
+    await asyncio.to_thread(others.close)
