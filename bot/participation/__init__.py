@@ -1,6 +1,7 @@
 """When the bot takes part in a conversation, and what that may cost.
 
 Start with `participation`, which belongs to one room. `guild_participation` is how the bot takes part on one server,
-with `session_consent` for who agreed to be heard; `all_guilds` reads it and changes it for all servers. `engagement`
-tracks who is talking with the bot, `costs` the last hour's costs; `statistics` writes the sentences for /status.
+with `session_consent` for who agreed to be heard, and `unrecorded_speech`, which outlives a room; `all_guilds` reads it
+and changes it for all servers. `engagement` tracks who is talking with the bot, `costs` the last hour's costs;
+`statistics` writes the sentences for /status.
 """

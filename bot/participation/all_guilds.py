@@ -259,6 +259,7 @@ class GuildParticipations:
         gone.
         """
         for guild in list(self._guilds.values()):
+            guild.unrecorded.drop(person_id)
             if guild.room is not None:
                 guild.room.on_forgetting(person_id)
         await self._all_confirmed()
@@ -286,8 +287,8 @@ class GuildParticipations:
             )
         agreed = guild.consent.agreed
         guild.consent.agreed = agreed | {person_id} if agrees else agreed - {person_id}
-        if withdraws and guild.room is not None:
-            guild.room.on_opted_out(person_id)
+        if withdraws:
+            _drop_unrecorded(guild, person_id)
         await _confirmed(guild)
         log.info("consent_changed", guild_id=guild_id, user_id=person_id, agrees=agrees)
 
@@ -309,8 +310,8 @@ class GuildParticipations:
         opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
         guild.opted_out = frozenset(opted_out)
         guild.consent.agreed -= {person_id}
-        if is_new and guild.room is not None:
-            guild.room.on_opted_out(person_id)
+        if is_new:
+            _drop_unrecorded(guild, person_id)
         await _confirmed(guild)
         log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
         await self._opt_outs.put(guild_id, person_id, out=out)
@@ -323,6 +324,12 @@ class GuildParticipations:
         except StoreError as error:
             raise unread from error
         log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
+
+
+def _drop_unrecorded(guild: GuildParticipation, person_id: int) -> None:
+    guild.unrecorded.drop(person_id)
+    if guild.room is not None:
+        guild.room.on_opted_out(person_id)
 
 
 async def _confirmed(guild: GuildParticipation) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bot.guild import Silence
 from bot.participation.session_consent import SessionConsent
+from bot.participation.unrecorded_speech import UnrecordedSpeech
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +67,8 @@ class GuildParticipation:
     # Whether the bot asks first, settled when a room begins, and what the people of the newest session have answered.
     asks: bool = False
     consent: SessionConsent = field(default_factory=SessionConsent)
+    # Of the newest session, for its next room.
+    unrecorded: UnrecordedSpeech = field(default_factory=UnrecordedSpeech)
     # Called when people have had a notice.
     on_told: Callable[[], None] = lambda: None
     # When a room of that session was last known to run (monotonic seconds).
@@ -86,6 +89,7 @@ class GuildParticipation:
         self.listens_only = listens_only
         if session_id != self.consent.session_id:
             self.consent = SessionConsent(session_id)
+            self.unrecorded.clear()
 
     def running_session(self, now: float, *, within_s: float) -> str | None:
         """Return the session whose room ran until now, or within these seconds: the next room goes on with it, however

@@ -3,7 +3,7 @@
 Start with `supervisor`, which opens and ends a `guild_room` for each guild; `auto_joiner` brings the bot by itself. A
 `guild_room` runs one `room` after the other. A `room` owns one session; its `joined_channel` has the connection and the
 tasks (`announcer`, `room_check`, `claim_watch`, `live_message`, `transcript_writer`), its `conversation` hears and
-answers.
+answers. `earlier_speech` records what the session's last room had heard and not recorded.
 
 What is decided without a clock, a task or a log line is in modules of its own: `auto_join`, `restarts`, `room_faults`,
 `session_limits`.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -16,6 +17,7 @@ from bot import events
 from bot.memory.recall import RecallScope
 from bot.room.conversation.conversation import Conversation
 from bot.room.conversation.conversation_parts import ConversationInputs
+from bot.room.earlier_speech import record_earlier_speech
 from bot.room.endings import CRASHED, HANDED_OVER, RoomEnding
 from bot.room.joined_channel import JoinedChannel
 from bot.room.listen_only import remembered_request
@@ -109,7 +111,7 @@ class Room:
                     self._services.show_live(session_id, self._place, memory, guild) as show,
                     self._open_screens(session_id, memory) as screens,
                 ):
-                    for observe in (measure, show, self._on_event):
+                    for observe in (measure, show, self._on_event, partial(self._keep_unrecorded, guild)):
                         self._services = self._services.also_observed_by(observe)
                     reason = CRASHED
                     try:
@@ -199,6 +201,14 @@ class Room:
             ending=self._ending,
             report=self._report,
         )
+        await record_earlier_speech(
+            opened.session.id,
+            guild,
+            memory,
+            self._services.sessions,
+            self._clock,
+            record=conversation.record_earlier,
+        )
         return await self._channel.run(lambda: self._on_opened(opened))
 
     def _new_conversation(
@@ -262,6 +272,9 @@ class Room:
         self._unfinished.on_event(event)
         if self._channel is not None:
             self._channel.on_event(event)
+
+    def _keep_unrecorded(self, guild: GuildParticipation, event: events.Event) -> None:
+        guild.unrecorded.on_event(event, self._clock.monotonic())
 
     def _on_compaction(self, event: CompactionEvent) -> None:
         now = self._clock.monotonic()

@@ -17,6 +17,7 @@ from bot.errors import BotError, SetupError
 from bot.health import HealthFault
 from bot.remote.gateway_side.adopted_room import changes_since, take_over_report, until_stored
 from bot.remote.gateway_side.member_moves import MemberMoves
+from bot.remote.gateway_side.open_request import open_request
 from bot.remote.gateway_side.remote_participation import CONFIRM_WITHIN_S, READ_AGAIN_WITHIN_S, RemoteParticipation
 from bot.remote.gateway_side.room_choices import RoomChoices
 from bot.remote.gateway_side.told_log import follow_log
@@ -30,7 +31,6 @@ from bot.remote.messages.room_messages import (
     EventTold,
     MemoryLook,
     NoticeTold,
-    OpenRoom,
     PlaySample,
     ReadMemoryAgain,
     ReportRoom,
@@ -38,13 +38,11 @@ from bot.remote.messages.room_messages import (
     RoomOver,
     SessionBegun,
 )
-from bot.remote.messages.told_participation import told_participation
 from bot.remote.messages.wire_error import error_from_wire
 from bot.remote.processes.placement import THIS_MACHINE
 from bot.remote.processes.room_child import ENDED
 from bot.room.endings import HANDED_OVER, HandedOverError, ProcessLostError
 from bot.room.unfinished_speech import UnfinishedSpeech
-from bot.server_settings import to_json
 from bot.texts.text import Text, joined, sentence_of
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import SessionId
@@ -182,7 +180,7 @@ class RemoteRoom:
 
     async def _open(self, seat: RoomSeat, choices: RoomChoices) -> None:
         try:
-            request = await self._request()
+            request = await open_request(self._place, self._parts, self._listen)
             choices.watch(self._shown)
             await seat.link.ask(request, within_s=OPEN_WITHIN_S)
         except StoreError:
@@ -194,23 +192,6 @@ class RemoteRoom:
                 raise
             raise ProcessLostError(ENDED) from None
         await self._tell_all(seat, choices)
-
-    async def _request(self) -> OpenRoom:
-        parts = self._parts
-        guild = await parts.participation.for_new_room(self._place.guild_id)
-        now = parts.clock.monotonic()
-        return OpenRoom(
-            guild.guild_id,
-            self._place.channel_id,
-            self._listen,
-            told_participation(guild),
-            await parts.choices.choice(guild.guild_id),
-            to_json(parts.servers.of(guild.guild_id)),
-            tuple(guild.costs.ages(now)),
-            await parts.newest_claim(guild.guild_id),
-            None if guild.ran_until is None else now - guild.ran_until,
-            parts.opened_by,
-        )
 
     async def _take_back(self, seat: RoomSeat, guild: GuildParticipation, choices: RoomChoices) -> None:
         """Go on with a room that runs in its process. What was changed since its gateway process was lost is in effect
@@ -361,6 +342,7 @@ class RemoteRoom:
         self._runs = True
         parts.in_use.add(session_id)
         self._memory.withheld = guild.opted_out_ids
+        self._observers.append(lambda event: guild.unrecorded.on_event(event, parts.clock.monotonic()))
         self._observers.append(self._shown.enter_context(parts.measure()))
         show = parts.show_live(session_id, self._place, self._memory, guild, self._seat.machine)
         self._observers.append(self._shown.enter_context(show))

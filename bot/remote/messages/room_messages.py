@@ -11,6 +11,7 @@ from bot.channel.port import ListenRequest, MembershipChange, Person
 from bot.guild import GuildChoice, Silence
 from bot.health import FaultKind
 from bot.participation.costs import Cost
+from bot.participation.unrecorded_speech import UnrecordedUtterance
 from bot.remote.messages.frames import Notice, Request
 from bot.remote.messages.told_participation import ToldParticipation
 from bot.remote.messages.wire_error import WireError
@@ -27,7 +28,8 @@ class OpenRoom(Request[None]):
     `servers`: what the managers have chosen, as `bot.server_settings.to_json` writes it. `costs`: of the last hour,
     each with its age in seconds. `ran_s_ago`: when a room of the session in `participation` was last known to run.
     `claims_after`: the newest claim of the server now; None: the database did not say, so
-    the room's process asks. `opened_by`: see `RoomIdentity`.
+    the room's process asks. `opened_by`: see `RoomIdentity`. `unrecorded`: what the session's last room has heard and
+    not recorded.
     """
 
     guild_id: int
@@ -40,6 +42,7 @@ class OpenRoom(Request[None]):
     claims_after: int | None
     ran_s_ago: float | None = None
     opened_by: str = ""
+    unrecorded: tuple[UnrecordedUtterance, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

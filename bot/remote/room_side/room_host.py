@@ -281,6 +281,7 @@ class RoomHost:
         consent = told.participation
         guild.consent = SessionConsent(consent.consented_in, notice=consent.notice, told=consent.told)
         guild.ran_until = None if told.ran_s_ago is None else now - told.ran_s_ago
+        guild.unrecorded.restore(told.unrecorded, now)
         guild.on_told = partial(self._publisher.tell_notice, guild)
         apply_participation(told.participation, guild)
         await self._place.begin(told.guild_id, told.channel_id)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.brain.decider import Decision
+    from bot.events import SpokenText
     from bot.room.conversation.conversation_parts import ConversationInputs
     from bot.screen.room import RoomScreens
     from compaction.model import Note, Turn
@@ -72,13 +73,13 @@ class Conversation:
         self._barge_in = make.barge_in(self._listener, self._speaking)
         self._commentary = make.commentary(is_busy=self.is_busy, is_shown=self._is_shown)
         transcriber = make.transcriber(self._bridge, self._speaking, observe=self._on_heard)
-        turn_taking = make.turn_taking(
+        self._turn_taking = make.turn_taking(
             turn_recorder, transcriber, self._speaking, ask=self._ask, prepares=self._prepares_replies
         )
         self._hearing = make.hearing(
             self._listener,
             transcriber,
-            turn_taking,
+            self._turn_taking,
             self._speaking,
             is_urgent=self._is_addressed,
             observe=self._on_heard,
@@ -150,6 +151,10 @@ class Conversation:
     async def speak_notice(self, sentences: Sequence[Text]) -> bool:
         """Say sentences aloud in the server's language. Return whether all of them were played to people."""
         return await self._speaking.speak_notice(sentences)
+
+    async def record_earlier(self, group: tuple[SpokenText, ...]) -> None:
+        """Record what was said before this conversation and is no turn yet. It is not answered."""
+        await self._turn_taking.record_only(group)
 
     def on_compaction_landed(self) -> None:
         """Update the speech-to-speech session with the new summary."""

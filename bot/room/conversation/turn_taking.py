@@ -75,9 +75,7 @@ class TurnTaking:
         if not group:
             return
         released_at = self._clock.monotonic()
-        turn = await self._turn_recorder.record_speech(
-            group, [self._participants.name(spoken.user_id) for spoken in group]
-        )
+        turn = await self.record_only(group)
         if turn is None:
             return
         stored_at = self._clock.monotonic()
@@ -98,6 +96,11 @@ class TurnTaking:
         else:
             self._preemptive_reply.discard("not_answered")
         self._turn_recorder.log_speech(group, turn, released_at=released_at, chosen=spoken, decision=decision)
+
+    async def record_only(self, group: tuple[SpokenText, ...]) -> Turn | None:
+        """Record a group of utterances as a turn. Returns None if it only repeats the last one."""
+        names = [self._participants.name(spoken.user_id) for spoken in group]
+        return await self._turn_recorder.record_speech(group, names)
 
     def on_tentative(self, spoken: SpokenText, likely_finished: bool) -> None:
         """Prepare a reply to an utterance that may not be over: search the memory, perhaps begin a preemptive reply."""

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import asyncio
 
+import numpy as np
 import pytest
 
+from bot import events
+from bot.participation.unrecorded_speech import UnrecordedUtterance
 from bot.remote.link.hello import RoomRefusedError
 from bot.remote.room_side.handover_pause import PATIENCE_S, PAUSE_S, WITHIN_S
 from bot.remote.room_side.room_host import (
     GRACE_S,
     NOT_WANTED,
 )
-from bot.room.endings import HANDED_OVER, HandedOverError
+from bot.room.endings import HANDED_OVER, HandedOverError, ProcessLostError
 from bot.texts.text import Text
 from tests.bot.remote.peers import linked, until
 from tests.bot.remote.remote_room_scene import (
     ADA,
+    BO,
     SESSION,
+    TURN,
     House,
     Life,
     living,
     pass_time,
 )
+from voice.asr.port import Recognition
+from voice.listening.utterance import Utterance
 
 
 @pytest.mark.asyncio
@@ -64,6 +71,40 @@ async def test_the_next_process_goes_on_with_what_the_one_before_had_begun() -> 
         now = house.host._clock.monotonic()
         assert there.running_session(now, within_s=told.ran_s_ago) == SESSION
         assert there.running_session(now, within_s=told.ran_s_ago - 1) is None
+        following.room.close("left")
+        assert await following.task == "left"
+        await following.hosting
+
+
+@pytest.mark.asyncio
+async def test_the_next_process_gets_what_a_lost_one_had_heard_and_not_recorded() -> None:
+    """Of two sentences one is a turn already, and somebody has opted out when the process is lost."""
+    async with living() as life:
+        for utterance_id, speaker_id in (("one", BO), ("two", BO), ("three", ADA)):
+            life.distant.observe(events.UtteranceTranscribed(utterance_id, speaker_id, "And then?", 7.0, 9.0, 9.5))
+        sound = Utterance("one", BO, 7.0, 9.0, 9.2, np.zeros(0, np.int16))
+        spoken = events.SpokenText(sound, Recognition("And then?", "en", -0.2, 1.0, 0.0, 2.0, 0.1), 9.2, 9.5)
+        life.distant.observe(events.TurnRecorded(TURN, 10.0, (spoken,)))
+        guild = await life.house.participation.of_guild(10)
+        await until(lambda: [each.utterance_id for each in guild.unrecorded.utterances(0.0)] == ["two", "three"])
+        await life.house.participation.set_opt_out(10, ADA, out=True)
+        assert life.house.seat is not None
+        life.house.seat.died.set()
+        with pytest.raises(ProcessLostError):
+            await life.task
+    houses: list[House] = []
+    async with linked(room=lambda end: houses.append(House(end))) as ends:
+        (house,) = houses
+        house.clock, house.participation = life.house.clock, life.house.participation
+        house.clock.advance(3.0)
+        following = Life(house, ends, house.room(ends.gateway))
+        await until(lambda: following.room.opened.is_set() or following.task.done())
+        left = (UnrecordedUtterance("two", BO, "And then?", 5.5, 3.5),)
+        assert following.distant.told.unrecorded == left
+        there = await house.distant.of_guild(10)
+        assert there.unrecorded.utterances(house.host._clock.monotonic()) == left
+        # The next room has begun, so it has recorded that.
+        await until(lambda: not guild.unrecorded.utterances(0.0))
         following.room.close("left")
         assert await following.task == "left"
         await following.hosting
