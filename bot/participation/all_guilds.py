@@ -258,11 +258,13 @@ class GuildParticipations:
         """Drop what a person has said or shown until now and that is not recorded yet, in all rooms. Returns once it is
         gone.
         """
-        for guild in list(self._guilds.values()):
-            guild.unrecorded.drop(person_id)
+        guilds = list(self._guilds.values())
+        for guild in guilds:
             if guild.room is not None:
                 guild.room.on_forgetting(person_id)
         await self._all_confirmed()
+        for guild in guilds:
+            guild.unrecorded.drop(person_id)
 
     async def on_forgotten(self, sessions: Collection[str]) -> None:
         """Drop what may hold forgotten words, in the rooms with these sessions. Returns once it is gone."""
@@ -287,9 +289,11 @@ class GuildParticipations:
             )
         agreed = guild.consent.agreed
         guild.consent.agreed = agreed | {person_id} if agrees else agreed - {person_id}
-        if withdraws:
-            _drop_unrecorded(guild, person_id)
+        if withdraws and guild.room is not None:
+            guild.room.on_opted_out(person_id)
         await _confirmed(guild)
+        if withdraws:
+            guild.unrecorded.drop(person_id)
         log.info("consent_changed", guild_id=guild_id, user_id=person_id, agrees=agrees)
 
     async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
@@ -310,9 +314,12 @@ class GuildParticipations:
         opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
         guild.opted_out = frozenset(opted_out)
         guild.consent.agreed -= {person_id}
-        if is_new:
-            _drop_unrecorded(guild, person_id)
+        if is_new and guild.room is not None:
+            guild.room.on_opted_out(person_id)
         await _confirmed(guild)
+        # Only now: the room may have told of words of theirs until it confirmed.
+        if is_new:
+            guild.unrecorded.drop(person_id)
         log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
         await self._opt_outs.put(guild_id, person_id, out=out)
 
@@ -324,12 +331,6 @@ class GuildParticipations:
         except StoreError as error:
             raise unread from error
         log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
-
-
-def _drop_unrecorded(guild: GuildParticipation, person_id: int) -> None:
-    guild.unrecorded.drop(person_id)
-    if guild.room is not None:
-        guild.room.on_opted_out(person_id)
 
 
 async def _confirmed(guild: GuildParticipation) -> None:

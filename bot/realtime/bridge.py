@@ -229,7 +229,7 @@ class RealtimeBridge:
 
         `utterances`: the turn's utterances; empty if it was not speech.
         """
-        if not self._session.usable:
+        if not self._session.usable or not self._items.conversation:
             # The next conversation begins with every turn.
             return
         held = self._take_sounds(utterances)

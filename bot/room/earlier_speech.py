@@ -5,6 +5,7 @@ The bot does not answer it: the conversation has gone on meanwhile.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ from voice.listening.utterance import Utterance
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+    from bot.channel.port import Place
     from bot.clock import Clock
     from bot.participation.guild_participation import GuildParticipation
     from bot.participation.unrecorded_speech import UnrecordedUtterance
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 # The last room may have stored a turn and not have told so. Its clock may be another machine's.
-SAME_WITHIN_S = 30.0
+SAME_WITHIN_S = 5.0
+_WORD = re.compile(r"\w+")
 
 
 async def record_earlier_speech(
@@ -36,57 +39,70 @@ async def record_earlier_speech(
     guild: GuildParticipation,
     memory: SessionMemory,
     sessions: Sessions,
+    place: Place,
     clock: Clock,
     *,
-    record: Callable[[tuple[SpokenText, ...]], Awaitable[object]],
+    record: Callable[[Sequence[SpokenText], Sequence[str]], Awaitable[object]],
 ) -> None:
     """Record what is left of the session's last room as one turn, before anybody is heard. Raises `StoreError`.
 
-    What somebody said who has opted out or was forgotten meanwhile is dropped. `record`: records utterances, in order.
+    What somebody said who has opted out meanwhile is dropped, and what anybody said who was forgotten in this session.
+    `record`: records utterances in order, with the names of their speakers.
     """
-    left = guild.unrecorded.utterances(clock.monotonic())
-    if not left:
+    if not guild.unrecorded.utterances(clock.monotonic()):
         return
-    people = {str(each.speaker_id) for each in left}
     # Another process may have forgotten somebody while no room was there.
     notes = [note for note in await sessions.forgettings_after(0) if note.reaches(session_id) and note.seq is None]
-    forgotten = people_among(notes, people)
+    # Somebody may have opted out since the room was told who has.
+    is_current = await place.is_current()
+    left = guild.unrecorded.utterances(clock.monotonic())
+    forgotten = people_among(notes, {str(each.speaker_id) for each in left})
     said = [
         each
-        for each in left
-        if not guild.excludes(each.speaker_id)
+        for each in sorted(left, key=lambda each: -each.started_s_ago)
+        if is_current
+        and not guild.excludes(each.speaker_id)
         and str(each.speaker_id) not in forgotten
         and not _is_recorded(each, memory.turns, clock.now())
     ]
     if said:
-        await record(_spoken(said, clock.monotonic()))
+        names = _names(place, memory.turns)
+        now = clock.monotonic()
+        await record([_spoken(each, now) for each in said], [names.get(each.speaker_id, each.name) for each in said])
     guild.unrecorded.clear()
     log.info("earlier_speech_recorded", utterance_count=len(said), left_count=len(left))
 
 
 def _is_recorded(utterance: UnrecordedUtterance, turns: Iterable[Turn], now: float) -> bool:
-    ended_at = now - utterance.ended_s_ago
+    """Return whether a turn of that time has these words of this person."""
+    began_at, ended_at = now - utterance.started_s_ago, now - utterance.ended_s_ago
+    words = _words(utterance.text)
     return any(
-        part.speaker_id == str(utterance.speaker_id) and utterance.text in part.text
+        part.speaker_id == str(utterance.speaker_id) and words in _words(part.text)
         for turn in turns
-        if abs(turn.ended_at - ended_at) <= SAME_WITHIN_S
+        if turn.started_at - SAME_WITHIN_S <= began_at and ended_at <= turn.ended_at + SAME_WITHIN_S
         for part in turn.parts
     )
 
 
-def _spoken(utterances: Sequence[UnrecordedUtterance], now: float) -> tuple[SpokenText, ...]:
-    return tuple(
-        SpokenText(_utterance(each, now), _recognition(each), now, now)
-        for each in sorted(utterances, key=lambda each: -each.started_s_ago)
-    )
+def _words(text: str) -> str:
+    """Return the words with a space around each, so that only whole words are found among them."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
-def _utterance(each: UnrecordedUtterance, now: float) -> Utterance:
-    """Return it without its sound, which was lost."""
+def _names(place: Place, turns: Iterable[Turn]) -> dict[int, str]:
+    """Return the names of the people who are in the channel or have spoken, by their id."""
+    spoke = {int(part.speaker_id): part.speaker for turn in turns for part in turn.parts if part.speaker_id.isdecimal()}
+    return spoke | {person.id: person.name for person in place.members()}
+
+
+def _spoken(each: UnrecordedUtterance, now: float) -> SpokenText:
+    """Return it without its sound, which was lost, and as if it had had its text at once: nobody waited for it."""
     ended_at = now - each.ended_s_ago
-    return Utterance(
+    utterance = Utterance(
         each.utterance_id, each.speaker_id, now - each.started_s_ago, ended_at, ended_at, np.zeros(0, np.int16)
     )
+    return SpokenText(utterance, _recognition(each), ended_at, ended_at)
 
 
 def _recognition(each: UnrecordedUtterance) -> Recognition:

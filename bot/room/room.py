@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
+from bot.channel.participants import name_in
 from bot.memory.recall import RecallScope
 from bot.room.conversation.conversation import Conversation
 from bot.room.conversation.conversation_parts import ConversationInputs
@@ -206,6 +207,7 @@ class Room:
             guild,
             memory,
             self._services.sessions,
+            self._place,
             self._clock,
             record=conversation.record_earlier,
         )
@@ -274,7 +276,7 @@ class Room:
             self._channel.on_event(event)
 
     def _keep_unrecorded(self, guild: GuildParticipation, event: events.Event) -> None:
-        guild.unrecorded.on_event(event, self._clock.monotonic())
+        guild.unrecorded.on_event(event, self._clock.monotonic(), partial(name_in, self._place))
 
     def _on_compaction(self, event: CompactionEvent) -> None:
         now = self._clock.monotonic()

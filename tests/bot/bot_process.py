@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import sys
 from contextlib import asynccontextmanager, closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
@@ -168,6 +169,8 @@ async def started(command: list[str], local: LocalDiscord, folder: Path, **own: 
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
+            # Whoever runs the tests in the background of a shell ignores it, and so would the command.
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
     )
     try:

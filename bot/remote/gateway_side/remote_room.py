@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.channel.participants import name_in
 from bot.errors import BotError, SetupError
 from bot.health import HealthFault
 from bot.remote.gateway_side.adopted_room import changes_since, take_over_report, until_stored
@@ -342,7 +343,9 @@ class RemoteRoom:
         self._runs = True
         parts.in_use.add(session_id)
         self._memory.withheld = guild.opted_out_ids
-        self._observers.append(lambda event: guild.unrecorded.on_event(event, parts.clock.monotonic()))
+        self._observers.append(
+            lambda event: guild.unrecorded.on_event(event, parts.clock.monotonic(), partial(name_in, self._place))
+        )
         self._observers.append(self._shown.enter_context(parts.measure()))
         show = parts.show_live(session_id, self._place, self._memory, guild, self._seat.machine)
         self._observers.append(self._shown.enter_context(show))

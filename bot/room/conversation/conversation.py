@@ -152,9 +152,12 @@ class Conversation:
         """Say sentences aloud in the server's language. Return whether all of them were played to people."""
         return await self._speaking.speak_notice(sentences)
 
-    async def record_earlier(self, group: tuple[SpokenText, ...]) -> None:
-        """Record what was said before this conversation and is no turn yet. It is not answered."""
-        await self._turn_taking.record_only(group)
+    async def record_earlier(self, group: Sequence[SpokenText], names: Sequence[str]) -> None:
+        """Record what was said before this conversation and is no turn yet. It is not answered.
+
+        `names`: the speaker of each; empty if nobody knows.
+        """
+        await self._turn_taking.record_only(group, names)
 
     def on_compaction_landed(self) -> None:
         """Update the speech-to-speech session with the new summary."""

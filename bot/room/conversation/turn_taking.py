@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from bot import events
 from bot.brain.reply import Question
+from bot.dropped_sounds import OPTED_OUT
 from bot.room.conversation.preemptive_reply import reads_finished
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from bot.brain.decider import Decision
     from bot.brain.recall_quotes import QuoteFinder
@@ -71,7 +72,7 @@ class TurnTaking:
     async def on_group(self, group: tuple[SpokenText, ...]) -> None:
         """Record a group of utterances as a turn, decide whether to answer it, and write its log line."""
         await self._replier.wait_until_recorded(within_s=RECORD_REPLY_S)
-        group = tuple(spoken for spoken in group if not self._drops(spoken))
+        group = tuple(spoken for spoken in group if not self._is_dropped(spoken))
         if not group:
             return
         released_at = self._clock.monotonic()
@@ -97,10 +98,14 @@ class TurnTaking:
             self._preemptive_reply.discard("not_answered")
         self._turn_recorder.log_speech(group, turn, released_at=released_at, chosen=spoken, decision=decision)
 
-    async def record_only(self, group: tuple[SpokenText, ...]) -> Turn | None:
-        """Record a group of utterances as a turn. Returns None if it only repeats the last one."""
-        names = [self._participants.name(spoken.user_id) for spoken in group]
-        return await self._turn_recorder.record_speech(group, names)
+    async def record_only(self, group: Sequence[SpokenText], names: Sequence[str] = ()) -> Turn | None:
+        """Record a group of utterances as a turn. Returns None if it only repeats the last one.
+
+        `names`: the speaker of each, if they may be unknown here; those that are empty are looked up.
+        """
+        known = names or [""] * len(group)
+        named = [name or self._participants.name(spoken.user_id) for spoken, name in zip(group, known, strict=True)]
+        return await self._turn_recorder.record_speech(group, named)
 
     def on_tentative(self, spoken: SpokenText, likely_finished: bool) -> None:
         """Prepare a reply to an utterance that may not be over: search the memory, perhaps begin a preemptive reply."""
@@ -114,6 +119,23 @@ class TurnTaking:
             self._quoting.prefetch(turn, self._memory)
         if self._starts_early and likely_finished and reads_finished(spoken.text) and not self._replier.busy:
             self._preemptive_reply.start(self._question(turn, spoken, decision))
+
+    def _is_dropped(self, spoken: SpokenText) -> bool:
+        """Return whether words become no turn, because their person opted out or was forgotten; report it if so."""
+        if not self._drops(spoken):
+            return False
+        self._observe(
+            events.SpeechDropped(
+                spoken.utterance.id,
+                spoken.user_id,
+                OPTED_OUT,
+                "",
+                spoken.started_at,
+                spoken.ended_at,
+                self._clock.monotonic(),
+            )
+        )
+        return True
 
     def _drops(self, spoken: SpokenText) -> bool:
         return self._participation.drops(spoken.user_id, started_at=spoken.started_at)

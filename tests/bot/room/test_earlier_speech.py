@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.room.room import Room
+    from bot.store.forgetting_notes import Forgetting
 
 WORDS = "We meet at the harbour at nine."
 
@@ -66,21 +68,70 @@ async def test_words_that_waited_are_recorded_once_by_the_next_room(tmp_path: Pa
 
 
 @pytest.mark.asyncio
-async def test_words_that_became_a_turn_are_not_recorded_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "seconds_ago", "turns"),
+    [
+        (f"Well. {WORDS}", 3.0, 1),
+        # The same words of another time, and a word that only begins like one of them.
+        (WORDS, 60.0, 2),
+        ("We meet at the harbour at nineteen.", 3.0, 2),
+    ],
+)
+async def test_words_that_became_a_turn_are_not_recorded_again(
+    tmp_path: Path, text: str, seconds_ago: float, turns: int
+) -> None:
     """The room may be lost between storing a turn and telling so."""
     async with a_house(tmp_path) as house:
 
         async def stored_and_not_told(room: Room) -> None:
             assert room._memory is not None
-            now = house.clock.now()
-            part = TurnPart(str(BO.id), "Bo", f"Well. {WORDS}")
-            await room._memory.append(TurnKind.SPEECH, (part,), started_at=now - 3.0, ended_at=now - 2.0)
+            ended_at = house.clock.now() - seconds_ago + 1.0
+            part = TurnPart(str(BO.id), "Bo", text)
+            await room._memory.append(TurnKind.SPEECH, (part,), started_at=ended_at - 1.0, ended_at=ended_at)
 
         session_id = await crash_in_mid_sentence(house, stored_and_not_told)
         async with living(house):
             pass
         stored = await house.store.load(session_id)  # type: ignore[arg-type]
-        assert len(stored.window) == 1
+        assert len(stored.window) == turns
+
+
+@pytest.mark.asyncio
+async def test_somebody_who_has_left_meanwhile_keeps_their_name(tmp_path: Path) -> None:
+    """Under another name, /forget-me would take for theirs what is somebody else's."""
+    async with a_house(tmp_path) as house:
+        await crash_in_mid_sentence(house)
+        house.place.people.remove(BO)
+        async with living(house):
+            assert house.said == [f"Bo: {WORDS}"]
+
+
+@pytest.mark.asyncio
+async def test_nothing_is_recorded_while_it_is_not_known_who_has_opted_out(tmp_path: Path) -> None:
+    """Somebody may have opted out while the room was being opened."""
+    async with a_house(tmp_path) as house:
+        await crash_in_mid_sentence(house)
+        house.place.current = False
+        async with living(house):
+            assert house.turns == []
+
+
+@pytest.mark.asyncio
+async def test_the_time_that_the_database_takes_is_not_theirs(tmp_path: Path) -> None:
+    """The turn has the time at which they were said."""
+    async with a_house(tmp_path) as house:
+        await crash_in_mid_sentence(house)
+        said_at = house.clock.now()
+        asked = house.sessions.forgettings_after
+
+        async def slowly(number: int) -> tuple[Forgetting, ...]:
+            house.clock.advance(7.0)
+            return await asked(number)
+
+        with patch.object(house.sessions, "forgettings_after", slowly):
+            async with living(house):
+                [turn] = house.turns
+        assert turn.ended_at <= said_at
 
 
 @pytest.mark.asyncio

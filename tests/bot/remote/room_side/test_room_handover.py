@@ -99,7 +99,7 @@ async def test_the_next_process_gets_what_a_lost_one_had_heard_and_not_recorded(
         house.clock.advance(3.0)
         following = Life(house, ends, house.room(ends.gateway))
         await until(lambda: following.room.opened.is_set() or following.task.done())
-        left = (UnrecordedUtterance("two", BO, "And then?", 5.5, 3.5),)
+        left = (UnrecordedUtterance("two", BO, "Bo", "And then?", 5.5, 3.5),)
         assert following.distant.told.unrecorded == left
         there = await house.distant.of_guild(10)
         assert there.unrecorded.utterances(house.host._clock.monotonic()) == left
