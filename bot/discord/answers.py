@@ -54,6 +54,12 @@ def language_of(interaction: discord.Interaction) -> str:
     return interaction.locale.value
 
 
+def guild_id_of(interaction: discord.Interaction) -> int:
+    """Return the server in which a command was used. Only for commands marked `guild_only`."""
+    assert interaction.guild_id is not None, "guild_only"
+    return interaction.guild_id
+
+
 async def answer(
     interaction: discord.Interaction,
     text: Text,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from discord import app_commands
 
+from bot.discord.answers import guild_id_of
 from bot.discord.audience import nearest_channels, readable_channels
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -33,10 +34,9 @@ async def session_choices(
     interaction: discord.Interaction, typed: str, *, reader: SessionReader, zone: tzinfo
 ) -> list[app_commands.Choice[str]]:
     """Return the sessions that the person may read and whose day, time or channel has what they typed, newest first."""
-    assert interaction.guild_id is not None, "guild_only"
     channels = readable_channels(interaction)
     try:
-        found = await reader.readable(interaction.guild_id, channels)
+        found = await reader.readable(guild_id_of(interaction), channels)
     except StoreError:
         # Discord has no place for the reason here; the command itself gives it.
         return []
@@ -56,9 +56,8 @@ async def chosen_session(
     """Return the session that the person chose, else the newest that they most likely mean. None: there is none that
     they may read. Raises `StoreError`.
     """
-    assert interaction.guild_id is not None, "guild_only"
     return await reader.find(
-        interaction.guild_id,
+        guild_id_of(interaction),
         readable_channels(interaction),
         session_id=None if wanted is None else SessionId(wanted),
         nearest=nearest_channels(interaction),

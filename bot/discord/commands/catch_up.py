@@ -9,7 +9,7 @@ import discord
 from discord import app_commands
 
 from bot.discord.access import RULES
-from bot.discord.answers import answer, defer, language_of
+from bot.discord.answers import answer, defer, guild_id_of, language_of
 from bot.discord.audience import nearest_channels, readable_channels
 from bot.discord.commands.store_failures import not_read
 from bot.discord.cooldowns import Cooldowns
@@ -64,11 +64,10 @@ class CatchUp:
 
     async def _missed(self, interaction: discord.Interaction, minutes: int | None) -> tuple[Text, discord.Embed | None]:
         """Return the sentence for the person and the embed; one of them is empty."""
-        assert interaction.guild_id is not None, "guild_only"
         channels = readable_channels(interaction)
         try:
             nearest = nearest_channels(interaction)
-            session = await self._reader.find(interaction.guild_id, channels, nearest=nearest)
+            session = await self._reader.find(guild_id_of(interaction), channels, nearest=nearest)
             if session is None:
                 return NO_SESSION, None
             away: Absence | None

@@ -13,7 +13,7 @@ import discord
 from discord import app_commands
 
 from bot.brain.name_search import MOST_WORDS
-from bot.discord.answers import answer_when_known
+from bot.discord.answers import answer_when_known, guild_id_of
 from bot.errors import BotError
 from bot.guild import VoiceMode
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, ParticipationUnreadError
@@ -103,7 +103,7 @@ def _add_opting(tree: app_commands.CommandTree[Any], participation: GuildPartici
 async def silence(
     participation: GuildParticipations, interaction: discord.Interaction, *, minutes: int | None, always: bool
 ) -> Text:
-    guild_id, by = _guild_of(interaction), interaction.user.id
+    guild_id, by = guild_id_of(interaction), interaction.user.id
     if always:
         await participation.silence_always(guild_id, by=by)
         return Text("I am silent on this server until a moderator uses /talk. I go on listening where I am.")
@@ -120,7 +120,7 @@ async def silence(
 async def end_silence(
     participation: GuildParticipations, interaction: discord.Interaction, *, by_moderator: bool
 ) -> Text:
-    if await participation.lift_silence(_guild_of(interaction), by=interaction.user.id, moderator=by_moderator):
+    if await participation.lift_silence(guild_id_of(interaction), by=interaction.user.id, moderator=by_moderator):
         return MAY_SPEAK
     return SILENCED_FOR_GOOD
 
@@ -129,7 +129,7 @@ async def set_voice_mode(
     participation: GuildParticipations, interaction: discord.Interaction, mode: str | None
 ) -> Text:
     """Set the mode if one is given; return the answer with the mode in force."""
-    guild_id = _guild_of(interaction)
+    guild_id = guild_id_of(interaction)
     if mode is not None:
         chosen = None if mode == DEFAULT else VoiceMode(mode)
         await participation.choose_mode(guild_id, chosen, by=interaction.user.id)
@@ -141,7 +141,7 @@ async def set_wake_names(
     participation: GuildParticipations, interaction: discord.Interaction, names: str | None
 ) -> Text:
     """Set the names if any are given; return the answer with the names in force."""
-    guild_id = _guild_of(interaction)
+    guild_id = guild_id_of(interaction)
     if names is not None:
         wanted = None if names.strip().casefold() == DEFAULT else parse_names(names)
         if wanted == ():
@@ -159,7 +159,7 @@ async def set_wake_names(
 
 
 async def set_opt_out(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> Text:
-    await participation.set_opt_out(_guild_of(interaction), interaction.user.id, out=out)
+    await participation.set_opt_out(guild_id_of(interaction), interaction.user.id, out=out)
     if not out:
         return Text("I hear you again on this server.")
     return Text(
@@ -176,11 +176,6 @@ def parse_names(names: str) -> tuple[str, ...]:
         for name in wanted
     )
     return wanted if usable and len(wanted) <= MOST_NAMES else ()
-
-
-def _guild_of(interaction: discord.Interaction) -> int:
-    assert interaction.guild_id is not None, "guild_only"
-    return interaction.guild_id
 
 
 async def _answer(interaction: discord.Interaction, do: Callable[[], Awaitable[Text]]) -> None:

@@ -12,7 +12,7 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.discord.answers import answer_when_known
+from bot.discord.answers import answer_when_known, guild_id_of
 from bot.discord.commands.store_failures import not_stored
 from bot.texts.text import Text, joined, verbatim
 from compaction.errors import StoreError
@@ -35,8 +35,7 @@ def add_persona(tree: app_commands.CommandTree[Any], *, choices: GuildChoices) -
     async def persona(
         interaction: discord.Interaction, text: app_commands.Range[str, 1, MOST_CHARS] | None = None
     ) -> None:
-        assert interaction.guild_id is not None, "guild_only"
-        told = _persona(interaction.guild_id, text, choices, by=interaction.user.id)
+        told = _persona(guild_id_of(interaction), text, choices, by=interaction.user.id)
         await answer_when_known(interaction, told)
 
 

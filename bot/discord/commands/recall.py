@@ -13,7 +13,7 @@ import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown, in_message
-from bot.discord.answers import answer, defer, embed_in, language_of
+from bot.discord.answers import answer, defer, embed_in, guild_id_of, language_of
 from bot.discord.audience import nearest_channels, readable_channels
 from bot.discord.commands.store_failures import not_looked_up
 from bot.discord.failures import AnsweringView
@@ -128,11 +128,11 @@ class RecallSearch:
     async def _results(
         self, interaction: discord.Interaction, wanted: _Shown
     ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
-        assert interaction.guild_id is not None, "guild_only"
+        guild_id = guild_id_of(interaction)
         channels = readable_channels(interaction)
         hits = await self._recall.search(
             wanted.words,
-            guild_id=interaction.guild_id,
+            guild_id=guild_id,
             channels=channels,
             nearest=nearest_channels(interaction),
             speaker=wanted.speaker,
@@ -145,7 +145,7 @@ class RecallSearch:
         page = min(wanted.page, pages - 1)
         shown: list[_Found] = []
         for hit in hits[page * PAGE : (page + 1) * PAGE]:
-            session = await self._reader.find(interaction.guild_id, channels, session_id=hit.session_id)
+            session = await self._reader.find(guild_id, channels, session_id=hit.session_id)
             if session is not None and session.channel_id is not None:
                 shown.append(_Found(hit, channels[session.channel_id]))
         language = language_of(interaction)
@@ -166,13 +166,12 @@ class RecallSearch:
     async def _neighbourhood(
         self, interaction: discord.Interaction, wanted: _Shown, around: tuple[SessionId, int]
     ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
-        assert interaction.guild_id is not None, "guild_only"
         channels = readable_channels(interaction)
         session_id, seq = around
         language = language_of(interaction)
         view = _Pages(self, wanted, language)
         view.add_back()
-        session = await self._reader.find(interaction.guild_id, channels, session_id=session_id)
+        session = await self._reader.find(guild_id_of(interaction), channels, session_id=session_id)
         if session is None or session.channel_id is None:
             return GONE, None, view
         turns = (await self._reader.read(session)).turns

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import structlog
 from discord import app_commands
 
-from bot.discord.answers import answer_when_known
+from bot.discord.answers import answer_when_known, guild_id_of
 from bot.discord.commands.store_failures import not_stored
 from bot.texts.text import Text, joined
 from compaction.errors import StoreError
@@ -61,9 +61,8 @@ def add_rolling_context(
         mode: Literal["summary", "rolling", "off", "default"] | None = None,
         budget: Literal["on", "off", "default"] | None = None,
     ) -> None:
-        assert interaction.guild_id is not None, "guild_only"
         change = None if mode is None and budget is None else partial(change_choice, mode=mode, budget=budget)
-        told = _rolling_context(interaction.guild_id, change, choices, defaults, by=interaction.user.id)
+        told = _rolling_context(guild_id_of(interaction), change, choices, defaults, by=interaction.user.id)
         await answer_when_known(interaction, told)
 
 

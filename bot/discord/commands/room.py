@@ -10,7 +10,7 @@ import structlog
 from discord import app_commands
 
 from bot.channel.port import ListenRequest
-from bot.discord.answers import answer
+from bot.discord.answers import answer, guild_id_of
 from bot.discord.audience import is_told_in, readable_channels
 from bot.discord.place import FOR_EVERY_AGE, VOICE_CHANNELS
 from bot.errors import KNOWN_ERRORS
@@ -83,13 +83,13 @@ def add_room_commands(
     @tree.command(name="leave", description="Send me away from the voice channel.")
     @app_commands.guild_only()
     async def leave(interaction: discord.Interaction) -> None:
-        assert interaction.guild_id is not None, "guild_only"
-        place = rooms.place_of(interaction.guild_id)
+        guild_id = guild_id_of(interaction)
+        place = rooms.place_of(guild_id)
         if place is None:
             await answer(interaction, Text("I am not in a voice channel here."))
             return
         leaving = Text("I am leaving {channel}. What was said stays remembered.", channel=place.name)
-        await _answer_while(rooms.leave(interaction.guild_id), interaction, leaving)
+        await _answer_while(rooms.leave(guild_id), interaction, leaving)
 
     @tree.command(
         name="status",
@@ -97,12 +97,12 @@ def add_room_commands(
     )
     @app_commands.guild_only()
     async def status(interaction: discord.Interaction) -> None:
-        assert interaction.guild_id is not None, "guild_only"
-        place = rooms.place_of(interaction.guild_id)
+        guild_id = guild_id_of(interaction)
+        place = rooms.place_of(guild_id)
         # A moderator may ask from elsewhere, and of a channel that they may not enter.
         may_hear = place is not None and place.channel_id in readable_channels(interaction)
-        words = rooms.unfinished(interaction.guild_id)[:MOST_SPEAKERS] if may_hear else ()
-        sentences = (rooms.status(interaction.guild_id), *map(unfinished_sentence, words))
+        words = rooms.unfinished(guild_id)[:MOST_SPEAKERS] if may_hear else ()
+        sentences = (rooms.status(guild_id), *map(unfinished_sentence, words))
         await answer(interaction, joined(sentences, "\n"))
 
 

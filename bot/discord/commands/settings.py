@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import discord
 from discord import app_commands
 
-from bot.discord.answers import answer, answer_when_known, embed_in, language_of
+from bot.discord.answers import answer, answer_when_known, embed_in, guild_id_of, language_of
 from bot.discord.commands.setting_sentences import (
     FOLLOWS,
     auto_join_sentence,
@@ -106,7 +106,7 @@ class SettingsCommands(
 
     async def _shown(self, interaction: discord.Interaction) -> discord.Embed | Text:
         """Return all settings of the server, or why they cannot be read."""
-        guild_id = _guild_id(interaction)
+        guild_id = guild_id_of(interaction)
         try:
             here = await self._participation.of_guild(guild_id)
         except StoreError as error:
@@ -168,7 +168,7 @@ class SettingsCommands(
     )
     @app_commands.describe(whom="notice: everybody, after my notice. ask: only people who press a button.")
     async def consent(self, interaction: discord.Interaction, whom: Literal["notice", "ask"]) -> None:
-        if whom == "notice" and self._operator.asks(_guild_id(interaction)):
+        if whom == "notice" and self._operator.asks(guild_id_of(interaction)):
             await answer(interaction, Text("Whoever runs me has decided that I ask here; I may not hear more."))
             return
         asks = whom == "ask"
@@ -305,7 +305,7 @@ class SettingsCommands(
 
         async def changed() -> Text:
             try:
-                new = await self._servers.change(_guild_id(interaction), change, by=interaction.user.id)
+                new = await self._servers.change(guild_id_of(interaction), change, by=interaction.user.id)
             except TooManyChosenError as error:
                 return sentence_of(error)
             except StoreError as error:
@@ -346,8 +346,3 @@ def language_choices(current: str) -> list[app_commands.Choice[str]]:
         code: name for code, name in known.items() if name.casefold().startswith(typed) or code.startswith(typed)
     }
     return [app_commands.Choice(name=name, value=code) for code, name in fitting.items()][:25]
-
-
-def _guild_id(interaction: discord.Interaction) -> int:
-    assert interaction.guild_id is not None, "guild_only"
-    return interaction.guild_id

@@ -14,7 +14,7 @@ import structlog
 from discord import app_commands
 
 from bot.channel.markdown import in_message
-from bot.discord.answers import MESSAGE_CHARS, Field, answer, defer, embed_in, language_of
+from bot.discord.answers import MESSAGE_CHARS, Field, answer, defer, embed_in, guild_id_of, language_of
 from bot.discord.commands.store_failures import not_stored
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.errors import ModelError
@@ -85,7 +85,7 @@ def add_voice(tree: CheckedCommandTree, *, commands: VoiceCommands) -> None:
 
     @group.command(name="show", description="The voices that I can speak with, and the one that I speak with here.")
     async def show(interaction: discord.Interaction) -> None:
-        current = commands.servers.of(_guild_id(interaction)).voice
+        current = commands.servers.of(guild_id_of(interaction)).voice
         await answer(interaction, verbatim(""), embed=voices_embed(language_of(interaction), commands.voices, current))
 
     @group.command(name="hear", description="Hear a voice in my voice channel.")
@@ -172,7 +172,7 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
     refused = await _make_ready(interaction, voice, commands.voices)
     if refused is None:
         try:
-            refused = await commands.player.play_sample(_guild_id(interaction), voice)
+            refused = await commands.player.play_sample(guild_id_of(interaction), voice)
         except SynthesisError as error:
             refused = sentence_of(error)
     await _tell(
@@ -190,7 +190,7 @@ async def choose_voice(interaction: discord.Interaction, name: str, commands: Vo
     if voice is not None and (refused := await _make_ready(interaction, voice, commands.voices)) is not None:
         await _tell(interaction, joined((refused, Text("I go on with the voice that I have."))))
         return
-    guild_id = _guild_id(interaction)
+    guild_id = guild_id_of(interaction)
     chosen = None if voice is None else voice.name
     try:
         await commands.servers.change(guild_id, lambda now: replace(now, voice=chosen), by=interaction.user.id)
@@ -245,8 +245,3 @@ async def _tell(interaction: discord.Interaction, text: Text) -> None:
 
 def _unknown() -> Text:
     return Text("I have these voices: {voices}.", voices=", ".join(voice.title for voice in VOICES))
-
-
-def _guild_id(interaction: discord.Interaction) -> int:
-    assert interaction.guild_id is not None, "guild_only"
-    return interaction.guild_id

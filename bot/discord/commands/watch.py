@@ -11,7 +11,7 @@ import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown
-from bot.discord.answers import answer, defer, language_of
+from bot.discord.answers import answer, defer, guild_id_of, language_of
 from bot.errors import BotError
 from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
 from compaction.errors import StoreError
@@ -117,10 +117,9 @@ def escape_quote(seen: str) -> str:
 
 async def _answer(interaction: discord.Interaction, tell: Callable[[int], Awaitable[Text]]) -> None:
     """Answer with the result of `tell`, visible only to the member. It may take longer than Discord's 3 seconds."""
-    assert interaction.guild_id is not None, "guild_only"
     await defer(interaction)
     try:
-        sentence = await tell(interaction.guild_id)
+        sentence = await tell(guild_id_of(interaction))
     except (BotError, StoreError) as error:
         sentence = sentence_of(error)
     await answer(interaction, sentence)
