@@ -1,9 +1,16 @@
 """The bot: it turns a voice connection into turns, replies and their memory. Start with `app`.
 
-`discord` connects the bot to Discord and `cli` is its command line; `wiring` builds what `room` needs. A room
-recognises speech, decides whether to answer (`participation`, `brain`), replies (`llm`, `realtime`), reads shared
-screens (`screen`, `web`) and remembers (`memory`, `store`, `embedding`). `models` downloads local models; `mcp`
-connects tool servers. All packages share `events`, `guild` and `settings`.
+`discord` connects the bot to Discord and `cli` is its command line; `wiring` builds what `room` needs. A room talks to
+its voice `channel` through a port. It recognises speech, decides whether to answer (`participation`, `brain`), replies
+(`llm`, `realtime`), reads shared screens (`screen`, `web`) and remembers (`memory`, `store`, `embedding`). `models`
+downloads local models; `mcp` connects tool servers; `texts` translates what people read.
+
+`dashboard` and `monitoring` show how the rooms are. `remote` runs rooms in processes of their own and `cluster` on
+several machines; `shared_log` collects the logs of several gateway processes.
+
+All packages share `events`, `guild`, `settings`, `errors`, `clock` and `health`. `logs` configures logging, and
+`log_redaction` takes secrets and what people said out of it; `log_files` and `log_retention` delete old lines, and
+`log_reader` reads the file while it is written.
 """
 
 # Switches off ONNX Runtime's telemetry before anything here loads it.

@@ -1,1 +1,11 @@
-"""Speech recognition: local Whisper behind a fair queue, remote endpoints, and guards. Start at `port`."""
+"""Speech recognition. Start at `port`, the interface of a recogniser.
+
+- The local recogniser: `scheduler` puts utterances into a `fair_queue` and has them recognised, some together
+  (`batching`). `reloading_model` keeps the model running in its thread (`worker`); `whisper` is the engine, with
+  `encoder_window`; `placement` chooses GPU or CPU.
+- Elsewhere: `remote` asks an endpoint (`pool_request`: those of a cluster), `fallback` has a second recogniser for when
+  the first fails.
+- What a text is worth: `guards` drop texts that nobody said (`gibberish`, `repetition`), `second_pass` recognises
+  doubtful ones again, `sentence_ends` tells whether a text sounds finished.
+- What helps: `glossary` suggests names, `languages` tracks each person's language.
+"""
