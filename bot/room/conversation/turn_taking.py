@@ -85,11 +85,11 @@ class TurnTaking:
             events.TurnDecided(
                 turn.seq,
                 spoken,
-                decision.answer,
-                decision.reason.value,
-                released_at,
-                stored_at,
-                self._clock.monotonic(),
+                answers=decision.answer,
+                reason=decision.reason.value,
+                released_at=released_at,
+                stored_at=stored_at,
+                at=self._clock.monotonic(),
             )
         )
         if decision.answer:
@@ -128,11 +128,11 @@ class TurnTaking:
             events.SpeechDropped(
                 spoken.utterance.id,
                 spoken.user_id,
-                OPTED_OUT,
-                "",
-                spoken.started_at,
-                spoken.ended_at,
-                self._clock.monotonic(),
+                reason=OPTED_OUT,
+                text="",
+                started_at=spoken.started_at,
+                ended_at=spoken.ended_at,
+                at=self._clock.monotonic(),
             )
         )
         return True
@@ -143,10 +143,10 @@ class TurnTaking:
     def _question(self, turn: Turn, spoken: SpokenText, decision: Decision) -> Question:
         return Question(
             turn,
-            spoken.utterance.id,
-            spoken.ended_at,
-            str(spoken.user_id),
-            decision.reason,
-            decision.may_skip,
-            self._reply_language(spoken.user_id),
+            utterance_id=spoken.utterance.id,
+            ended_at=spoken.ended_at,
+            asker_id=str(spoken.user_id),
+            reason=decision.reason,
+            may_skip=decision.may_skip,
+            language=self._reply_language(spoken.user_id),
         )
