@@ -144,9 +144,9 @@ def fold_started(run: Run, summariser: Summariser) -> FoldStarted:
 
 
 def made_at(clock: SessionClock, state: SessionState) -> float:
-    """Return now (UTC epoch seconds), later than the last landing also where the clock was set back.
+    """Return now (UTC epoch seconds), but always later than the last landing, even if the clock was set back.
 
-    Which of two records had read the other is told by their times.
+    A record that was made with knowledge of another must have the later time: readers order records by it.
     """
     last = state.memory.last_at
     return clock.now() if last is None else max(clock.now(), nextafter(last, inf))
