@@ -49,6 +49,11 @@ class Measuring(ABC):
         if (busy := busy_sentence()) is not None:
             self.remark(busy)
 
+    def part_measured(self, name: str, figures: dict[str, Json]) -> None:
+        """Add the figures of a part to ours and pass on the unfinished report."""
+        self.ours[name] = figures
+        self.part_done()
+
     def part_done(self) -> None:
         """Pass on the unfinished report."""
         if self.on_part is not None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from benchmarks.progress import Progress
     from benchmarks.reply.options import ReplyBenchOptions
     from benchmarks.reply.recordings import SpeechRecording
-    from benchmarks.report import BenchmarkReport, Json, Target
+    from benchmarks.report import BenchmarkReport, Target
     from config.schema import Settings
 
 _SYNTHETIC = (
@@ -83,9 +83,9 @@ class _Measuring(Measuring):
         """Measure the chosen parts one after the other."""
         options, said = self.options, self.recordings
         if options.wants("deciding"):
-            self._found("deciding", {**measure_decisions(), "crowd": measure_crowd()})
+            self.part_measured("deciding", {**measure_decisions(), "crowd": measure_crowd()})
         if options.wants("pauses"):
-            self._found(
+            self.part_measured(
                 "pauses",
                 await measure_pauses(
                     said.some(options.pauses_recordings),
@@ -99,15 +99,15 @@ class _Measuring(Measuring):
             await self._answers(said.some(options.recordings))
         if options.wants("speakers"):
             recordings = said.some(options.crowd_recordings)
-            self._found("four speakers", await measure_speakers(recordings, settings={}, progress=self.progress))
+            self.part_measured("four speakers", await measure_speakers(recordings, settings={}, progress=self.progress))
         if options.wants("interruption"):
-            self._found(
+            self.part_measured(
                 "interruptions",
                 await measure_interruption(options.interruptions, settings={}, progress=self.progress),
             )
         if options.wants("pacing"):
             pacing = await measure_pacing(rooms=options.rooms, seconds=options.pacing_s, progress=self.progress)
-            self._found("pacing", pacing.as_json())
+            self.part_measured("pacing", pacing.as_json())
 
     async def _answers(self, recordings: Sequence[SpeechRecording]) -> None:
         """Measure the bot's answers and those of the chosen peers, one after the other."""
@@ -117,7 +117,7 @@ class _Measuring(Measuring):
             turn_model=self.settings.listening.turn_model == "auto",
             recogniser=await asyncio.to_thread(WhisperEngine, self.settings.asr),
         )
-        self._found(
+        self.part_measured(
             "answers",
             await measure_latency(
                 recordings,
@@ -143,8 +143,3 @@ class _Measuring(Measuring):
                 self.remark(pipecat_answers.REMARK)
             except PeerError as error:
                 self.remark(str(error))
-
-    def _found(self, name: str, figures: dict[str, Json]) -> None:
-        """Store a part's figures and pass on the unfinished report."""
-        self.ours[name] = figures
-        self.part_done()

@@ -57,18 +57,14 @@ class _Measuring(Measuring):
         seed, progress = options.seed, self.progress
         gate = measure_change_detection(options.scenes, seed, progress)
         gate["check_and_compare_ms"] = _cost_ms()
-        self._found("gate", gate)
-        self._found("reading", await measure_ocr_accuracy(options.readings, seed, progress))
-        self._found("latency", await measure_note_latency(options.events, seed, progress))
+        self.part_measured("gate", gate)
+        self.part_measured("reading", await measure_ocr_accuracy(options.readings, seed, progress))
+        self.part_measured("latency", await measure_note_latency(options.events, seed, progress))
         looks, others = measure_look_cost(options.hours, seed, progress)
         self.peers.update(others)
-        self._found("hour", looks)
+        self.part_measured("hour", looks)
         if options.answers:
-            self._found("answers", await measure_concurrent_replies(options.answers, progress))
-
-    def _found(self, name: str, figures: dict[str, Json]) -> None:
-        self.ours[name] = figures
-        self.part_done()
+            self.part_measured("answers", await measure_concurrent_replies(options.answers, progress))
 
     def targets(self) -> tuple[Target, ...]:
         return screen_targets(self.ours, self.peers)
