@@ -171,7 +171,14 @@ class Hearing:
                 case Utterance():
                     self._queue(event)
                 case UtteranceDropped():
-                    self._drop("", event.user_id, event.reason.value, "", event.started_at, event.ended_at)
+                    self._drop(
+                        "",
+                        event.user_id,
+                        reason=event.reason.value,
+                        text="",
+                        started_at=event.started_at,
+                        ended_at=event.ended_at,
+                    )
                 case SpeechStarted():
                     pass
                 case _:
@@ -290,10 +297,17 @@ class Hearing:
     # -- dropped sound ---------------------------------------------------------------------------------------
 
     def _drop_utterance(self, utterance: Utterance, reason: str, text: str = "") -> None:
-        self._drop(utterance.id, utterance.user_id, reason, text, utterance.started_at, utterance.ended_at)
+        self._drop(
+            utterance.id,
+            utterance.user_id,
+            reason=reason,
+            text=text,
+            started_at=utterance.started_at,
+            ended_at=utterance.ended_at,
+        )
 
     def _drop(
-        self, utterance_id: str, user_id: int, reason: str, text: str, started_at: float, ended_at: float
+        self, utterance_id: str, user_id: int, *, reason: str, text: str, started_at: float, ended_at: float
     ) -> None:
         self.dropped[reason] += 1
         log.info(
@@ -304,5 +318,13 @@ class Hearing:
             duration_s=round(ended_at - started_at, 2),
         )
         self._observe(
-            events.SpeechDropped(utterance_id, user_id, reason, text, started_at, ended_at, self._clock.monotonic())
+            events.SpeechDropped(
+                utterance_id,
+                user_id,
+                reason=reason,
+                text=text,
+                started_at=started_at,
+                ended_at=ended_at,
+                at=self._clock.monotonic(),
+            )
         )
