@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 from typing import overload
 
 from bot.texts.text import Text, sentence_of
@@ -42,8 +43,10 @@ def why_not_listening(error: OSError) -> str:
     if error.errno is None:
         # From Python 3.13 on asyncio says it so if no address is this machine's.
         return os.strerror(errno.EADDRNOTAVAIL)
-    # A name that is not found has a number of its own.
-    return os.strerror(error.errno) if error.errno > 0 else error.strerror or type(error).__name__
+    if isinstance(error, socket.gaierror):
+        # A name that is not found has a number of its own kind.
+        return error.strerror or type(error).__name__
+    return os.strerror(error.errno)
 
 
 # Errors with a plain sentence for people. Any other one is a defect.

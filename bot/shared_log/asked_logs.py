@@ -20,15 +20,17 @@ if TYPE_CHECKING:
     from bot.shards import Shards
     from bot.shared_log.messages import LogAnswer
 
-# More processes than one bot has.
-MOST_PROCESSES: Final = 64
+# More processes than one bot has. What was seen of each is told to it when it is asked again.
+MOST_PROCESSES: Final = MOST_SEEN
 # A process that follows answers every ten seconds at least.
 SILENT_S: Final = 25.0
 
 
 @dataclass(slots=True)
 class _Process:
-    """A process that has answered. `next`: the number of its next line. `seen`: the time of its last one."""
+    """A process that has answered. `next`: the number of its next line. `seen`: the time of its last one. `resumes`: it
+    goes on after a break. `said_older`: that it does not tell all of its lines.
+    """
 
     name: str
     shards: Shards
@@ -39,6 +41,8 @@ class _Process:
     caught_up: bool = False
     is_silent: bool = False
     refused: bool = False
+    resumes: bool = False
+    said_older: bool = False
 
 
 class AskedLogs:
@@ -59,31 +63,45 @@ class AskedLogs:
             self._sentences.append(f"{process.name} answers again.")
         process.heard_at, process.is_silent = now, False
         if process.run != answer.run:
-            process.run, process.next = answer.run, 0
-        lost = answer.first - process.next
-        lines = [] if answer.origin == self._own else _marked(answer.lines, process.name)
-        if lost > 0 and answer.origin != self._own:
+            process.run, process.next, process.resumes, process.said_older = answer.run, 0, True, False
+        process.caught_up = process.caught_up or answer.caught_up
+        # A line may come twice, if the process did not learn that it was told.
+        told = answer.lines[max(0, process.next - answer.first) :]
+        lost = max(0, answer.first - process.next)
+        process.next = max(process.next, answer.first + len(answer.lines))
+        if answer.origin == self._own:
+            return []
+        lines = _marked(told, process.name)
+        if lines:
+            process.seen = str(lines[-1][1].get("timestamp", ""))[:40]
+        self._say_missing(process, lost=lost, unreadable=len(told) - len(lines), older=answer.older)
+        return lines
+
+    def _say_missing(self, process: _Process, *, lost: int, unreadable: int, older: bool) -> None:
+        if lost:
             self._sentences.append(f"Lines of {process.name} that were lost on the way: {lost:,}.")
-        if len(lines) < len(answer.lines) and answer.origin != self._own:
-            unreadable = len(answer.lines) - len(lines)
+        if unreadable:
             self._sentences.append(
                 f"Lines of {process.name} that are not shown, because they are none: {unreadable:,}."
             )
-        process.next = answer.first + len(answer.lines)
-        process.caught_up = process.caught_up or answer.caught_up
-        if lines:
-            process.seen = str(lines[-1][1].get("timestamp", ""))[:40]
-        if answer.older and not self._said_older and answer.origin != self._own:
+        if not older or process.said_older:
+            return
+        process.said_older = True
+        if process.resumes:
+            self._sentences.append(
+                f"More lines of {process.name} came during a break than it tells afterwards, so the first of them are "
+                f"missing: at most the last {MOST_LINES:,} are shown, of the newest 20 MB of its log."
+            )
+        elif not self._said_older:
             self._said_older = True
             self._sentences.append(
                 f"Of each other process at most the last {MOST_LINES:,} of the events are shown, and none that stand "
                 "before the newest 20 MB of its log. `roomtone tail` on its machine shows all."
             )
-        return lines
 
     def seen(self) -> dict[str, str]:
         """Return the time of the last line from each log."""
-        return {origin: each.seen for origin, each in list(self._processes.items())[-MOST_SEEN:] if each.seen}
+        return {origin: each.seen for origin, each in self._processes.items() if each.seen}
 
     def has_all_of(self, running: Iterable[Shards]) -> bool:
         """Return whether all of these shards have told what their logs had."""

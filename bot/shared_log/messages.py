@@ -23,7 +23,8 @@ FORGET_S: Final = 30.0
 MOST_LINES: Final = 5_000
 MOST_PATTERNS: Final = 20
 MOST_PATTERN_CHARS: Final = 80
-MOST_SEEN: Final = 20
+# As many processes as a tail listens to.
+MOST_SEEN: Final = 64
 MOST_SESSION_CHARS: Final = 100
 # With a traceback of 40 calls.
 MOST_LINE_CHARS: Final = 8_000

@@ -61,10 +61,14 @@ class RequestedLines:
     ) -> None:
         self._reader = LogReader(path, most_bytes=most_bytes)
         self._filter = EventFilter(session=request.session, patterns=request.patterns)
-        self._most = min(request.last or MOST_LINES, MOST_LINES)
+        # A tail that goes on after a time wants all that came since.
+        wanted = request.last if after is None else None
+        self._most = min(wanted or MOST_LINES, MOST_LINES)
         # With that, there is nothing before the last ones that the tail has asked for.
-        self._is_enough = request.last is not None and request.last <= MOST_LINES
+        self._is_enough = wanted is not None and wanted <= MOST_LINES
         self._after = after
+        # Whether a line was read that is not later.
+        self._reached_after = False
         self._speech = speech
         self._pause = pause
         self._redactor = LogRedactor(speech=False)
@@ -77,7 +81,8 @@ class RequestedLines:
         for event in self._events(self._paused(self._reader.read())):
             self.older = self.older or len(chosen) == self._most
             chosen.append(event)
-        self.older = not self._is_enough and self._after is None and (self.older or self._reader.left_out)
+        unread = self._reader.left_out and not self._reached_after
+        self.older = not self._is_enough and (self.older or unread)
         return self._all_told(chosen)
 
     def new(self) -> list[str]:
@@ -108,7 +113,9 @@ class RequestedLines:
             if parsed is None:
                 continue
             _, event = parsed
-            if event in self._filter and (self._after is None or time_of(event) > self._after):
+            if self._after is not None and time_of(event) <= self._after:
+                self._reached_after = True
+            elif event in self._filter:
                 yield event
 
     def _all_told(self, events: Iterable[Event]) -> list[str]:

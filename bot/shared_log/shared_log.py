@@ -1,7 +1,7 @@
 """The task of a gateway process that answers tails on other machines with the lines of its own log.
 
-It listens all the time and reads only while somebody asks. A lost connection is made again after a pause; the lines
-wait in the log meanwhile.
+It listens all the time and reads only while somebody asks. A lost connection is made again after a pause. Then nobody
+is told anything before they have asked again and said which lines they have; the others wait in the log.
 """
 
 from __future__ import annotations
@@ -127,10 +127,11 @@ class SharedLog:
                     if not lost:
                         log.warning("log_not_shared", problem=error, retry_s=RETRY_S)
                     lost = True
+                # Whether the last lines have arrived is not known.
+                self._drop_all()
                 await self._clock.sleep(RETRY_S)
         finally:
-            for tail in list(self._tails):
-                self._drop(tail)
+            self._drop_all()
 
     async def _serve(self, link: Notifications) -> None:
         while True:
@@ -194,6 +195,10 @@ class SharedLog:
             done = not asked.request.follow and asked.begun and not asked.waiting and not asked.greets
             if done or now - asked.heard_at > FORGET_S:
                 self._drop(tail)
+
+    def _drop_all(self) -> None:
+        for tail in list(self._tails):
+            self._drop(tail)
 
     def _drop(self, tail: str) -> None:
         asked = self._tails.pop(tail, None)

@@ -20,6 +20,8 @@ from bot.errors import why_not_listening
         ),
         (OSError("could not bind on any address out of [('10.255.1.2', 80)]"), os.strerror(errno.EADDRNOTAVAIL)),
         (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "Name or service not known"),
+        # On some systems these numbers are not negative.
+        (socket.gaierror(8, "nodename nor servname provided"), "nodename nor servname provided"),
     ],
 )
 def test_the_reason_quotes_no_address(error: OSError, told: str) -> None:

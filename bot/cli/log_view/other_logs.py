@@ -1,6 +1,7 @@
 """Asks the other gateway processes of the bot for their logs, in a thread of its own.
 
-So `roomtone tail` shows its own log whatever the database and the network do.
+So `roomtone tail` goes on showing its own log whatever the database and the network do. Only its beginning waits for
+the others, for as long as they tell what they have, so that all lines are in the order of their times.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 ANSWER_S: Final = 5.0
 SLOW_S: Final = 15.0
 MOST_WAIT_S: Final = 60.0
+# After which somebody at a terminal is told what is waited for.
+TELL_WAIT_S: Final = 1.0
 # When to try again, and when to look again whether there are other processes.
 RETRY_S: Final = 10.0
 LOOK_S: Final = 30.0
@@ -70,9 +73,9 @@ class OtherLogs:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._connect = connect
+        self._token = token
         self._seal = request_seal(token)
-        self._tail = secrets.token_hex(16)
-        self._answers = answer_seal(token, self._tail)
+        self._begin_tail()
         self._request = LogRequest(
             self._tail, own_machine(), None if session is None else session[:MOST_SESSION_CHARS], patterns, last, follow
         )
@@ -87,10 +90,12 @@ class OtherLogs:
         self._ready, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="other-logs", daemon=True)
 
-    def first(self) -> list[tuple[str, Event]]:
-        """Ask, wait for what the logs have already, and return it."""
+    def first(self, on_wait: Callable[[], None] = lambda: None) -> list[tuple[str, Event]]:
+        """Ask, wait for what the logs have already, and return it. `on_wait`: called once if that takes long."""
         self._thread.start()
-        self._ready.wait(MOST_WAIT_S + ANSWER_S)
+        if not self._ready.wait(TELL_WAIT_S):
+            on_wait()
+            self._ready.wait(MOST_WAIT_S + ANSWER_S)
         return self.more()
 
     def more(self) -> list[tuple[str, Event]]:
@@ -121,6 +126,13 @@ class OtherLogs:
         finally:
             self._ready.set()
 
+    def _begin_tail(self) -> None:
+        """Ask as another tail: each process goes on after the last line that has come from it, whatever it told the
+        connection before.
+        """
+        self._tail = secrets.token_hex(16)
+        self._answers = answer_seal(self._token, self._tail)
+
     async def _ask_until_stopped(self) -> None:
         while not self._stopping.is_set():
             pause_s = RETRY_S
@@ -131,6 +143,7 @@ class OtherLogs:
                     pause_s = LOOK_S
             except StoreError as error:
                 self._complain(str(error))
+            self._begin_tail()
             self._ready.set()
             if not self._request.follow:
                 return

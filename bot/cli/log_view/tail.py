@@ -236,7 +236,7 @@ class LogTail:
 
         chosen = self._selected(everything())
         if self._others is not None:
-            elsewhere = sorted(self._chosen(self._others.first()), key=time_of_line)
+            elsewhere = sorted(self._chosen(self._others.first(self._say_waiting)), key=time_of_line)
             chosen = merge(chosen, elsewhere, key=time_of_line) if elsewhere else chosen
         yield from chosen if last is None else deque(chosen, maxlen=last)
 
@@ -268,6 +268,12 @@ class LogTail:
         if count:
             sys.stdout.flush()
         return count
+
+    def _say_waiting(self) -> None:
+        if self._notices.isatty():
+            self._say(
+                "Asking the bot's other processes for their logs. With `--here` only the log of this one is shown."
+            )
 
     def _say_of_others(self) -> None:
         for sentence in () if self._others is None else self._others.take_sentences():

@@ -147,13 +147,13 @@ class PromptBuilder:
 
     def drop_outdated(self) -> None:
         """Drop tool results that may contain somebody's forgotten words, or words from a channel that somebody who came
-        since may not enter, and a call with such forgotten words that waits for a yes.
+        since may not enter, and calls with such forgotten words that run or wait for a yes.
         """
         channels = self._place.shared_channels()
         forgotten = self._memory.external_changes != self._external_changes
         if forgotten:
-            self._toolbox.proposals.withdraw()
-        if forgotten or not self._channels <= channels:
+            self._toolbox.drop_derived()
+        elif not self._channels <= channels:
             self._toolbox.exchanges.clear()
         self._external_changes, self._channels = self._memory.external_changes, channels
 

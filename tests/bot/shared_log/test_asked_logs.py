@@ -73,6 +73,30 @@ def test_what_is_missing_is_said() -> None:
     assert asked.take_sentences() == []
 
 
+def test_a_line_that_comes_twice_is_shown_once() -> None:
+    """The process did not learn that it had been told, or somebody repeats an answer."""
+    asked = AskedLogs(OWN)
+    one, two, three = (line(each) for each in ("one", "two", "three"))
+    heard = [
+        [event["event"] for _, event in asked.hear(replace(ANSWER, first=first, lines=lines), 0.0)]
+        for first, lines in ((0, (one, two)), (0, (one, two)), (1, (two, three)), (0, (one,)), (3, (one,)))
+    ]
+    assert heard == [["one", "two"], [], ["three"], [], ["one"]]
+    assert asked.take_sentences() == []
+
+
+def test_what_a_break_has_cost_is_said_of_each_process() -> None:
+    """Also if it was said at the beginning that there are older lines: nobody thinks of a gap then."""
+    asked = AskedLogs(OWN)
+    asked.hear(replace(ANSWER, lines=(line("one"),), older=True), 0.0)
+    assert len(asked.take_sentences()) == 1
+    for run in ("3" * 16, "4" * 16):
+        for first in (0, 1):
+            asked.hear(replace(ANSWER, run=run, first=first, lines=(line("two"),), older=True), 0.0)
+        (said,) = asked.take_sentences()
+        assert said.startswith("More lines of north:2-3/4 came during a break than it tells afterwards")
+
+
 def test_hostile_answers_change_nothing_on_a_terminal() -> None:
     """Neither lines nor names bring control characters, and processes are counted."""
     asked = AskedLogs(OWN)

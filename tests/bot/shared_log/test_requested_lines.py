@@ -81,6 +81,35 @@ def test_it_goes_on_after_a_time(path: Path) -> None:
     lines.close()
 
 
+def test_all_that_came_since_a_time_is_told_however_few_were_asked_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tail wanted the last one at its beginning. What is left out then is known."""
+    monkeypatch.setattr("bot.shared_log.requested_lines.MOST_LINES", 3)
+    for count, wanted, older in ((3, [0, 1, 2], False), (4, [1, 2, 3], True)):
+        write(
+            path,
+            *({"event": f"later_{count}_{each}", "timestamp": f"2026-11-2{count}T00:00:00Z"} for each in range(count)),
+        )
+        lines = lines_of(
+            path, LogRequest(TAIL, "m", last=1), after=datetime.fromisoformat(f"2026-11-2{count - 1}T12:00:00Z")
+        )
+        assert names(lines.existing()) == [f"later_{count}_{each}" for each in wanted]
+        assert lines.older is older
+        lines.close()
+
+
+@pytest.mark.parametrize(("read", "older"), [(0.9, False), (0.2, True)])
+def test_what_was_not_read_is_missing_only_if_it_may_be_later(path: Path, read: float, older: bool) -> None:
+    """Once an earlier line is read, all later ones are."""
+    write(path, *({"event": "later", "timestamp": "2026-11-20T04:11:06Z"} for _ in range(6)))
+    after = datetime.fromisoformat("2026-11-20T04:11:05Z")
+    lines = lines_of(path, LogRequest(TAIL, "m"), after=after, most_bytes=int(path.stat().st_size * read))
+    lines.existing()
+    assert lines.older is older
+    lines.close()
+
+
 @pytest.mark.parametrize("speech", [False, True])
 def test_what_people_said_is_not_told(tmp_path: Path, speech: bool) -> None:
     """Whatever the log has of it, and all that is told can be shown."""

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
 
 from bot.brain.reply import Question
 from bot.brain.tools.permission import NOBODY, Asker
+from bot.brain.tools.toolbox import Toolbox
 from bot.channel.participants import Participants
-from bot.room.conversation.prompt import asker_of
+from bot.room.conversation.prompt import PromptBuilder, asker_of
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 
@@ -50,3 +55,27 @@ def test_nobody_asked_what_nobody_said() -> None:
     assert not asker_of(Question(juke), _participants()).present
     somebody = replace(TURN, parts=(TurnPart("somebody", "Eve", "Post it."),))
     assert asker_of(Question(somebody), _participants()) == NOBODY
+
+
+@pytest.mark.parametrize(("changes", "withdrawals"), [(0, 0), (1, 1)])
+def test_calls_with_forgotten_words_end_and_others_go_on(changes: int, withdrawals: int) -> None:
+    """Somebody comes who may not read everything, so results are dropped. Only forgotten words end what was ordered."""
+    place, toolbox = FakePlace(people=[ADA]), Toolbox()
+    place.shared = {1, 2}
+    memory = SimpleNamespace(external_changes=0)
+    unused = cast("Any", None)
+    prompt = PromptBuilder(
+        services=unused,
+        place=place,
+        memory=cast("Any", memory),
+        participants=unused,
+        participation=unused,
+        upkeep=None,
+        quoting=None,
+        toolbox=toolbox,
+        report=unused,
+    )
+    clearings = toolbox.exchanges.clearings
+    memory.external_changes, place.shared = changes, {1}
+    prompt.drop_outdated()
+    assert (toolbox.exchanges.clearings > clearings, toolbox.withdrawals) == (True, withdrawals)

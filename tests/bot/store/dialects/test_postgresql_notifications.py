@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import psycopg
 import pytest
@@ -11,7 +14,7 @@ import pytest
 from bot.cli.log_view.other_logs import OtherLogs
 from bot.clock import SystemClock
 from bot.shards import parse_shards
-from bot.shared_log.messages import CHANNEL
+from bot.shared_log.messages import CHANNEL, answers_channel
 from bot.shared_log.shared_log import SharedLog
 from bot.store.database import open_database
 from bot.store.dialects.open import notifications_of
@@ -21,6 +24,7 @@ from tests.bot.shared_log.test_requested_lines import names, write
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from pydantic import SecretStr
@@ -121,6 +125,69 @@ async def test_a_tail_gets_the_log_of_another_process(
             lines = await asyncio.to_thread(others.first)
     assert names([text for text, _ in lines]) == ["one"] * 1_000 + ["two"]
     assert others.take_sentences() == []
+    await asyncio.to_thread(others.close)
+
+
+class Breakable:
+    """Connections that the test breaks. `breaks`: set to break the open one. `may_open`: cleared, none is opened."""
+
+    def __init__(self, place: SecretStr) -> None:
+        self._place = place
+        self.breaks, self.may_open = threading.Event(), threading.Event()
+        self.may_open.set()
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[Notifications]:
+        """Yield a connection."""
+        await asyncio.to_thread(self.may_open.wait)
+        async with notifications_of(self._place) as link:
+            heard = link.heard
+
+            async def breaking(within_s: float) -> list[str]:
+                if self.breaks.is_set():
+                    self.breaks.clear()
+                    raise StoreError("The database is away.")
+                return await heard(within_s)
+
+            with patch.object(link, "heard", breaking):
+                yield link
+
+
+@pytest.mark.asyncio
+async def test_a_tail_that_loses_its_connection_misses_nothing(
+    tmp_path: Path, postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process told a line while nobody listened."""
+    monkeypatch.setattr("bot.cli.log_view.other_logs.RETRY_S", 0.0)
+    path = tmp_path / "roomtone.jsonl"
+    write(path, {"event": "one"})
+    connections, shards = Breakable(postgres_place), parse_shards("0-3/4")
+    others = OtherLogs(connections.connected, "token", "0" * 16, follow=True, last=1)
+    async with open_database(postgres_place) as database, database.held_by_bot(shards):
+        connect, clock = database.notifications, SystemClock()
+        shared = SharedLog(path, connect, token="token", shards=shards, speech=False, clock=clock)
+        async with shared.running(), database.notifications() as link:
+            assert names([text for text, _ in await asyncio.to_thread(others.first)]) == ["one"]
+            await link.listen(answers_channel(others._tail))
+            connections.may_open.clear()
+            connections.breaks.set()
+            async with asyncio.timeout(PATIENCE_S):
+                while connections.breaks.is_set():
+                    await link.heard(0.01)
+                for number in range(3):
+                    write(path, {"event": "two", "timestamp": f"2026-11-20T04:12:0{number}Z"})
+                    # It is told, perhaps with an answer that is on its way.
+                    await link.heard(1.0)
+                connections.may_open.set()
+                lines: list[str] = []
+                while len(lines) < 3:
+                    lines += names([text for text, _ in others.more()])
+                    await link.heard(0.01)
+            assert lines == ["two"] * 3
+            assert others.take_sentences() == [
+                "The logs of the bot's other processes, if it has some, are not shown: The database is away.",
+                "The logs of the bot's other processes are shown again.",
+            ]
     await asyncio.to_thread(others.close)
 
 
