@@ -96,6 +96,9 @@ def read_toml(path: Path, *, name: str) -> SourceReading:
         found.problems.append(
             f'{name} is not valid TOML: {_lower_first(str(exc))}. For example: language = "en" below [asr].'
         )
+    except (ValueError, RecursionError):
+        # TOML sets no limit to either, Python does.
+        found.problems.append(f"{name} cannot be read: it is nested too deeply, or a number is too long.")
     else:
         lines = _lines_of_keys(text)
         _flatten(tree, (), name, lines, found)
@@ -207,7 +210,7 @@ def _parsed(setting: Setting, text: str) -> object:
     if text[:1] in ("[", "{"):
         try:
             return tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             return text
     return [part.strip() for part in text.split(",") if part.strip()]
 

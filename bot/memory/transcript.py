@@ -96,7 +96,7 @@ def _parse(line: str, last_at: float) -> Line:
     """Return one line's entry. Raises TranscriptError with what is wrong and an example."""
     try:
         entry = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise TranscriptError(
             'this is not JSON. Each line is an object, for example {"speaker": "Ada", "text": "Hello.", "at": 12.5}.'
         ) from None

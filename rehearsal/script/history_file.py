@@ -58,6 +58,9 @@ class _HistoryReader:
             examples = dict.fromkeys(known, _EXAMPLE)
             self.mistakes += format_validation_errors(exc, self._path, place=place, known=known, examples=examples)
             return None
+        except (ValueError, RecursionError):
+            self._add_mistake(place, "it is nested too deeply, or a number is too long", example=_EXAMPLE)
+            return None
         if turn.kind != "assistant" and turn.speaker not in self._names:
             self._add_mistake(place, f'"{turn.speaker}" is not one of the people', example=_EXAMPLE)
         if turn.at < self._last_at:

@@ -110,6 +110,9 @@ def _manifest(folder: Path) -> list[ManifestEntry]:
         raise ScenarioError((format_mistake(path, "", what, example="roomtone rehearse --speech recordings"),)) from exc
     except (UnicodeDecodeError, json.JSONDecodeError) as exc:
         raise ScenarioError((format_mistake(path, "", f"it is not JSON ({exc})", example=f"[{_EXAMPLE}]"),)) from exc
+    except (ValueError, RecursionError) as exc:
+        what = "it is nested too deeply, or a number is too long"
+        raise ScenarioError((format_mistake(path, "", what, example=f"[{_EXAMPLE}]"),)) from exc
     if not isinstance(entries, list) or not entries:
         raise ScenarioError((format_mistake(path, "", "it is not a list of recordings", example=f"[{_EXAMPLE}]"),))
     mistakes: list[str] = []

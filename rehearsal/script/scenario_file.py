@@ -306,3 +306,7 @@ def _parsed_toml(path: Path) -> dict[str, Any]:
         message = str(exc)
         what = f"it is not TOML: {message[:1].lower()}{message[1:]}"
         raise ScenarioError((format_mistake(path, "", what, example='title = "An evening"'),)) from exc
+    except (ValueError, RecursionError) as exc:
+        # TOML sets no limit to either, Python does.
+        what = "it is nested too deeply, or a number is too long"
+        raise ScenarioError((format_mistake(path, "", what),)) from exc

@@ -165,6 +165,10 @@ def _row(path: Path, place: str, line: str, mistakes: list[str]) -> EveningEvent
     except json.JSONDecodeError as exc:
         mistakes.append(format_mistake(path, place, f"it is not JSON ({exc.msg})", example=_EXAMPLE))
         return None
+    except (ValueError, RecursionError):
+        what = "it is nested too deeply, or a number is too long"
+        mistakes.append(format_mistake(path, place, what, example=_EXAMPLE))
+        return None
     kinds = [kind for kind in _KINDS if isinstance(row, dict) and kind in row]
     if len(kinds) != 1:
         mistakes.append(

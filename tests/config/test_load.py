@@ -116,6 +116,8 @@ def test_variables_become_numbers_lists_and_choices(tmp_path: Path) -> None:
     assert settings.brain.wake_names == ("Otto", "Ottilie")
     settings = load(directory=tmp_path, environ={"ROOMTONE_BRAIN__WAKE_NAMES": '["Otto, the bot", "O"]'})
     assert settings.brain.wake_names == ("Otto, the bot", "O")
+    deep = {"ROOMTONE_BRAIN__WAKE_NAMES": "[" * 5_000}
+    assert problems_of(tmp_path, deep)[0].startswith("brain.wake_names")
 
 
 def test_tables_stand_in_one_variable(tmp_path: Path) -> None:
@@ -193,6 +195,8 @@ def test_a_key_in_the_wrong_section_is_led_home(tmp_path: Path) -> None:
         (b"[asr]\nlanguage = = 1\n", "is not valid TOML: invalid value (at line 2, column 12)"),
         (b"[asr]\n[asr]\n", "is not valid TOML: cannot declare ('asr',) twice (at line 2, column 5)"),
         (b"[asr]\nlanguage = \xff\n", "is not UTF-8 text (byte 17)"),
+        (b"a = " + b"[" * 5_000, "cannot be read: it is nested too deeply"),
+        (b"a = " + b"1" * 5_000, "cannot be read: it is nested too deeply, or a number is too long"),
     ],
 )
 def test_a_broken_file_is_told_with_its_line(tmp_path: Path, text: bytes, said: str) -> None:

@@ -81,6 +81,8 @@ def command(
     assert path is not None, "without settings there is a file"
     if file is not None and not follow and not file.exists() and not rotated_files(file):
         raise SetupError(f"There is no log {file}. Name an existing one, or omit --file.")
+    if file is not None and file.is_dir():
+        raise SetupError(f"{file} is a folder. Name the log in it, for example {file / 'roomtone.jsonl'}.")
     names = [*(event or []), *(more_events or [])]
     patterns = patterns_of(names)
     wanted = EventFilter(session=session, patterns=patterns)

@@ -193,6 +193,6 @@ def parse_settings(given: Sequence[str]) -> dict[str, object]:
             raise typer.BadParameter(f"--set {each} is not KEY=VALUE, for example --set compaction.mode=off.")
         try:
             parsed[key.strip()] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             parsed[key.strip()] = value
     return parsed

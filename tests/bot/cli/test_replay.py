@@ -47,9 +47,11 @@ def test_corrupt_lines_are_told_with_their_numbers(transcript: Path, capsys: pyt
     """An invalid line ends with exit status 1 and a sentence with its number, without a traceback."""
     with transcript.open("a", encoding="utf-8") as file:
         file.write('{"speaker": "Ada"\n')
+        file.write("[" * 100_000 + "\n")
     assert run_command_line(["replay", str(transcript)]) == 1
     captured = capsys.readouterr()
     assert "talk.jsonl line 121: this is not JSON" in captured.err
+    assert "talk.jsonl line 122: this is not JSON" in captured.err
     assert "Traceback" not in captured.err
 
 

@@ -33,6 +33,8 @@ def test_a_good_history_is_read_whole(tmp_path: Path) -> None:
     ("line", "sentence"),
     [
         ("not json", "line 4: it is not JSON"),
+        ("[" * 100_000, "line 4: it is nested too deeply"),
+        ("1" * 5_000, "line 4: it is nested too deeply, or a number is too long"),
         ('{"speaker": "zed", "text": "x", "at": -1}', 'line 4: "zed" is not one of the people'),
         ('{"speaker": "mira", "text": "x", "at": -99}', "line 4: it is earlier than the line before it"),
         ('{"speaker": "mira", "text": "x", "at": 5}', "line 4.at: 5 must be less than 0"),

@@ -113,6 +113,8 @@ def test_three_lanes_take_a_third_of_the_time(tmp_path: Path) -> None:
     [
         (None, "it cannot be read"),
         ("{not json", "it is not JSON"),
+        ("[" * 100_000, "it is nested too deeply"),
+        ("1" * 5_000, "or a number is too long"),
         ("{}", "it is not a list of recordings"),
         ("[]", "it is not a list of recordings"),
         ([{"speaker": "a", "text": "b"}], "entry 1.file: `file` is missing"),

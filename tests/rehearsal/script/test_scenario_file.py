@@ -163,6 +163,8 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
     [
         ('title = "A test"', "", ["`title` is missing"]),
         ('title = "A test"', "title = ", ["it is not TOML"]),
+        ('title = "A test"', "title = " + "[" * 5_000, ["it is nested too deeply"]),
+        ('title = "A test"', "title = " + "1" * 5_000, ["or a number is too long"]),
         ("loss = 0.05", "loss = 7", ["network.loss: 7 must be at most 1"]),
         ("loss = 0.05", "lost = 0.05", ["there is no key `lost` here"]),
         ('name = "Mira"', 'nme = "Mira"', ["people.mira.nme: there is no key `nme` here"]),

@@ -88,6 +88,8 @@ def test_a_written_evening_is_meant_by_its_name_or_its_path(tmp_path: Path) -> N
     ("line", "sentence"),
     [
         ("not json", "line 7: it is not JSON"),
+        ("[" * 100_000, "line 7: it is nested too deeply"),
+        ("1" * 5_000, "line 7: it is nested too deeply, or a number is too long"),
         ("[]", "line 7: it needs exactly one of the keys say, move, quiet_s, title"),
         ('{"who": "ada"}', "line 7: it needs exactly one of the keys"),
         ('{"who": "ada", "say": "x", "move": "join"}', "line 7: it needs exactly one of the keys"),

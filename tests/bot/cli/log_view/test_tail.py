@@ -216,6 +216,9 @@ def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytes
     result = CliRunner().invoke(app, ["--file", str(tmp_path / "absent.jsonl")])
     assert isinstance(result.exception, SetupError)
     assert "There is no log" in str(result.exception)
+    result = CliRunner().invoke(app, ["--file", str(tmp_path)])
+    assert isinstance(result.exception, SetupError)
+    assert str(result.exception).startswith(f"{tmp_path} is a folder.")
 
 
 @pytest.mark.asyncio

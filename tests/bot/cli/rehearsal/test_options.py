@@ -26,6 +26,8 @@ from bot.cli.rehearsal.options import (
         ('compaction.mode="off"', "compaction.mode", "off"),
         ("llm.first_token_timeout_s=5", "llm.first_token_timeout_s", 5),
         ("logs.speech=true", "logs.speech", True),
+        ("brain.name=" + "[" * 5_000, "brain.name", "[" * 5_000),
+        ("brain.name=" + "1" * 5_000, "brain.name", "1" * 5_000),
         ('brain.wake_names=["Otto"]', "brain.wake_names", ["Otto"]),
         ("llm.base_url=http://127.0.0.1:1/v1?a=b", "llm.base_url", "http://127.0.0.1:1/v1?a=b"),
     ],
