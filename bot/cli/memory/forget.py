@@ -38,6 +38,10 @@ def command(
     from bot.errors import SetupError
     from config.load import load
 
+    for option, value in (("--person", person), ("--session", session)):
+        if value is not None and not value.strip():
+            # A variable of a script that is not set. It must not become everybody or every session.
+            raise typer.BadParameter(f"{option} is empty.")
     if turn is not None and session is None:
         raise typer.BadParameter("--turn needs --session: each session numbers its turns from 0.")
     settings = load()

@@ -45,6 +45,19 @@ def test_one_turn_is_forgotten(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("data_dir")
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [(("--person", ""), "--person"), (("--person", "Bob", "--session", " "), "--session")],
+)
+def test_an_empty_variable_of_a_script_forgets_nothing(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], option: str
+) -> None:
+    """An empty session is not all sessions."""
+    assert f"{option} is empty" in told(capsys, "memory", "forget", *words, "--yes", status=2)
+    assert "4411" in told(capsys, "memory", "search", "gate code")
+
+
+@pytest.mark.usefixtures("data_dir")
 def test_it_asks_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The command asks for confirmation and changes nothing if the answer is no."""
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
