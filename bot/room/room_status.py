@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bot.dropped_sounds import reasons_text
 from bot.room.trouble_notice import DEAFENED, MUTED, SUPPRESSED
-from bot.texts.text import Text, counted, joined, verbatim
+from bot.texts.text import Text, counted, joined, lasting, verbatim
 from compaction.model import has_model_paragraph
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def room_status(
             Text(
                 "I have been in {channel} for {minutes}, with {people}.",
                 channel=place.name,
-                minutes=counted(round(open_s / 60), "{count} minute", "{count} minutes"),
+                minutes=lasting(open_s),
                 people=counted(people, "{count} person", "{count} people"),
             ),
             joined((_memory_sentence(memory), summary_sentence(memory.segments))),

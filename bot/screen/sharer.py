@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from bot.screen.messages import ShareEnd
-from bot.texts.text import Text, counted
+from bot.texts.text import Text, counted, lasting
 from compaction.model import NoteId
 
 if TYPE_CHECKING:
@@ -81,13 +81,11 @@ class Sharer:
         """Return plain sentences about the share; none if they have only opened the page."""
         if self.share is None:
             return ()
-        minutes = round((now - self.share.began_at) / 60)
-        length = counted(minutes, "{count} minute", "{count} minutes") if minutes else Text("less than a minute")
         shares = Text(
             "{name} has shared {surface} for {minutes}; I took {notes}.",
             name=self.person.name,
             surface=self.share.surface,
-            minutes=length,
+            minutes=lasting(now - self.share.began_at),
             notes=counted(self.notes, "{count} note", "{count} notes"),
         )
         return shares, self.share.trouble

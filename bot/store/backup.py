@@ -47,6 +47,8 @@ def write_backup(database: Path, file: Path) -> BackupContent:
     Other processes can read and write the database meanwhile. Raises `BackupError` if `file` exists or cannot be
     written, and `StoreError` if the database cannot be read. A failed backup leaves no file.
     """
+    if file.is_dir():
+        raise BackupError(f"{file} is a folder. Name a new file in it, for example {file / 'roomtone-backup.db'}.")
     if file.exists():
         raise BackupError(f"There is a {file} already. Name a new file: a backup never overwrites another.")
     part = file.with_name(f"{file.name}.part")

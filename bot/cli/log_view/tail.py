@@ -284,6 +284,11 @@ class LogTail:
     def _print_summary(self, shown: int) -> None:
         for sentence in self._story.sentences() if self._story is not None and shown else ():
             self._say(sentence)
+        if self._skipped and not self._seen:
+            raise SetupError(
+                f"{self._path} is not a log of Roomtone: it has no event, but {count(self._skipped, 'other line')}. "
+                "Name another file."
+            )
         if self._skipped:
             self._say(f"Skipped {count(self._skipped, 'incomplete or unreadable line')}.")
         if not shown and self._seen:

@@ -14,7 +14,7 @@ from bot.texts.catalogue import languages
 from bot.texts.text import Text, counted, joined, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from bot.guild import VoiceMode
     from bot.server_settings import FollowRule, ServerSettings
@@ -106,14 +106,21 @@ def roles_sentence(chosen: tuple[int, ...]) -> Text:
 def auto_join_sentence(settings: ServerSettings) -> Text:
     """Return where and when the bot comes without being called."""
     sentences = []
-    if settings.auto_join_channels:
+    allowed = [each for each in settings.auto_join_channels if each in (settings.channels or (each,))]
+    shut = [each for each in settings.auto_join_channels if each not in allowed]
+    if allowed:
         sentences.append(
             counted(
                 settings.auto_join_people,
                 "I come into {channels} by myself as soon as {count} person is there.",
                 "I come into {channels} by myself as soon as {count} people are there.",
-                channels=_mentions("#", settings.auto_join_channels),
+                channels=_mentions("#", allowed),
             )
+        )
+    if shut:
+        # /settings channel may have been restricted later.
+        sentences.append(
+            Text("I do not come into {channels} by myself: I may not come there.", channels=_mentions("#", shut))
         )
     if settings.auto_join_with:
         people = _mentions("@", settings.auto_join_with)
@@ -164,6 +171,6 @@ def live_sentence(settings: ServerSettings) -> Text:
     return Text("No message shows how a session goes; /status tells.")
 
 
-def _mentions(kind: str, ids: tuple[int, ...]) -> Text:
+def _mentions(kind: str, ids: Iterable[int]) -> Text:
     """Return Discord's mentions of channels (`#`), roles (`@&`) or people (`@`). An answer pings nobody."""
     return verbatim(", ".join(f"<{kind}{number}>" for number in ids))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
     """The status says where the bot is, for how long, with how many people, what it remembers and what it left out."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
+        assert room.status().startswith("I have been in Lounge for less than a minute, with 2 people.")
         await house.say(ADA.id, "The first thing that was said.")
         await house.pass_time(57.0, step_s=1.0)
         assert room.status() == (

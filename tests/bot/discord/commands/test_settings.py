@@ -11,6 +11,7 @@ import pytest
 
 from bot.discord.commands.setting_sentences import (
     OperatorSettings,
+    auto_join_sentence,
     empty_sentence,
     longest_sentence,
     retention_sentence,
@@ -111,8 +112,10 @@ async def test_each_change_is_stored_and_says_when_it_takes_effect() -> None:
         assert "takes effect with the next session" in told
         assert "only people who press" in await server.change("consent", whom="ask")
         assert "<#602>" in await server.change("channel", channel=602, allowed=True)
-        told = await server.change("auto-join", channel=600, people=3)
-        assert told.startswith("I come into <#600> by myself as soon as 3 people are there. This takes effect when")
+        assert "I may not come there" in await server.change("auto-join", channel=600)
+        assert "only when I am called" in await server.change("auto-join", channel=600, joins=False)
+        told = await server.change("auto-join", channel=602, people=3)
+        assert told.startswith("I come into <#602> by myself as soon as 3 people are there. This takes effect when")
         assert f"<@{BEN}>" in await server.change("join-with", person=BEN)
         assert "when the last of you goes" in await server.change("follow", whom="everybody")
         assert "after 2.5 minutes" in await server.change("leave-when-empty", minutes=2.5)
@@ -129,7 +132,7 @@ async def test_each_change_is_stored_and_says_when_it_takes_effect() -> None:
             notice="I write down what you say, for the minutes. @everyone",
             asks=True,
             channels=(602,),
-            auto_join_channels=(600,),
+            auto_join_channels=(602,),
             auto_join_people=3,
             auto_join_with=(BEN,),
             follow="everybody",
@@ -265,6 +268,26 @@ def test_every_setting_has_its_field_and_fits_discord() -> None:
     fields = setting_fields(full, operator(), guild_id=1, mode=VoiceMode.ENGAGED, names=("Roomtone",), voice=voice)
     assert len(fields) <= 25
     assert all(len(field.text) <= 1_024 for field in fields)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "sentence"),
+    [
+        ((), "I come into <#1>, <#2> by myself as soon as 1 person is there."),
+        ((1, 2, 3), "I come into <#1>, <#2> by myself as soon as 1 person is there."),
+        (
+            (2, 3),
+            (
+                "I come into <#2> by myself as soon as 1 person is there. "
+                "I do not come into <#1> by myself: I may not come there."
+            ),
+        ),
+        ((3,), "I do not come into <#1>, <#2> by myself: I may not come there."),
+    ],
+)
+def test_a_channel_that_is_no_longer_allowed_is_not_promised(allowed: tuple[int, ...], sentence: str) -> None:
+    """Only channels that the server lets the bot into are those it comes into by itself."""
+    assert auto_join_sentence(ServerSettings(channels=allowed, auto_join_channels=(1, 2))) == sentence
 
 
 def test_languages_are_completed() -> None:
