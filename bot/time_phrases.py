@@ -126,6 +126,12 @@ def format_ago(seconds: float) -> Text:
     return counted(hours, "about an hour ago", "about {count} hours ago")
 
 
+def format_duration(duration_s: float) -> Text:
+    """Return for how many minutes something has lasted."""
+    minutes = round(duration_s / 60)
+    return counted(minutes, "{count} minute", "{count} minutes") if minutes else Text("less than a minute")
+
+
 def format_time_range(since: float, until: float, *, now: float, zone: tzinfo | None) -> Text:
     """Return a time range of epoch seconds as 'earlier this evening, between 19:02 and 19:08' or 'yesterday, at 21:00'.
 

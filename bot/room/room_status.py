@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from bot.dropped_sounds import reasons_text
 from bot.room.trouble_notice import DEAFENED, MUTED, SUPPRESSED
-from bot.texts.text import Text, counted, joined, lasting, verbatim
+from bot.texts.text import Text, counted, joined, verbatim
+from bot.time_phrases import format_duration
 from compaction.model import has_model_paragraph
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def room_status(
             Text(
                 "I have been in {channel} for {minutes}, with {people}.",
                 channel=place.name,
-                minutes=lasting(open_s),
+                minutes=format_duration(open_s),
                 people=counted(people, "{count} person", "{count} people"),
             ),
             joined((_memory_sentence(memory), summary_sentence(memory.segments))),

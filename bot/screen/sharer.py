@@ -7,7 +7,8 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from bot.screen.messages import ShareEnd
-from bot.texts.text import Text, counted, lasting
+from bot.texts.text import Text, counted
+from bot.time_phrases import format_duration
 from compaction.model import NoteId
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Sharer:
             "{name} has shared {surface} for {minutes}; I took {notes}.",
             name=self.person.name,
             surface=self.share.surface,
-            minutes=lasting(now - self.share.began_at),
+            minutes=format_duration(now - self.share.began_at),
             notes=counted(self.notes, "{count} note", "{count} notes"),
         )
         return shares, self.share.trouble

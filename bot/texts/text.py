@@ -47,12 +47,6 @@ def counted(count: float, one: str, many: str, /, **values: object) -> Text:
     return Text(one if count == 1 else many, count=count, **values)
 
 
-def lasting(duration_s: float) -> Text:
-    """Return for how many minutes something has lasted."""
-    minutes = round(duration_s / 60)
-    return counted(minutes, "{count} minute", "{count} minutes") if minutes else Text("less than a minute")
-
-
 def joined(parts: Iterable[str], separator: str = " ") -> Text:
     """Return texts one after the other, without the empty ones. A plain `str` among them stays as it is."""
     kept = tuple(part for part in parts if part)

@@ -273,12 +273,12 @@ def test_every_setting_has_its_field_and_fits_discord() -> None:
 @pytest.mark.parametrize(
     ("allowed", "sentence"),
     [
-        ((), "I come into <#1>, <#2> by myself as soon as 1 person is there."),
-        ((1, 2, 3), "I come into <#1>, <#2> by myself as soon as 1 person is there."),
+        ((), "I come into <#1>, <#2> by myself as soon as 2 people are there."),
+        ((1, 2, 3), "I come into <#1>, <#2> by myself as soon as 2 people are there."),
         (
             (2, 3),
             (
-                "I come into <#2> by myself as soon as 1 person is there. "
+                "I come into <#2> by myself as soon as 2 people are there. "
                 "I do not come into <#1> by myself: I may not come there."
             ),
         ),
