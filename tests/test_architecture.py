@@ -142,6 +142,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "queue_figures",
             "retry_pause",
             "server_keys",
+            "thread_future",
         ),
         ("endpoint",),
         ("asr", "screen", "transport"),

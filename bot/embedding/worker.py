@@ -10,11 +10,12 @@ import contextlib
 import itertools
 import queue
 import threading
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from bot.errors import ModelError
 from compaction.errors import EmbeddingError
 from voice.queue_figures import QueueFigures
+from voice.thread_future import call_in_loop, fail, succeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +31,8 @@ STOP_TIMEOUT_S = 2.0
 # Most texts in the queue. The indexer adds far fewer at once.
 MAX_WAITING = 1_000
 _STOP, _URGENT, _NORMAL = range(3)
+_NOT_STARTED = "The embedding model does not run: it was never started."
+_CLOSED = "The embedding model does not run: it was closed."
 
 
 class EmbeddingEngine(Protocol):
@@ -57,7 +60,7 @@ class ThreadedEmbedder:
         self._numbers = itertools.count()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopped_because: str | None = None
+        self._why_not: str | None = _NOT_STARTED
         self._refused = 0
 
     @property
@@ -82,6 +85,10 @@ class ThreadedEmbedder:
         except TimeoutError as exc:
             self._stop()
             raise ModelError(f"The embedding model {self._model} was not loaded within {LOAD_TIMEOUT_S:g} s.") from exc
+        except BaseException:
+            self._stop()
+            raise
+        self._why_not = None
         return self
 
     async def __aexit__(
@@ -93,14 +100,13 @@ class ThreadedEmbedder:
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
         """Return one unit vector per text. Raises `EmbeddingError`. See `compaction.ports.Embedder`."""
-        if self._stopped_because is not None or self._loop is None:
-            raise EmbeddingError(
-                f"The embedding model does not run: {self._stopped_because or 'it was never started'}.", retryable=False
-            )
+        if self._why_not is not None:
+            raise EmbeddingError(self._why_not, retryable=False)
         if not urgent and self._jobs.qsize() + len(texts) > MAX_WAITING:
             self._refused += len(texts)
             raise EmbeddingError("Too many texts wait to be embedded. They are embedded later.", retryable=True)
-        answers: list[asyncio.Future[NDArray[np.float32]]] = [self._loop.create_future() for _ in texts]
+        loop = asyncio.get_running_loop()
+        answers: list[asyncio.Future[NDArray[np.float32]]] = [loop.create_future() for _ in texts]
         for text, answer in zip(texts, answers, strict=True):
             self._jobs.put((_URGENT if urgent else _NORMAL, next(self._numbers), (text, answer)))
         try:
@@ -113,42 +119,47 @@ class ThreadedEmbedder:
 
     def _run(self, loaded: asyncio.Future[None]) -> None:
         """The thread: load the model, then embed texts until `_stop`."""
+        engine = self._load_engine(loaded)
+        if engine is not None:
+            self._serve(engine)
+        self._refuse_the_rest()
+
+    def _load_engine(self, loaded: asyncio.Future[None]) -> EmbeddingEngine | None:
         try:
             engine = self._load()
         except ModelError as exc:
-            self._post(_fail, loaded, exc)
-            return
+            self._post(fail, loaded, exc)
+            return None
         except Exception as exc:  # noqa: BLE001 - the caller gets every error
-            self._post(_fail, loaded, ModelError(f"The embedding model could not be loaded: {type(exc).__name__}."))
-            return
-        self._post(_succeed, loaded, None)
+            self._post(fail, loaded, ModelError(f"The embedding model could not be loaded: {type(exc).__name__}."))
+            return None
+        self._post(succeed, loaded, None)
+        return engine
+
+    def _serve(self, engine: EmbeddingEngine) -> None:
         while (job := self._jobs.get()[2]) is not None:
             text, answer = job
             if answer.done():
                 continue
             try:
-                self._post(_succeed, answer, engine.embed(text))
+                self._post(succeed, answer, engine.embed(text))
             except Exception as exc:  # noqa: BLE001 - the caller gets every error
                 self._post(
-                    _fail, answer, EmbeddingError(f"The embedding model failed: {type(exc).__name__}.", retryable=False)
+                    fail, answer, EmbeddingError(f"The embedding model failed: {type(exc).__name__}.", retryable=False)
                 )
 
+    def _refuse_the_rest(self) -> None:
+        """Answer who still waits. Nothing is added any more: `embed` refuses before the thread is told to end."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                job = self._jobs.get_nowait()[2]
+                if job is not None:
+                    self._post(fail, job[1], EmbeddingError(_CLOSED, retryable=False))
+
     def _stop(self) -> None:
-        self._stopped_because = "it was closed"
+        self._why_not = _CLOSED
         self._jobs.put((_STOP, next(self._numbers), None))
 
-    def _post(self, call: Callable[..., None], *args: Any) -> None:
+    def _post(self, call: Callable[..., None], *args: object) -> None:
         assert self._loop is not None, "the thread is started by a running loop"
-        # The loop may be closed while the last text is embedded.
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(call, *args)
-
-
-def _succeed(future: asyncio.Future[Any], value: object) -> None:
-    if not future.done():
-        future.set_result(value)
-
-
-def _fail(future: asyncio.Future[Any], exc: Exception) -> None:
-    if not future.done():
-        future.set_exception(exc)
+        call_in_loop(self._loop, call, *args)

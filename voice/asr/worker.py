@@ -13,9 +13,10 @@ import queue
 import sys
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from voice.errors import RecogniserError, RecogniserHungError
+from voice.thread_future import call_in_loop, fail, succeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -143,12 +144,12 @@ class ModelThread:
         try:
             engine = self._load()
         except RecogniserError as exc:
-            self._post(_fail, self._loaded, exc)
+            self._post(fail, self._loaded, exc)
             return None
         except Exception as exc:  # noqa: BLE001 - whatever it is, it must reach the one who waits
-            self._post(_fail, self._loaded, RecogniserError(f"The speech model could not be loaded: {exc}"))
+            self._post(fail, self._loaded, RecogniserError(f"The speech model could not be loaded: {exc}"))
             return None
-        self._post(_succeed, self._loaded, None)
+        self._post(succeed, self._loaded, None)
         return engine
 
     def _serve(self, engine: Engine) -> None:
@@ -158,25 +159,23 @@ class ModelThread:
             try:
                 answer = engine.recognize_together(job.requests)
             except RecogniserError as exc:
-                self._post(_fail, job.answer, exc)
+                self._post(fail, job.answer, exc)
             except Exception as exc:  # noqa: BLE001 - an engine's own errors must not end the thread
-                self._post(_fail, job.answer, RecogniserError(f"The speech model failed: {exc}"))
+                self._post(fail, job.answer, RecogniserError(f"The speech model failed: {exc}"))
             else:
-                self._post(_succeed, job.answer, answer)
+                self._post(succeed, job.answer, answer)
 
     def _post(self, call: Callable[..., None], *args: object) -> None:
-        # The loop may be closed when an abandoned thread finishes; then nobody waits for the result.
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(call, *args)
+        call_in_loop(self._loop, call, *args)
 
     def _on_ended(self, why: str) -> None:
-        _succeed(self._ended, None)
-        _fail(self._loaded, RecogniserError(f"The speech model's thread ended while loading: {why}."))
+        succeed(self._ended, None)
+        fail(self._loaded, RecogniserError(f"The speech model's thread ended while loading: {why}."))
         if not self._loaded.cancelled():
             # Mark the exception as retrieved: after a successful start nobody waits for this future.
             self._loaded.exception()
         if self._current is not None:
-            _fail(self._current, RecogniserError(f"The speech model's thread died: {why}."))
+            fail(self._current, RecogniserError(f"The speech model's thread died: {why}."))
 
 
 def _give_way() -> None:
@@ -185,13 +184,3 @@ def _give_way() -> None:
         with contextlib.suppress(OSError):
             thread = threading.get_native_id()
             os.setpriority(os.PRIO_PROCESS, thread, max(NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
-
-
-def _succeed(future: asyncio.Future[Any], value: object) -> None:
-    if not future.done():
-        future.set_result(value)
-
-
-def _fail(future: asyncio.Future[Any], exc: Exception) -> None:
-    if not future.done():
-        future.set_exception(exc)

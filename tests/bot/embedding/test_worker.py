@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,6 +14,9 @@ from bot.embedding.worker import MAX_WAITING, ThreadedEmbedder
 from bot.errors import ModelError
 from compaction.errors import EmbeddingError
 from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
 
 
 class ScriptedEngine:
@@ -102,6 +106,55 @@ async def test_after_the_end_nothing_is_embedded() -> None:
         await embedder.embed(["early"])
     async with embedder:
         pass
+    with pytest.raises(EmbeddingError, match="closed"):
+        await embedder.embed(["late"])
+
+
+@pytest.mark.asyncio
+async def test_who_waits_at_the_end_is_told() -> None:
+    """Closing finishes the text that is being embedded. Whoever waits behind it gets an error and does not hang."""
+    engine = ScriptedEngine()
+    engine.open.clear()
+    async with asyncio.TaskGroup() as group:
+        async with ThreadedEmbedder(lambda: engine, model="lengths") as embedder:
+            first = group.create_task(embedder.embed(["one"]))
+            await asyncio.to_thread(engine.begun.wait, PATIENCE_S)
+            waiting = group.create_task(_refusal_of(embedder.embed(["two", "three"])))
+            await asyncio.sleep(0)
+            closing = group.create_task(embedder.__aexit__(None, None, None))
+            await asyncio.sleep(0)
+            engine.open.set()
+            await closing
+        assert await first == [[3.0]]
+        assert "closed" in await waiting
+    assert engine.done == ["one"]
+
+
+async def _refusal_of(embedding: Awaitable[object]) -> str:
+    with pytest.raises(EmbeddingError) as refused:
+        await embedding
+    assert not refused.value.retryable
+    return str(refused.value)
+
+
+@pytest.mark.asyncio
+async def test_who_gives_up_while_the_model_loads_ends_the_thread() -> None:
+    """Cancelling the start ends the thread once the model is loaded, and the embedder refuses texts."""
+    is_loading, may_load = threading.Event(), threading.Event()
+
+    def load() -> ScriptedEngine:
+        is_loading.set()
+        assert may_load.wait(PATIENCE_S)
+        return ScriptedEngine()
+
+    embedder = ThreadedEmbedder(load, model="lengths")
+    starting = asyncio.ensure_future(embedder.__aenter__())
+    await asyncio.to_thread(is_loading.wait, PATIENCE_S)
+    starting.cancel()
+    await asyncio.wait({starting})
+    may_load.set()
+    await embedder.__aexit__(None, None, None)
+    assert "embedder" not in {thread.name for thread in threading.enumerate()}
     with pytest.raises(EmbeddingError, match="closed"):
         await embedder.embed(["late"])
 
