@@ -17,7 +17,6 @@ from bot.brain.generation import BROKEN_OFF, SENTENCES_AHEAD, ReplyGenerator, Se
 from bot.brain.reply_progress import ReplyProgress, elapsed_ms
 from bot.brain.speech_output import SpeechOutput
 from bot.cancellation import is_being_cancelled
-from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
@@ -25,15 +24,14 @@ from voice.queue_figures import QueueFigures
 from voice.speaking.moderation import ForbiddenWordsError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from bot.brain.context import ModelContext
     from bot.brain.decider import Reason
     from bot.brain.responder import Responder
-    from bot.brain.speech_output import SentenceReader
+    from bot.brain.speech_output import SentenceReader, SpeechRules
     from bot.clock import Clock
     from compaction.model import Turn
-    from voice.speaking.moderation import Moderator
     from voice.speaking.playback import Playback
     from voice.speaking.port import Speech, Synthesizer
 
@@ -104,8 +102,7 @@ class Replier:
     """Produces replies one after the other. `run` is its task, owned by the room.
 
     `build_context` builds the responder's input; `on_reply` gets each finished reply, also one that nobody heard.
-    `language`: returns that of the bot's own sentences, as a Discord locale; `voice_language`: the code of that which
-    the voice speaks now. `on_begun`: called with each question when its answer begins.
+    `on_begun`: called with each question when its answer begins.
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
 
@@ -119,13 +116,8 @@ class Replier:
         clock: Clock,
         timeout_s: float,
         on_reply: Callable[[Reply], Awaitable[None]],
-        own_names: Sequence[str] = (),
-        pronunciations: Mapping[str, str] | None = None,
-        blocked_words: Sequence[str] = (),
-        moderator: Moderator | None = None,
+        rules: SpeechRules,
         speech_to_speech: SpeechToSpeech | None = None,
-        language: Callable[[], str] = lambda: ENGLISH,
-        voice_language: Callable[[], str] = lambda: "",
         on_begun: Callable[[Question], None] = lambda _: None,
     ) -> None:
         self._on_begun = on_begun
@@ -141,12 +133,7 @@ class Replier:
             playback=playback,
             clock=clock,
             on_queued=self._on_audio_queued,
-            own_names=own_names,
-            pronunciations=pronunciations,
-            blocked_words=blocked_words,
-            moderator=moderator,
-            language=language,
-            voice_language=voice_language,
+            rules=rules,
         )
         self._waiting: Question | None = None
         self._superseded = 0

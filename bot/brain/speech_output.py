@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
@@ -49,10 +50,27 @@ BLOCKED = Text("I left out something that I must not say here.")
 NOT_PLAYED = Text("My answer did not get through to the voice channel. /leave and /join connect me anew.")
 
 
+@dataclass(frozen=True, slots=True)
+class SpeechRules:
+    """What may be said aloud in a room, and how it is read.
+
+    `own_names`: names before a colon at the start of a reply that are not read. `pronunciations`: written word -> how
+    it is spoken. `moderator`: asked about each sentence, after `blocked_words`. `language`: returns that of the bot's
+    own sentences, as a Discord locale; `voice_language`: the code of that which the voice speaks now, empty if that is
+    not known.
+    """
+
+    own_names: Sequence[str] = ()
+    pronunciations: Mapping[str, str] = field(default_factory=dict)
+    blocked_words: Sequence[str] = ()
+    moderator: Moderator | None = None
+    language: Callable[[], str] = lambda: ENGLISH
+    voice_language: Callable[[], str] = lambda: ""
+
+
 class SpeechOutput:
     """Moderation, synthesis and playback of sentences, one for each room. `on_queued`: called when a piece starts to
-    play or is queued. `language`: returns that of the bot's own sentences, as a Discord locale; `voice_language`: the
-    code of that which the voice speaks now, empty if that is not known.
+    play or is queued.
     """
 
     def __init__(
@@ -62,24 +80,15 @@ class SpeechOutput:
         playback: Playback,
         clock: Clock,
         on_queued: Callable[[], None],
-        own_names: Sequence[str] = (),
-        pronunciations: Mapping[str, str] | None = None,
-        blocked_words: Sequence[str] = (),
-        moderator: Moderator | None = None,
-        language: Callable[[], str] = lambda: ENGLISH,
-        voice_language: Callable[[], str] = lambda: "",
+        rules: SpeechRules,
     ) -> None:
-        self._voice_language = voice_language
         self._synthesizer = synthesizer
         self._playback = playback
         self._clock = clock
         self._on_queued = on_queued
-        self._own_names = own_names
-        self._pronunciations = pronunciations
-        self._blocked_words = WordList(blocked_words)
+        self._rules = rules
+        self._blocked_words = WordList(rules.blocked_words)
         self._rate = SpeechRate()
-        self._moderator = moderator
-        self._language = language
 
     async def speak(self, sentences: asyncio.Queue[GeneratedItem], progress: ReplyProgress) -> None:
         """Speak sentences until the queue yields None. Each is synthesised while the one before it plays."""
@@ -89,7 +98,7 @@ class SpeechOutput:
                 overflow = isinstance(item, ContextOverflowError)
                 progress.fail("context" if overflow else "model", item)
                 failed = MODEL_BROKE_OFF if progress.pieces else MODEL_FAILED
-                item = in_language(TOO_MUCH if overflow else failed, self._language())
+                item = in_language(TOO_MUCH if overflow else failed, self._rules.language())
                 # The model may have failed in its thoughts; our sentence is none of them.
                 normalizer = self._new_normalizer()
             sentence = normalizer.normalize(item)
@@ -100,7 +109,7 @@ class SpeechOutput:
 
     async def say_broken_off(self, progress: ReplyProgress) -> None:
         """Say with our own voice that the rest of the reply is lost."""
-        sentence = self._new_normalizer().normalize(in_language(MODEL_BROKE_OFF, self._language()))
+        sentence = self._new_normalizer().normalize(in_language(MODEL_BROKE_OFF, self._rules.language()))
         if sentence is not None:
             await self._say(sentence, progress)
 
@@ -118,7 +127,8 @@ class SpeechOutput:
         return read
 
     def _new_normalizer(self) -> TextNormalizer:
-        return TextNormalizer(self._pronunciations, own_names=self._own_names, language=self._voice_language())
+        rules = self._rules
+        return TextNormalizer(rules.pronunciations, own_names=rules.own_names, language=rules.voice_language())
 
     async def _say(self, sentence: SpeakableText, progress: ReplyProgress) -> bool:
         """Speak one sentence; it plays while the rest of it is synthesised. Return whether playback accepts more."""
@@ -195,8 +205,8 @@ class SpeechOutput:
         """Return whether moderation lets `text` be spoken. If not, log why and note it for the channel."""
         try:
             objection = "word_list" if self._blocked_words.forbids(text) else None
-            if objection is None and self._moderator is not None:
-                objection = await self._moderator.objection(text)
+            if objection is None and self._rules.moderator is not None:
+                objection = await self._rules.moderator.objection(text)
         except ModerationError as error:
             progress.fail("moderation", error)
             return False

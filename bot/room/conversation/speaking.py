@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bot.brain.reply import Replier
+from bot.brain.speech_output import SpeechRules
 from bot.room.conversation.fixed_sentences import FixedSentences
 from bot.room.conversation.preemptive_reply import PreemptiveReply
 from bot.room.conversation.speech_ahead import SpeechAhead
@@ -71,13 +72,15 @@ class Speaking:
             clock=services.clock,
             timeout_s=services.reply_timeout_s,
             on_reply=on_reply,
-            own_names=(services.brain.name, *wake_names),
-            pronunciations=services.speaking.pronounced_in(place.guild_id),
-            blocked_words=services.speaking.blocked_in(place.guild_id),
-            moderator=services.moderator,
+            rules=SpeechRules(
+                own_names=(services.brain.name, *wake_names),
+                pronunciations=services.speaking.pronounced_in(place.guild_id),
+                blocked_words=services.speaking.blocked_in(place.guild_id),
+                moderator=services.moderator,
+                language=lambda: place.language,
+                voice_language=lambda: self.voice.language,
+            ),
             speech_to_speech=bridge,
-            language=lambda: place.language,
-            voice_language=lambda: self.voice.language,
             on_begun=lambda question: self.voice.prefer(question.language),
         )
         self._fixed_sentences = FixedSentences(

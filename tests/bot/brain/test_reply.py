@@ -13,7 +13,7 @@ from bot.brain.context import ModelContext
 from bot.brain.generation import BROKEN_OFF
 from bot.brain.reply import TOO_SLOW, Question, Replier, Reply
 from bot.brain.responder import CutOffError
-from bot.brain.speech_output import BLOCKED, MODEL_BROKE_OFF, MODEL_FAILED, NOT_PLAYED, TOO_MUCH
+from bot.brain.speech_output import BLOCKED, MODEL_BROKE_OFF, MODEL_FAILED, NOT_PLAYED, TOO_MUCH, SpeechRules
 from bot.llm.port import NO_WORDS, ChatModelError
 from bot.texts.text import Text, in_language
 from compaction.context.build import SessionContext
@@ -64,10 +64,12 @@ class Bench:
             clock=FakeClock(),
             timeout_s=timeout_s,
             on_reply=self._keep,
-            pronunciations=pronunciations,
-            blocked_words=("rude*", "two words"),
-            moderator=self.moderator,
-            language=lambda: self.language,
+            rules=SpeechRules(
+                pronunciations=pronunciations,
+                blocked_words=("rude*", "two words"),
+                moderator=self.moderator,
+                language=lambda: self.language,
+            ),
         )
 
     async def _context(self, question: Question) -> ModelContext:

@@ -9,7 +9,7 @@ import pytest
 
 from bot.brain.generation import new_sentence_queue
 from bot.brain.reply_progress import ReplyProgress
-from bot.brain.speech_output import NOT_PLAYED, PLAYBACK_SLACK_S, SpeechOutput
+from bot.brain.speech_output import NOT_PLAYED, PLAYBACK_SLACK_S, SpeechOutput, SpeechRules
 from tests.fakes.brain import FakeVoice, Listener, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.virtual_time import run_virtually
@@ -32,7 +32,11 @@ class Bench:
         self.progress = ReplyProgress(started_at=0.0)
         self.queued = 0
         self.speaking = SpeechOutput(
-            synthesizer=self.voice, playback=self.playback, clock=FakeClock(), on_queued=self._note
+            synthesizer=self.voice,
+            playback=self.playback,
+            clock=FakeClock(),
+            on_queued=self._note,
+            rules=SpeechRules(),
         )
 
     def _note(self) -> None:
