@@ -84,8 +84,9 @@ class CompactionSettings(BaseModel):
     )
     strategy: Strategy = Field(
         default=Strategy.LEDGER,
-        description="What the language model writes. ledger: a gist and facts of each ten turns; the summary is put "
-        "together from all of them, so nothing fades by being retold. recursive: one paragraph, rewritten from the "
+        description="What the language model writes. ledger: a gist and facts of each ten turns, and the summary, "
+        "which is checked against them, made from them by rules where it fails, and written anew from all chapters at "
+        "the end of each, so that it does not fade by being retold. recursive: one paragraph, rewritten from the "
         "previous one and the ten turns; easier for small models.",
     )
     prompts_dir: Path | None = Field(

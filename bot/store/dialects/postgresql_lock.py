@@ -116,6 +116,7 @@ async def _locked(
     """Return a connection that holds the locks."""
     until = asyncio.get_running_loop().time() + wait_s
     known: Text | None = None
+    is_told = False
     while True:
         connection = await psycopg.AsyncConnection.connect(**{**options, "autocommit": True})
         try:
@@ -132,6 +133,9 @@ async def _locked(
             known = refused
         if asyncio.get_running_loop().time() >= until:
             raise StoreError(known)
+        if not is_told:
+            log.warning("waiting_for_other_bot", problem=known, up_to_s=wait_s)
+            is_told = True
         await asyncio.sleep(_RETRY_S)
 
 

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 from sqlalchemy import create_engine, inspect
+from structlog.testing import capture_logs
 
 from bot.cli.doctor.finding import Status
 from bot.cli.doctor.storage import check_database
@@ -378,10 +379,17 @@ async def test_who_looks_at_the_same_moment_hides_no_reason(
         monkeypatch.setattr(postgresql_lock, "_try_to_lock", with_another)
         monkeypatch.setattr(PostgresDialect, "held_by_bot", held_at_the_second_try)
         with psycopg.connect(postgres_place.get_secret_value()) as looking:
-            with pytest.raises(StoreError, match="into 4 shards, and this one into 8"):
+            with (
+                capture_logs() as logged,
+                pytest.raises(StoreError, match="into 4 shards, and this one into 8") as refused,
+            ):
                 async with second.held_by_bot(parse_shards("4-7/8")):
                     pass
             looking.rollback()
+        # Who starts the second one sees at once what it waits for.
+        assert [(each["event"], str(each["problem"])) for each in logged] == [
+            ("waiting_for_other_bot", str(refused.value))
+        ]
 
 
 @pytest.mark.asyncio
