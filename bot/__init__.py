@@ -8,9 +8,8 @@ downloads local models; `mcp` connects tool servers; `texts` translates what peo
 `dashboard` and `monitoring` show how the rooms are. `remote` runs rooms in processes of their own and `cluster` on
 several machines; `shared_log` collects the logs of several gateway processes.
 
-All packages share `events`, `guild`, `settings`, `errors`, `clock` and `health`. `logs` configures logging, and
-`log_redaction` takes secrets and what people said out of it; `log_files` and `log_retention` delete old lines, and
-`log_reader` reads the file while it is written.
+All packages share `events`, `guild`, `settings`, `errors`, `clock` and `health`. `logs` writes the log without secrets
+and without what people said, reads it and deletes old lines.
 """
 
 # Switches off ONNX Runtime's telemetry before anything here loads it.

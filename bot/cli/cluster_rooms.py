@@ -142,7 +142,7 @@ async def _rooms(settings: Settings, offer: RoomOffer, name: str, worker: str) -
     from bot.clock import SystemClock
     from bot.cluster.worker_folder import worker_folder
     from bot.cluster.worker_output import keep_output_short
-    from bot.log_retention import keep_log_lines
+    from bot.logs.retention import keep_log_lines
     from bot.remote.link.address import RoomsAddress
     from bot.remote.processes.room_machine import RoomMachine
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from contextlib import AbstractContextManager
 
-    from bot.logs import LogStatus
+    from bot.logs.output import LogStatus
     from bot.settings import StorageSettings
     from bot.store.database import Database
     from config.schema import Settings
@@ -50,7 +50,7 @@ def logging_from_settings(
     `console`: the terminal's stream, stderr by default. `wordless`: never write what people said, whatever the settings
     say, because /forget-me does not reach this machine's log.
     """
-    from bot.logs import configured_logging
+    from bot.logs.output import configured_logging
     from config.schema import secrets_in
 
     logs = settings.logs.model_copy(update={"speech": False}) if wordless else settings.logs

@@ -125,7 +125,7 @@ def refusal_of(error: openai.APIStatusError) -> tuple[int, str]:
 
 def _reason(error: Exception, key: str) -> str:
     """Return the server's message as one short line. The rest of the body is not used: many servers echo the request,
-    which contains what people said. The sentence quotes it, so that the log leaves it out (bot/log_redaction.py).
+    which contains what people said. The sentence quotes it, so that the log leaves it out (bot/logs/redaction.py).
     """
     body = getattr(error, "body", None)
     if isinstance(body, list) and body and isinstance(body[0], dict):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bot.clock import LocalZone
-from bot.log_reader import LogReader, parse_event
+from bot.logs.reader import LogReader, parse_event
 from compaction.context.record import CallRecord, ContextRecord, read_call, read_record
 
 if TYPE_CHECKING:

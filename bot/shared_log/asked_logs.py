@@ -16,7 +16,7 @@ from bot.shared_log.messages import MOST_LINES, MOST_SEEN
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bot.log_reader import Event
+    from bot.logs.reader import Event
     from bot.shards import Shards
     from bot.shared_log.messages import LogAnswer
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.log_reader import Event
+    from bot.logs.reader import Event
 
 
 class EventFilter:

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from bot.log_reader import CHUNK_BYTES, LogReader, parse_event
-from bot.log_redaction import LogRedactor
-from bot.logs import LIBRARY_EVENT
+from bot.logs.output import LIBRARY_EVENT
+from bot.logs.reader import CHUNK_BYTES, LogReader, parse_event
+from bot.logs.redaction import LogRedactor
 from bot.remote.gateway_side.told_log import ToldError, event_in
 from bot.shared_log.event_filter import EventFilter
 from bot.shared_log.messages import MOST_LINE_CHARS, MOST_LINES
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from bot.log_reader import Event
+    from bot.logs.reader import Event
     from bot.shared_log.messages import LogRequest
 
 # Several evenings. Looking through them takes half a second of processor time.

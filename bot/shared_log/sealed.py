@@ -24,7 +24,7 @@ from bot.store.dialects.port import MOST_NOTIFICATION_CHARS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bot.log_reader import Event
+    from bot.logs.reader import Event
     from bot.shared_log.messages import LogAnswer, LogRequest
 
 # What one text becomes when it is opened. Ours are smaller: `fitting`.

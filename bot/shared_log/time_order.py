@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from bot.log_reader import Event
+    from bot.logs.reader import Event
 
 # How many times lines are taken before the first are shown: a line from elsewhere takes up to a second.
 _HELD: Final = 4

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.clock import Clock
-    from bot.logs import LogStatus
+    from bot.logs.output import LogStatus
     from bot.models.loaded_voices import LoadedVoices
     from bot.monitoring.measured_store import OnOperation
     from bot.remote.link.link_file import LinkAddress

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from bot.errors import SetupError
 from bot.folder_lock import LOCK_NAME, FolderInUseError, folder_lock
-from bot.log_redaction import describe_error
+from bot.logs.redaction import describe_error
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HOLDER = """
 import pathlib, sys, time
 from bot.folder_lock import folder_lock
-from bot.log_redaction import describe_error
+from bot.logs.redaction import describe_error
 with folder_lock(pathlib.Path(sys.argv[1])):
     print("locked", flush=True)
     time.sleep(600)

@@ -16,7 +16,7 @@ import structlog
 
 from bot import private_files
 from bot.cli.memory.files import _write_json
-from bot.logs import configured_logging, log_path
+from bot.logs.output import configured_logging, log_path
 from bot.private_files import MendedFiles, make_private_folder, mend_permissions, write_private_text
 from bot.settings import LogsSettings
 from bot.store.database import open_database

@@ -1,5 +1,5 @@
 """`roomtone tail`: shows the log. The entry point is `tail.command`.
 
-`bot.log_reader` reads lines from a rotating log, `events` formats one event, `session_summary` sums up each session.
+`bot.logs.reader` reads lines from a rotating log, `events` formats one event, `session_summary` sums up each session.
 `other_logs` asks the bot's other gateway processes for their lines.
 """

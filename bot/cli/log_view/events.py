@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from bot.log_reader import Event
+    from bot.logs.reader import Event
 
 Span: TypeAlias = tuple[str, str]
 

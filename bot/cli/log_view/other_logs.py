@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
-    from bot.log_reader import Event
+    from bot.logs.reader import Event
     from bot.store.dialects.port import Notifications
 
 # How long to wait at the beginning for the next process, for the next lines of one that reads its log, and for all.

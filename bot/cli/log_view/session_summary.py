@@ -10,7 +10,7 @@ from bot.cli.log_view.events import COMPACTION
 from bot.cli.output import count
 
 if TYPE_CHECKING:
-    from bot.log_reader import Event
+    from bot.logs.reader import Event
 
 # The events that `--event memory` selects.
 MEMORY_EVENTS = (

@@ -17,8 +17,8 @@ from bot.cli.log_view.events import COMPACTION, format_event
 from bot.cli.log_view.session_summary import MEMORY_EVENTS, STORY_EVENTS, SessionSummaries
 from bot.cli.output import count, fold, fold_pieces, open_console, terminal_columns
 from bot.errors import SetupError
-from bot.log_reader import LogReader, parse_event, rotated_files
-from bot.logs import log_path
+from bot.logs.output import log_path
+from bot.logs.reader import LogReader, parse_event, rotated_files
 from bot.shared_log.event_filter import EventFilter
 from bot.shared_log.time_order import TimeOrder, time_of_line
 from config.load import load
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from bot.cli.log_view.other_logs import OtherLogs
-    from bot.log_reader import Event
+    from bot.logs.reader import Event
     from config.schema import Settings
 
 # Most checks have nothing to do, and say so: those lines would hide the others.

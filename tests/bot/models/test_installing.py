@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 import bot
 from bot.errors import ModelError
-from bot.log_redaction import describe_error
+from bot.logs.redaction import describe_error
 from bot.models import installing
 from bot.models.catalogue import VOICE_JOE
 from bot.models.directory import ModelDirectory

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.cli.log_view.events import format_event
-from bot.log_reader import parse_event
+from bot.logs.reader import parse_event
 
 COMMON = {
     "timestamp": "2026-11-20T04:11:05.123456Z",

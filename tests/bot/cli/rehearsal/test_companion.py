@@ -13,7 +13,7 @@ import structlog
 from bot import events
 from bot.cli.environment import null_console
 from bot.cli.rehearsal.companion import InProcessCompanion, ProblemLogHandler, observations
-from bot.logs import configured_logging
+from bot.logs.output import configured_logging
 from bot.settings import LogsSettings
 from bot.texts.text import verbatim
 from compaction.model import Seq, Turn, TurnKind, TurnPart

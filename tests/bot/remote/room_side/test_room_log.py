@@ -13,7 +13,7 @@ import structlog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.logs import configured_logging, log_path
+from bot.logs.output import configured_logging, log_path
 from bot.remote.gateway_side.told_log import SAY_EVERY_S, ToldLog, event_in, follow_log
 from bot.remote.link.handlers import Handlers
 from bot.remote.messages.log_messages import (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bot.logs import LogFile, LogStatus, configured_logging, log_path
+from bot.logs.output import LogFile, LogStatus, configured_logging, log_path
 from bot.settings import LogsSettings
 from compaction.errors import StoreError
 
@@ -77,7 +77,7 @@ def test_libraries_are_heard_from_warning_up(tmp_path: Path) -> None:
     assert heard["event"] == "library_logged"
     assert heard["logger"] == "discord.client"
     assert heard["detail"] == f"Improper token [str of {len(TOKEN)} withheld] passed"
-    assert heard["location"].startswith("test_logs:")
+    assert heard["location"].startswith("test_output:")
 
 
 def test_what_was_before_is_restored(tmp_path: Path) -> None:

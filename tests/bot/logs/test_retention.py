@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 
 from bot.background_task import background_task
 from bot.folder_lock import folder_lock
-from bot.log_retention import DAY_S, RETRY_S, keep_log_lines
-from bot.logs import FILE_NAME
+from bot.logs.output import FILE_NAME
+from bot.logs.retention import DAY_S, RETRY_S, keep_log_lines
 from tests.bot.remote.peers import until
 from tests.fakes.clock import FakeClock
 

@@ -1,6 +1,6 @@
 """Logging: JSON lines in a rotating file, and a shorter form on the terminal.
 
-The command that starts the process enters `configured_logging` once. `bot.log_redaction` removes secrets and what
+The command that starts the process enters `configured_logging` once. `bot.logs.redaction` removes secrets and what
 people said before any output. If the file cannot be written, its lines are lost but the bot goes on: the terminal gets
 one sentence, and `LogStatus.problem` holds it.
 """
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
 
-from bot.log_redaction import LogRedactor, describe_library_message, describe_traceback
+from bot.logs.redaction import LogRedactor, describe_library_message, describe_traceback
 from bot.private_files import make_private_folder, open_private
 
 if TYPE_CHECKING:

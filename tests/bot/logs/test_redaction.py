@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from bot.errors import BotError, SetupError
 from bot.llm.endpoint_errors import translate_error
-from bot.log_redaction import NAME_KEYS, REDACTED, LogRedactor, describe_library_message, describe_traceback
+from bot.logs.redaction import NAME_KEYS, REDACTED, LogRedactor, describe_library_message, describe_traceback
 from compaction.errors import StoreError
 from compaction.folding.events import CompactionEvent
 from compaction.payload import context_built_fields
@@ -191,7 +191,7 @@ def test_errors_that_cause_each_other_are_each_told_once() -> None:
 @cache
 def method_calls(package: str) -> Sequence[tuple[str, str, ast.Call]]:
     """Return the calls of methods that a log has: where each is, what it is a method of, and the call."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     return [
         (f"{path.relative_to(root)}:{call.lineno}", ast.unparse(call.func.value), call)
         for path in (root / package).rglob("*.py")
