@@ -49,8 +49,8 @@ GERMAN = Language(
     thoughts=word_set("glaube denke weiß will wolle"),
     cues={
         "negations": """
-            nicht kein keine keinen keinem keiner keines nie niemals niemand nichts nirgends weder ohne lieber_nicht
-            nicht_mehr kaum""",
+            nein nee nicht kein keine keinen keinem keiner keines nie niemals niemand nichts nirgends weder ohne
+            lieber_nicht nicht_mehr kaum""",
         "supposing": "wenn falls ob sofern solange",
         "own": "ich mein meine meinem meinen meiner meins mir mich",
         "group": "wir uns unser unsere unserem unseren lass_uns",

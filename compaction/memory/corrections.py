@@ -13,7 +13,7 @@ from compaction.language.meaning import meaning, replaces
 from compaction.language.terms import terms
 from compaction.language.text import sentences
 from compaction.memory.outdated_turns import asks
-from compaction.memory.ranked_passage import TurnRef, question_before
+from compaction.memory.ranked_passage import TurnRef, answered_turn, says_no
 from compaction.model import Turn, TurnKind
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ _COMPARED = 20
 # this share of what the old one covers.
 _LEAST_COVERED = 0.3
 _AS_MUCH = 0.4
+# A question with the value of an old statement is about the same thing if they share a name, or this much of what they
+# speak of.
+_SAME_THING = 0.75
 # 'No wait, I meant Friday.' corrects what the same person said so many turns before.
 _TAKEN_BACK_WITHIN = 3
 _TAKES_BACK_CHARS = 80
@@ -38,10 +41,14 @@ _TAKES_BACK_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """One sentence of a turn, with what it says."""
+    """One sentence of a turn, with what it says. `asked`: the question that it answers, whose subject is its own.
+    `denies`: it begins with a no.
+    """
 
     speaker_id: str
     meaning: Meaning
+    asked: Meaning | None = None
+    denies: bool = False
 
 
 class _Reader:
@@ -67,7 +74,7 @@ def move_corrections_up(ranked: Sequence[RankedPassage], search_terms: SearchTer
     turns = {each.ref: each for each in ranked if isinstance(each.passage.source, Turn)}
     stated = [each for each in turns.values() if _is_spoken(each.passage.source)][:_COMPARED]
     stated.sort(key=lambda each: (-each.passage.at, -each.passage.id))
-    found = {each.ref: new for each in stated if (new := _latest(each, stated, reader, _replaces)) is not None}
+    found = {each.ref: new for each in stated if (new := _correction(each, stated, reader)) is not None}
     for old in turns.values():
         by = old.passage.replaced_by
         known = None if by is None else turns.get(TurnRef(old.passage.session_id, by))
@@ -103,19 +110,28 @@ def _is_spoken(source: object) -> bool:
     return isinstance(source, Turn) and source.kind is TurnKind.SPEECH
 
 
+def _correction(old: RankedPassage, stated: Sequence[RankedPassage], reader: _Reader) -> RankedPassage | None:
+    """Return the latest turn that corrects `old`."""
+    # A question that names the old value tells more than the words of the query what it is about.
+    denying = _latest(old, stated, reader, _denies, least=0.0, share=0.0)
+    return denying or _latest(old, stated, reader, _replaces)
+
+
 def _latest(
     old: RankedPassage,
     stated: Sequence[RankedPassage],
     reader: _Reader,
     judge: Callable[[_Statement, _Statement], bool],
     *,
+    least: float = _LEAST_COVERED,
     share: float = _AS_MUCH,
 ) -> RankedPassage | None:
     """Return the latest turn that says as much about the query as `old` and has a statement of which `judge` is true.
 
-    `stated`: latest first. `judge` is given the later statement and the older one.
+    `stated`: latest first. `judge` is given the later statement and the older one. `least`: the share of the query that
+    `old` must cover; `share`: that of `old` which the later one must.
     """
-    if not old.covered or old.covered < _LEAST_COVERED * reader.query_weight:
+    if not old.covered or old.covered < least * reader.query_weight:
         return None
     for new in stated:
         if new.passage.at < old.passage.at:
@@ -127,8 +143,31 @@ def _latest(
     return None
 
 
+def _denies(new: _Statement, old: _Statement) -> bool:
+    """Return whether an answer gives another value, of a like kind, for what its question has from `old`.
+
+    In 'Leaving for Oslo on the 3rd?' 'No, the 9th now.' it is the same journey as in 'We booked the train to Oslo for
+    the 3rd', because the question has its name and its value.
+    """
+    asked, told, value = new.asked, old.meaning, new.meaning.values
+    if asked is None or not new.denies or not _is_about(asked, told) or asked.values <= value:
+        return False
+    if not {each.isalpha() for each in value} & {each.isalpha() for each in asked.values}:
+        return False
+    shared = len(asked.topics & told.topics) / max(1, min(len(asked.topics), len(told.topics)))
+    return shared >= _SAME_THING or not asked.names.isdisjoint(told.names)
+
+
 def _replaces(new: _Statement, old: _Statement) -> bool:
+    if new.asked is not None and not _is_about(new.asked, old.meaning):
+        return False
     return replaces(new.meaning, old.meaning, same_speaker=new.speaker_id == old.speaker_id)
+
+
+def _is_about(asked: Meaning, told: Meaning) -> bool:
+    """Return whether a question may be about a statement: it names no other value, and nobody else."""
+    others = asked.names and told.names and asked.names.isdisjoint(told.names)
+    return asked.values <= told.values and not others
 
 
 def _gives_another_value(new: _Statement, old: _Statement) -> bool:
@@ -155,7 +194,7 @@ def _statements(passage: Passage, search_terms: SearchTerms) -> tuple[_Statement
     source, wanted = passage.source, search_terms.weights.keys()
     if not isinstance(source, Turn):
         return ()
-    question = question_before(passage)
+    question = answered_turn(passage)
     asked = None if question is None or wanted.isdisjoint(terms(question.text)) else meaning(question.text)
     said = [(part.speaker_id, sentence) for part in source.parts for sentence in sentences(part.text)]
     if asked is None:
@@ -165,15 +204,22 @@ def _statements(passage: Passage, search_terms: SearchTerms) -> tuple[_Statement
         said = [each for each in said if len(said) == 1 or not wanted.isdisjoint(terms(each[1]))]
     found: list[_Statement] = []
     for speaker_id, sentence in said:
-        told = meaning(sentence)
-        if asked is not None and told.announces:
-            told = replace(told, topics=told.topics | asked.topics, names=told.names | asked.names)
+        told, answered = meaning(sentence), None
+        denies = asked is not None and says_no(sentence)
+        if asked is not None and (told.announces or denies):
+            told, answered = _answering(told, asked), asked
         elif asked is not None and wanted.isdisjoint(terms(sentence)):
             # 'Sunday is my birthday, by the way.'
             continue
         if not told.asks:
-            found.append(_Statement(speaker_id, told))
+            found.append(_Statement(speaker_id, told, answered, denies))
     return tuple(found)
+
+
+def _answering(told: Meaning, asked: Meaning) -> Meaning:
+    """Return what an answer says, with the subject of its question."""
+    thing = told.thing or asked.thing
+    return replace(told, topics=told.topics | asked.topics, names=told.names | asked.names, thing=thing)
 
 
 def _taken_back_at(old: RankedPassage, reader: _Reader) -> Seq | None:

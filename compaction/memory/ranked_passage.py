@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from compaction.language.meaning import meaning
 from compaction.language.terms import normalized_words, terms
 from compaction.language.text import QUESTION_MARKS
 from compaction.memory.passage import PassageKind, source_kind
@@ -40,8 +41,8 @@ class TurnRef:
 @dataclass(slots=True)
 class RankedPassage:
     """A passage with its score, and what it corrects. `covered`: the weight of the query's terms in its own text and in
-    the question that it answers. `found_itself`: it was found for its own text, not only for a neighbour's. `answers`:
-    the question that must be shown with it. `through`: the last turn that must be shown, because it takes the found one
+    the turn that it answers. `found_itself`: it was found for its own text, not only for a neighbour's. `answers`:
+    the turn that must be shown with it. `through`: the last turn that must be shown, because it takes the found one
     back.
     """
 
@@ -72,7 +73,7 @@ class RankedPassage:
             score *= SPEAKER_BOOST
         alike = likeness.get(passage.id)
         own = search_terms.weight_in(passage.own_terms)
-        question = question_before(passage)
+        question = answered_turn(passage)
         asked = frozenset(terms(question.text)) if question is not None else frozenset()
         source = passage.source
         return cls(
@@ -86,13 +87,20 @@ class RankedPassage:
         )
 
 
-def question_before(passage: Passage) -> Turn | None:
-    """Return the turn just before this one, if it asks something."""
+def answered_turn(passage: Passage) -> Turn | None:
+    """Return the turn just before this one, if it asks something or this one denies it."""
     source = passage.source
     before = passage.around[0] if passage.around else None
     if not isinstance(source, Turn) or before is None or before.seq != source.seq - 1:
         return None
-    return before if ends_in_question(before.text) else None
+    return before if ends_in_question(before.text) or says_no(source.text) else None
+
+
+def says_no(text: str) -> bool:
+    """Return whether a text begins with 'No,' or 'Not any more,': 'No idea,' and 'No way,' deny nothing."""
+    opening, comma, _ = text.partition(",")
+    told = meaning(opening)
+    return bool(comma) and told.negated and not told.about and (told.announces or len(opening.split()) == 1)
 
 
 def ends_in_question(text: str) -> bool:

@@ -13,7 +13,7 @@ from compaction.language.meaning import meaning
 from compaction.language.terms import normalized_words
 from compaction.memory.corrections import move_corrections_up
 from compaction.memory.passage import PassageKind, source_kind, source_parts
-from compaction.memory.ranked_passage import RankedPassage, TurnRef, ends_in_question, question_before
+from compaction.memory.ranked_passage import RankedPassage, TurnRef, answered_turn, ends_in_question
 from compaction.model import Note, Segment, Seq, Turn, TurnKind
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _join_questions(ranked: Sequence[RankedPassage], in_view: tuple[SessionId, S
     """
     turns = {each.ref: each for each in ranked}
     for each in ranked:
-        asked = question_before(each.passage)
+        asked = answered_turn(each.passage)
         if asked is None or ends_in_question(each.passage.text) or each.passage.is_in(in_view):
             continue
         if each.supersedes or (each.score and meaning(each.passage.text).announces):

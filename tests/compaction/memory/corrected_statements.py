@@ -89,3 +89,235 @@ REPLACED_APART = (
     ("My cat is called Max.", "My cat is called Moritz now, Max was too short.", "What is your cat called?"),
     ("Das Treffen ist am Montag.", "Das Treffen ist jetzt am Freitag.", "Wann ist das Treffen?"),
 )
+
+# Each entry is (old, question, answer, what is searched). The question names the old value, and the answer denies it.
+DENIED = (
+    (
+        "We booked the ferry to Harwich for the 3rd of June.",
+        "You're leaving for Harwich on the 3rd of June?",
+        "No, the 9th of June now.",
+        "When do you go to Harwich?",
+    ),
+    (
+        "The essay is due on Friday.",
+        "Isn't the essay due on Friday?",
+        "No, they gave us more time, Monday now.",
+        "When is the essay due?",
+    ),
+    (
+        "The dress rehearsal starts at seven.",
+        "The dress rehearsal is at seven, right?",
+        "No, eight now.",
+        "When is the dress rehearsal?",
+    ),
+    (
+        "I'm flying to Malta on the 12th.",
+        "Are you still flying to Malta on the 12th?",
+        "Not any more, they moved my flight to the 14th.",
+        "When do you fly to Malta?",
+    ),
+    (
+        "My rent is 900 euros.",
+        "Do you still pay 900 euros of rent?",
+        "No, they raised it, it's 950 now.",
+        "How much is your rent?",
+    ),
+    (
+        "Das Turnier ist am Samstag.",
+        "Ist das Turnier nicht am Samstag?",
+        "Nein, sie haben es verlegt, am Sonntag jetzt.",
+        "Wann ist das Turnier?",
+    ),
+    (
+        "The gate code is 4411.",
+        "Is the gate code still 4411?",
+        "No, the landlord changed it, 7702 now.",
+        "What is the gate code?",
+    ),
+    (
+        "The boss has three phases.",
+        "So the boss has three phases?",
+        "No, I was wrong, five.",
+        "How many phases does the boss have?",
+    ),
+)
+# In these the old value holds: the question is about another thing, or the answer denies nothing.
+NOT_DENIED = (
+    (
+        "The thesis draft is due on Friday.",
+        "Isn't the rental contract due on Friday?",
+        "No, they extended it, Monday now.",
+        "When is the thesis draft due?",
+    ),
+    (
+        "I'm leaving for Malta on the 12th.",
+        "You're leaving for Bergen on the 12th?",
+        "No, the 14th now.",
+        "When do you leave for Malta?",
+    ),
+    (
+        "The quiz is on Wednesday.",
+        "Is the quiz on Wednesday?",
+        "Yes, and I have a new car now, number 7.",
+        "When is the quiz?",
+    ),
+    ("The gate code is 4411.", "Is the gate code 9090?", "No, it's 4411 again now.", "What is the gate code?"),
+    ("Noor's exam is at nine.", "Is the bakery open at nine?", "No, ten now.", "When is Noor's exam?"),
+    ("The rent is 900 euros.", "Is the deposit 900 euros?", "No, they changed it, 1200 now.", "How much is the rent?"),
+    ("We play on Wednesday.", "Do we play on Wednesday?", "No idea, ask Bo now.", "When do we play?"),
+    (
+        "Der Zug nach Graz fährt um acht.",
+        "Fährt der Zug nach Linz um acht?",
+        "Nein, jetzt um neun.",
+        "Wann fährt der Zug nach Graz?",
+    ),
+)
+# Written at the same time, and nothing is tuned on them.
+DENIED_APART = (
+    (
+        "We booked a table at Luigi's for six people.",
+        "Is the table at Luigi's still for six?",
+        "No, Noor brings her sister, seven now.",
+        "How many people is the table at Luigi's for?",
+    ),
+    (
+        "The parcel comes on Tuesday.",
+        "Doesn't the parcel come on Tuesday?",
+        "No, the driver was ill, Thursday now.",
+        "When does the parcel come?",
+    ),
+    (
+        "My appointment with Weber is at ten.",
+        "Wasn't your appointment with Weber at ten?",
+        "No, she pushed it, half past eleven now.",
+        "When is your appointment with Weber?",
+    ),
+    (
+        "The train to Graz leaves from platform 4.",
+        "The train to Graz leaves from platform 4?",
+        "No, platform 9 now.",
+        "Which platform does the train to Graz leave from?",
+    ),
+    (
+        "The tickets cost 40 pounds.",
+        "Are the tickets still 40 pounds?",
+        "No, that was last year, 45 now.",
+        "How much are the tickets?",
+    ),
+    (
+        "Der Mietvertrag läuft bis Mai.",
+        "Läuft der Mietvertrag nicht bis Mai?",
+        "Nein, sie haben ihn verlängert, jetzt bis August.",
+        "Bis wann läuft der Mietvertrag?",
+    ),
+    (
+        "Our guild has thirty members.",
+        "Does the guild have thirty members?",
+        "No, two have quit, 28 now.",
+        "How many members does the guild have?",
+    ),
+    ("We play on Wednesday.", "Do we play on Wednesday as usual?", "No, Bo can't, Friday instead.", "When do we play?"),
+)
+NOT_DENIED_APART = (
+    ("Carla's shift ends at six.", "Does the shop close at six?", "No, seven now.", "When does Carla's shift end?"),
+    (
+        "The insurance claim is due on the 4th.",
+        "Is the tax return due on the 4th?",
+        "No, they moved it, the 9th now.",
+        "When is the insurance claim due?",
+    ),
+    (
+        "The picnic is on Saturday.",
+        "Is the picnic on Saturday?",
+        "No clue, my mother comes on Sunday now.",
+        "When is the picnic?",
+    ),
+    ("I owe Bob twenty euros.", "Do you owe Cy twenty euros?", "No, thirty now.", "How much do you owe Bob?"),
+    (
+        "Level three has two bosses.",
+        "Does level four have two bosses?",
+        "No, five now.",
+        "How many bosses has level three?",
+    ),
+    (
+        "The meeting with Dora is at nine.",
+        "Is the meeting with Cy at nine?",
+        "No, ten now.",
+        "When is the meeting with Dora?",
+    ),
+    ("Die Hütte kostet 120 Euro.", "Kostet das Zelt 120 Euro?", "Nein, jetzt 90.", "Was kostet die Hütte?"),
+    (
+        "My brother's train comes at nine.",
+        "Does your sister's train come at nine?",
+        "No, at ten now.",
+        "When does my brother's train come?",
+    ),
+)
+
+# As `DENIED`, but somebody states what is denied instead of asking.
+CONTRADICTED = (
+    (
+        "The quiz is on Wednesday.",
+        "So the quiz is on Wednesday then.",
+        "No, Sunday now.",
+        "When is the quiz?",
+    ),
+    (
+        "We booked the ferry to Harwich for the 3rd of June.",
+        "I told my mother we leave for Harwich on the 3rd of June.",
+        "No, they moved it, the 9th of June.",
+        "When do you go to Harwich?",
+    ),
+    ("The gate code is 4411.", "I wrote down 4411 for the gate code.", "No, 7702 now.", "What is the gate code?"),
+    (
+        "The tent costs 90 euros.",
+        "Right, 90 euros for the tent.",
+        "Not any more, it's 120.",
+        "What does the tent cost?",
+    ),
+    ("Das Turnier ist am Samstag.", "Also Samstag ist das Turnier.", "Nein, Sonntag jetzt.", "Wann ist das Turnier?"),
+)
+NOT_CONTRADICTED = (
+    ("The quiz is on Wednesday.", "The match is on Wednesday.", "No, Sunday now.", "When is the quiz?"),
+    ("The quiz is on Wednesday.", "So the quiz is on Sunday then.", "No, Wednesday as always.", "When is the quiz?"),
+    ("The gate code is 4411.", "My locker code is 4411.", "No, 7702 now.", "What is the gate code?"),
+    ("My rent is 900 euros.", "My rent is 700 euros.", "No, 650 now, you told me.", "How much is your rent?"),
+)
+CONTRADICTED_APART = (
+    (
+        "The shop closes at nine.",
+        "We have time, the shop closes at nine.",
+        "No, eight now.",
+        "When does the shop close?",
+    ),
+    (
+        "My flight to Faro is on the 12th.",
+        "And on the 12th you fly to Faro.",
+        "No, on the 14th now.",
+        "When is your flight to Faro?",
+    ),
+    (
+        "The team has six players.",
+        "We're six players in the team anyway.",
+        "No, Bo left, five now.",
+        "players in the team",
+    ),
+    (
+        "The landlord comes on Monday.",
+        "Tidy up, the landlord comes on Monday.",
+        "No, he called, Thursday now.",
+        "When does the landlord come?",
+    ),
+    ("Der Bus kostet drei Euro.", "Der Bus kostet ja drei Euro.", "Nein, vier jetzt.", "Was kostet der Bus?"),
+)
+NOT_CONTRADICTED_APART = (
+    ("The shop closes at nine.", "The pool closes at nine.", "No, eight now.", "When does the shop close?"),
+    (
+        "The team has six players.",
+        "The team has six players.",
+        "No way, my brother is seven now!",
+        "players in the team",
+    ),
+    ("My flight to Faro is on the 12th.", "On the 12th I fly to Rome.", "No, on the 14th now.", "your flight to Faro"),
+    ("Das Brot kostet drei Euro.", "Der Bus kostet drei Euro.", "Nein, vier jetzt.", "Was kostet das Brot?"),
+)

@@ -8,12 +8,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compaction.language.terms import terms
 from compaction.memory.passage import Passage, PassageId
 from compaction.memory.query import SearchTerms, choose_terms, fuse_rankings, parse_query
 from compaction.memory.ranked_passage import TurnRef
-from compaction.memory.recall import rank_hits
+from compaction.memory.recall import RecallHit, rank_hits
 from compaction.model import Seq
-from tests.compaction.memory.corrected_statements import KEPT, OTHER_THING, REPLACED, REPLACED_APART, RESTATED
+from tests.compaction.memory.corrected_statements import (
+    CONTRADICTED,
+    CONTRADICTED_APART,
+    DENIED,
+    DENIED_APART,
+    KEPT,
+    NOT_CONTRADICTED,
+    NOT_CONTRADICTED_APART,
+    NOT_DENIED,
+    NOT_DENIED_APART,
+    OTHER_THING,
+    REPLACED,
+    REPLACED_APART,
+    RESTATED,
+)
 from tests.compaction.memory.recall_index_contract import EVENING, turn
 from tests.compaction.memory.test_recall import told
 
@@ -74,6 +89,45 @@ def test_what_is_taken_back_at_once_is_shown_with_its_correction() -> None:
     )
     assert found.superseded_by == TurnRef(EVENING, Seq(5))
     assert found.turns == around
+
+
+@pytest.mark.parametrize(
+    ("old", "question", "answer", "searched"), [*DENIED, *DENIED_APART, *CONTRADICTED, *CONTRADICTED_APART]
+)
+def test_an_answer_denies_the_value_that_its_question_names(
+    old: str, question: str, answer: str, searched: str
+) -> None:
+    """Whoever said the old value, and however the question puts it: the answer comes first, with its question, and the
+    old value is marked.
+    """
+    found = _asked_about(old, question, answer, searched)
+    assert [each.seq for each in found] == [41, 3]
+    assert [each.text for each in found[0].turns] == [question, answer]
+    assert found[1].superseded_by == TurnRef(EVENING, Seq(41))
+
+
+@pytest.mark.parametrize(
+    ("old", "question", "answer", "searched"),
+    [*NOT_DENIED, *NOT_DENIED_APART, *NOT_CONTRADICTED, *NOT_CONTRADICTED_APART],
+)
+def test_an_answer_denies_nothing_of_another_thing(old: str, question: str, answer: str, searched: str) -> None:
+    """What was asked about another thing, or not denied, marks nothing."""
+    assert [each.superseded_by for each in _asked_about(old, question, answer, searched) if each.seq == 3] == [None]
+
+
+def _asked_about(old: str, question: str, answer: str, searched: str) -> tuple[RecallHit, ...]:
+    """Search what was said by one person, then asked by another, and answered by a third."""
+    told_first = turn(3, old)
+    talk = (turn(40, question, "Bob"), turn(41, answer, "Carla"))
+    said = [frozenset(terms(each.text)) for each in (told_first, *talk)]
+    passages = [
+        Passage(PassageId(1), EVENING, told_first, said[0], frozenset(), (told_first,)),
+        Passage(PassageId(2), EVENING, talk[0], said[1], said[2], talk),
+        Passage(PassageId(3), EVENING, talk[1], said[2], said[1], talk),
+    ]
+    asked = parse_query(searched)
+    choice = choose_terms(asked, dict.fromkeys(asked.terms, 1), 90)
+    return rank_hits(asked, choice, passages, fuse_rankings([(1.0, [each.id for each in passages])]), limit=5)
 
 
 @pytest.mark.parametrize("answer", ["No, it is Sunday now.", "Not any more, Sunday."])
