@@ -28,6 +28,8 @@ _KIND_WEIGHT = {PassageKind.TURN: 1.0, PassageKind.NOTE: 0.95, PassageKind.SEGME
 _TURN_WEIGHT = {TurnKind.SPEECH: 1.0, TurnKind.ASSISTANT: 0.7, TurnKind.MEMBERSHIP: 0.5, TurnKind.EFFECT: 0.5}
 # A passage without a word of the query is a hit only if its embedding is so similar to the query's: cosine.
 LEAST_LIKENESS = 0.3
+# 'No, ' or 'Not any more, ' ends within so many characters.
+_OPENING_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +100,11 @@ def answered_turn(passage: Passage) -> Turn | None:
 
 def says_no(text: str) -> bool:
     """Return whether a text begins with 'No,' or 'Not any more,': 'No idea,' and 'No way,' deny nothing."""
-    opening, comma, _ = text.partition(",")
+    opening, comma, _ = text[:_OPENING_CHARS].partition(",")
+    if not comma:
+        return False
     told = meaning(opening)
-    return bool(comma) and told.negated and not told.about and (told.announces or len(opening.split()) == 1)
+    return told.negated and not told.about and (told.announces or len(opening.split()) == 1)
 
 
 def ends_in_question(text: str) -> bool:

@@ -37,13 +37,17 @@ class PlannedConversation:
 class ConversationSets:
     """All conversations of one run, by the name of their set.
 
-    Raises TranscriptFormatError when supplied conversations cannot be read or are all too short.
+    Raises TranscriptFormatError when supplied conversations cannot be read or are all too short, or when facts that are
+    to be planted fit none of them.
     """
 
     def __init__(self, options: MemoryBenchOptions) -> None:
         self._options = options
         self._brought: dict[str, list[RecordedConversation]] = defaultdict(list)
+        # Read now, because a mistake in them is told before an hour of measuring and not after it.
+        self._planted: list[RecordedConversation] = []
         if options.transcripts is not None:
+            self._planted = read_planted(options.transcripts)
             for conversation in read_conversations(options.transcripts):
                 if folds_possible(conversation) > 0:
                     self._brought[conversation.origin].append(conversation)
@@ -64,9 +68,8 @@ class ConversationSets:
 
     def asked(self) -> dict[str, list[RecordedConversation]]:
         """Return the supplied conversations with questions whose evidence is known, those with planted facts too."""
-        planted = read_planted(self._options.transcripts) if self._options.transcripts is not None else []
         asked: dict[str, list[RecordedConversation]] = defaultdict(list)
-        for each in (*(each for conversations in self._brought.values() for each in conversations), *planted):
+        for each in (*(each for conversations in self._brought.values() for each in conversations), *self._planted):
             if any(question.evidence for question in each.questions):
                 asked[each.origin].append(each)
         return dict(asked)

@@ -74,3 +74,11 @@ def test_recorded_systems_hear_what_is_recorded(tmp_path: Path) -> None:
     sets = ConversationSets(MemoryBenchOptions()).recorded("roomtone", tmp_path)
     assert {name: [each.folds for each in heard] for name, heard in sets.items()} == {"written": [(2,)]}
     assert not ConversationSets(MemoryBenchOptions()).recorded("pipecat", tmp_path)
+
+
+def test_facts_of_no_conversation_are_told_before_anything_is_measured(tmp_path: Path) -> None:
+    """A file of facts without the conversation of its name is refused with the first look at the folder."""
+    talk(tmp_path, "evening.jsonl", 200)
+    (tmp_path / "absent.json").write_text(json.dumps({"episode": "absent", "facts": []}), "utf-8")
+    with pytest.raises(TranscriptFormatError, match="absent"):
+        ConversationSets(MemoryBenchOptions(transcripts=tmp_path))
