@@ -13,8 +13,9 @@ from compaction.language.meaning import meaning, replaces
 from compaction.language.terms import terms
 from compaction.language.text import sentences
 from compaction.memory.outdated_turns import asks
-from compaction.memory.ranked_passage import TurnRef, answered_turn, says_no
+from compaction.memory.ranked_passage import TurnRef, answered_turn
 from compaction.model import Turn, TurnKind
+from compaction.summary.denials import denies, may_be_about, says_no
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,9 +32,6 @@ _COMPARED = 20
 # this share of what the old one covers.
 _LEAST_COVERED = 0.3
 _AS_MUCH = 0.4
-# A question with the value of an old statement is about the same thing if they share a name, or this much of what they
-# speak of.
-_SAME_THING = 0.75
 # 'No wait, I meant Friday.' corrects what the same person said so many turns before.
 _TAKEN_BACK_WITHIN = 3
 _TAKES_BACK_CHARS = 80
@@ -144,30 +142,13 @@ def _latest(
 
 
 def _denies(new: _Statement, old: _Statement) -> bool:
-    """Return whether an answer gives another value, of a like kind, for what its question has from `old`.
-
-    In 'Leaving for Oslo on the 3rd?' 'No, the 9th now.' it is the same journey as in 'We booked the train to Oslo for
-    the 3rd', because the question has its name and its value.
-    """
-    asked, told, value = new.asked, old.meaning, new.meaning.values
-    if asked is None or not new.denies or not _is_about(asked, told) or asked.values <= value:
-        return False
-    if not {each.isalpha() for each in value} & {each.isalpha() for each in asked.values}:
-        return False
-    shared = len(asked.topics & told.topics) / max(1, min(len(asked.topics), len(told.topics)))
-    return shared >= _SAME_THING or not asked.names.isdisjoint(told.names)
+    return new.asked is not None and new.denies and denies(new.meaning, new.asked, old.meaning)
 
 
 def _replaces(new: _Statement, old: _Statement) -> bool:
-    if new.asked is not None and not _is_about(new.asked, old.meaning):
+    if new.asked is not None and not may_be_about(new.asked, old.meaning):
         return False
     return replaces(new.meaning, old.meaning, same_speaker=new.speaker_id == old.speaker_id)
-
-
-def _is_about(asked: Meaning, told: Meaning) -> bool:
-    """Return whether a question may be about a statement: it names no other value, and nobody else."""
-    others = asked.names and told.names and asked.names.isdisjoint(told.names)
-    return asked.values <= told.values and not others
 
 
 def _gives_another_value(new: _Statement, old: _Statement) -> bool:
@@ -205,14 +186,14 @@ def _statements(passage: Passage, search_terms: SearchTerms) -> tuple[_Statement
     found: list[_Statement] = []
     for speaker_id, sentence in said:
         told, answered = meaning(sentence), None
-        denies = asked is not None and says_no(sentence)
-        if asked is not None and (told.announces or denies):
+        is_denial = asked is not None and says_no(sentence)
+        if asked is not None and (told.announces or is_denial):
             told, answered = _answering(told, asked), asked
         elif asked is not None and wanted.isdisjoint(terms(sentence)):
             # 'Sunday is my birthday, by the way.'
             continue
         if not told.asks:
-            found.append(_Statement(speaker_id, told, answered, denies))
+            found.append(_Statement(speaker_id, told, answered, is_denial))
     return tuple(found)
 
 

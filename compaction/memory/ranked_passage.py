@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compaction.language.meaning import meaning
 from compaction.language.terms import normalized_words, terms
 from compaction.language.text import QUESTION_MARKS
 from compaction.memory.passage import PassageKind, source_kind
 from compaction.model import Turn, TurnKind
+from compaction.summary.denials import says_no
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,8 +28,6 @@ _KIND_WEIGHT = {PassageKind.TURN: 1.0, PassageKind.NOTE: 0.95, PassageKind.SEGME
 _TURN_WEIGHT = {TurnKind.SPEECH: 1.0, TurnKind.ASSISTANT: 0.7, TurnKind.MEMBERSHIP: 0.5, TurnKind.EFFECT: 0.5}
 # A passage without a word of the query is a hit only if its embedding is so similar to the query's: cosine.
 LEAST_LIKENESS = 0.3
-# 'No, ' or 'Not any more, ' ends within so many characters.
-_OPENING_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +94,6 @@ def answered_turn(passage: Passage) -> Turn | None:
     if not isinstance(source, Turn) or before is None or before.seq != source.seq - 1:
         return None
     return before if ends_in_question(before.text) or says_no(source.text) else None
-
-
-def says_no(text: str) -> bool:
-    """Return whether a text begins with 'No,' or 'Not any more,': 'No idea,' and 'No way,' deny nothing."""
-    opening, comma, _ = text[:_OPENING_CHARS].partition(",")
-    if not comma:
-        return False
-    told = meaning(opening)
-    return told.negated and not told.about and (told.announces or len(opening.split()) == 1)
 
 
 def ends_in_question(text: str) -> bool:

@@ -28,7 +28,7 @@ from compaction.summary.port import (
     ChapterFold,
     Fold,
 )
-from compaction.summary.statements import SpokenStatement, is_answer, names_in, statements_of
+from compaction.summary.statements import SpokenStatement, corrects, is_answer, names_in, statements_of
 from compaction.summary.subjects import count_names, language_of_texts, rank_weights, subjects_in, subjects_sentence
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _replaced_by(statement: SpokenStatement, known: Sequence[tuple[KnownFact, Me
         for each, says in known
         if (not statement.by_bot or each.fact.speaker == statement.who)
         and (
-            replaces(statement.says, says, same_speaker=each.fact.speaker == statement.who)
+            corrects(statement, says, same_speaker=each.fact.speaker == statement.who)
             or _answers(statement, each.fact, says)
         )
     )
@@ -275,7 +275,7 @@ def _takes_place(new: SpokenStatement, old: SpokenStatement) -> bool:
     return (
         new.position > old.position
         and (old.by_bot or not new.by_bot)
-        and replaces(new.says, old.says, same_speaker=new.who == old.who)
+        and corrects(new, old.says, same_speaker=new.who == old.who)
     )
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.language.clauses import statements
-from compaction.language.meaning import NO_NAMES, Meaning, answers, meaning
+from compaction.language.meaning import NO_NAMES, Meaning, answers, meaning, replaces
 from compaction.language.text import as_sentence, plain
 from compaction.model import FactKind, TurnKind
+from compaction.summary.denials import denies, may_be_about, says_no
 from compaction.summary.port import MAX_FACT_CHARS, REACH_TURNS
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ _STANDS_ALONE = 2
 class SpokenStatement:
     """One statement. `turns`: where it was said; `speaker`: who said the first of it, `who`: who said the last of it.
 
-    `says`: what it says. `position`: its place in the batch. `answered`: it is a question that has its answer.
+    `says`: what it says. `position`: its place in the batch. `answered`: it is a question that has its answer. `asked`:
+    what the turn says that it answers with a no.
     """
 
     turns: tuple[Seq, ...]
@@ -43,6 +45,7 @@ class SpokenStatement:
     by_bot: bool = False
     membership: bool = False
     answered: bool = False
+    asked: Meaning | None = None
 
 
 def names_in(turns: Iterable[Turn], more: Iterable[str] = ()) -> frozenset[str]:
@@ -176,7 +179,17 @@ def _joined(about: SpokenStatement, answer: SpokenStatement, names: frozenset[st
         speaker=about.speaker,
         text=text,
         says=says,
+        asked=about.says if says_no(answer.text) else None,
     )
+
+
+def corrects(new: SpokenStatement, old: Meaning, *, same_speaker: bool) -> bool:
+    """Return whether a statement takes the place of what somebody said before."""
+    if new.asked is None:
+        return replaces(new.says, old, same_speaker=same_speaker)
+    if not may_be_about(new.asked, old):
+        return False
+    return denies(new.says, new.asked, old) or replaces(new.says, old, same_speaker=same_speaker)
 
 
 def is_answer(statement: SpokenStatement, question: Meaning, *, asked_by: str, asked_in: Seq) -> bool:

@@ -17,7 +17,17 @@ from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
 from compaction.summary.segments import make_segment
 from compaction.summary.subjects import subjects_sentence
-from tests.compaction.memory.corrected_statements import OTHER_THING
+from tests.compaction.memory.corrected_statements import (
+    CONTRADICTED,
+    CONTRADICTED_APART,
+    DENIED,
+    DENIED_APART,
+    NOT_CONTRADICTED,
+    NOT_CONTRADICTED_APART,
+    NOT_DENIED,
+    NOT_DENIED_APART,
+    OTHER_THING,
+)
 from tests.compaction.summary.statements_alike import CASES, AlikeCase
 from tests.compaction.turn_store_contract import EVENING, T0, bot_turn, note, turn
 
@@ -312,3 +322,36 @@ def test_any_talk_makes_a_bounded_segment(said: list[tuple[str, str]]) -> None:
     assert 0 < len(gist) <= MAX_GIST_CHARS
     assert ends_a_sentence(gist)
     assert extract_facts(turns, start=Seq(0)) == facts
+
+
+# Answers that could be understood alone, so they are not read together with what they deny.
+ALONE = {
+    "Not any more, they moved my flight to the 14th.",
+    "No, Bo left, five now.",
+    "No, he called, Thursday now.",
+}
+
+
+@pytest.mark.parametrize(
+    ("old", "question", "answer"), [each[:3] for each in (*DENIED, *DENIED_APART, *CONTRADICTED, *CONTRADICTED_APART)]
+)
+def test_an_answer_that_says_no_takes_the_place_of_the_old_value(old: str, question: str, answer: str) -> None:
+    """Whoever told the old value in an earlier batch, and whether somebody asks or states it again."""
+    assert _supersedes(old, question, answer) == (answer not in ALONE)
+
+
+@pytest.mark.parametrize(
+    ("old", "question", "answer"),
+    [each[:3] for each in (*NOT_DENIED, *NOT_DENIED_APART, *NOT_CONTRADICTED, *NOT_CONTRADICTED_APART)],
+)
+def test_an_answer_that_says_no_to_another_thing_leaves_the_old_value(old: str, question: str, answer: str) -> None:
+    """The question is about another thing, or nothing is denied."""
+    assert not _supersedes(old, question, answer)
+
+
+def _supersedes(old: str, question: str, answer: str) -> bool:
+    """Return whether the facts of two turns supersede the fact of an earlier batch, said by a third person."""
+    (told,) = extract_facts((turn(3, old, speaker="Dan"),), start=Seq(3))
+    talk = (turn(40, question, speaker="Bob"), turn(41, answer, speaker="Carla"))
+    facts = extract_facts(talk, start=Seq(40), known=(KnownFact("evening:0#0", told),))
+    return any("evening:0#0" in each.supersedes for each in facts)
