@@ -113,7 +113,7 @@ def _subject(said: Sequence[SpokenStatement], answer: SpokenStatement) -> Spoken
     before = said[max(0, answer.position - _ANSWER_REACH) : answer.position]
     if says.echoes:
         return next((each for each in reversed(before) if each.says.own and each.who != answer.who), None)
-    if says.refers and before and _points_back(answer, before[-1]):
+    if before and (_denies_a_value(answer, before[-1]) or (says.refers and _points_back(answer, before[-1]))):
         return before[-1]
     if len(says.topics | says.names) >= _STANDS_ALONE or (says.own and not says.refers and not says.announces):
         return None
@@ -155,6 +155,11 @@ def _points_back(answer: SpokenStatement, question: SpokenStatement) -> bool:
     if not asked.asks or not asked.about or question.who == answer.who:
         return False
     return says.negated or says.about.isdisjoint(asked.about)
+
+
+def _denies_a_value(answer: SpokenStatement, told: SpokenStatement) -> bool:
+    """Return whether a statement says no to somebody else's just before, and has another value for it."""
+    return bool(answer.says.values and told.says.values) and answer.who != told.who and says_no(answer.text)
 
 
 def _joined(about: SpokenStatement, answer: SpokenStatement, names: frozenset[str]) -> SpokenStatement | None:
