@@ -1,7 +1,7 @@
 """Compare two texts blindly: `python -m benchmarks.memory.blind SHEET`, then `python -m benchmarks.memory.blind`.
 
 The first lays Roomtone's text and that of `recursive` (what the same kind of answers come to as one running paragraph)
-side by side, after several folds of each written conversation, in an order that only the number of the pair tells.
+side by side, after each fold of each written conversation, in an order that only the number of the pair tells.
 Several persons or strong models read SHEET, each alone, and `recorded/verdicts.toml` has what they answered: for each
 pair a list of `first`, `second` or `equal`, one word a judge, whichever serves a companion who joins now better. The
 second counts.
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 VERDICTS = RECORDED / "verdicts.toml"
 SIDES = ("roomtone", "recursive")
-# Every second fold is compared: texts one fold apart are nearly the same.
-_EVERY = 2
 _TASK = """\
 Below are pairs of summaries of a voice conversation, each with the newest turns that it covers. A companion joins the
 conversation now and has only the summary of what was before. Which of the two serves it better: what it must know, said
@@ -92,7 +90,7 @@ async def lay_out_pairs(answers: Path) -> list[str]:
     pairs: list[str] = []
     for conversation in map(read_written, NAMES):
         folds = min(recorded_folds(conversation.name, side, answers) for side in SIDES)
-        moments = range(_EVERY, folds + 1, _EVERY)
+        moments = range(1, folds + 1)
         texts = [await _texts(systems[side], conversation, moments) for side in SIDES] if moments else []
         for fold, ours, other in zip(moments, *texts, strict=True) if texts else ():
             pair = lay_out(f"{conversation.name} {fold}", ours, other)
