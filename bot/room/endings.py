@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from bot.errors import BotError
+
+if TYPE_CHECKING:
+    from bot.texts.text import Text
 
 # Somebody sent the bot away.
 LEFT: Final = "left"
@@ -48,8 +52,21 @@ class RoomEnding:
         return await self._reason
 
 
+@dataclass(slots=True)
+class ProcessLoss:
+    """What is known of a lost process. `with_others`: its machine lost other processes at the same time, so its room is
+    not at fault. That may become known some seconds later.
+    """
+
+    with_others: bool = False
+
+
 class ProcessLostError(BotError):
     """The process of the room has ended or does not answer. The message says which."""
+
+    def __init__(self, message: Text | str) -> None:
+        super().__init__(message)
+        self.loss = ProcessLoss()
 
 
 class HandedOverError(ProcessLostError):

@@ -13,11 +13,13 @@ import structlog
 from bot.errors import SetupError
 from bot.remote.link.hello import is_machine_name
 from bot.remote.processes.adoption import NOT_OURS
+from bot.remote.processes.machine_losses import MachineLosses
 from bot.remote.processes.placement import THIS_MACHINE, ProcessLoad, process_for_room
 from bot.remote.processes.room_child import START_WITHIN_S
 from bot.remote.processes.room_seat import RoomSeat
 from bot.remote.processes.seated_process import DistantProcess, LinkedChild
 from bot.remote.processes.spare_pool import SparePool
+from bot.room.endings import ProcessLostError
 from bot.room.restarts import LOST_AFTER_S
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ class RoomProcesses:
         self._distant: dict[tuple[str, str], DistantProcess] = {}
         # Those that had their last room, oldest first, also when their links are gone.
         self._retired: dict[tuple[str, str], None] = {}
+        self._losses = MachineLosses(clock.monotonic)
         # When each other machine last lost a room.
         self._lost_at: dict[str, float] = {}
         # When the room of each server last lost its process, and the same of those that have had no other one since.
@@ -99,6 +102,7 @@ class RoomProcesses:
             return self._came_back(replace(room, machine=THIS_MACHINE), link)
         if room.guild_id:
             raise SetupError(NOT_OURS)
+        self._watch(process)
         process.on_link(link, emergency=room.emergency)
         return None
 
@@ -113,6 +117,7 @@ class RoomProcesses:
         if room.guild_id:
             return self._came_back(room, link)
         process = self._distant_process(room)
+        self._watch(process)
         process.on_link(link, emergency=room.emergency)
         if not room.emergency:
             log.info("room_process_offered", machine=process.machine, run_id=process.run_id, seats=process.seats.free)
@@ -128,6 +133,10 @@ class RoomProcesses:
     def _distant_process(self, room: RoomIdentity) -> DistantProcess:
         key = (room.machine, room.run_id)
         return self._distant.setdefault(key, DistantProcess(*key))
+
+    def _watch(self, process: LinkedChild | DistantProcess) -> None:
+        """Note it if the process is lost while it waits for a room."""
+        process.seats.on_lost = partial(self._losses.note, process.machine, process.run_id)
 
     def _forget_if_gone(self, process: DistantProcess) -> None:
         if not process.seats.opened and not process.seats.rooms:
@@ -153,9 +162,11 @@ class RoomProcesses:
             seat = RoomSeat(process, link, guild_id)
             try:
                 yield seat
-            except BaseException:
+            except BaseException as error:
                 if not seat.is_handed_back:
                     self._note_loss(process.machine, guild_id)
+                    if isinstance(error, ProcessLostError):
+                        self._losses.note(process.machine, process.run_id, error.loss)
                     await seat.kill_if_alone()
                 raise
             finally:

@@ -19,7 +19,7 @@ from bot.remote.messages.room_messages import NoMoreRooms
 from bot.remote.processes.room_child import END_WITHIN_S, NOT_STARTED
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from bot.remote.link.message_link import MessageLink
     from bot.texts.text import Text
@@ -41,6 +41,9 @@ class Seats:
         self._waiting: list[MessageLink] = []
         self._emergency: list[MessageLink] = []
         self._open: set[MessageLink] = set()
+        # Called when a link that waits is lost.
+        self.on_lost: Callable[[], None] | None = None
+        self._is_dismissed = False
         # Rooms that have chosen the process and have no link yet.
         self._wanted = 0
         self._came = asyncio.Event()
@@ -89,6 +92,8 @@ class Seats:
         for waiting in (self._waiting, self._emergency):
             if link in waiting:
                 waiting.remove(link)
+                if self.on_lost is not None and not self._is_dismissed:
+                    self.on_lost()
 
     async def take(self, loaded: Awaitable[None]) -> MessageLink:
         """Return a link for a room, once the process is `loaded`. Raises `SetupError` if none comes, and what that
@@ -108,6 +113,7 @@ class Seats:
 
     def dismiss(self) -> None:
         """Tell the seats that wait that the process gets no room any more."""
+        self._is_dismissed = True
         for link in (*self._waiting, *self._emergency):
             link.tell(NoMoreRooms())
 

@@ -46,6 +46,27 @@ def test_a_room_that_fails_again_and_again_stays_closed(error: Exception) -> Non
     assert restarts.crashes == MOST_CRASHES + 1
 
 
+def test_machines_that_fail_close_no_room() -> None:
+    """A room whose machine goes with all its processes has not ended them, however often that happens."""
+    restarts = RoomRestarts()
+    for _ in range(3 * MOST_CRASHES):
+        lost = ProcessLostError("It is not there any more.")
+        # The others are missed after this one.
+        assert restarts.pause_after(lost, ran_s=LONG_S) == 0.0
+        lost.loss.with_others = True
+        assert restarts.crashes == 0
+
+
+def test_a_loss_with_others_does_not_pause() -> None:
+    """Also soon after a crash: the room was not at fault."""
+    restarts = RoomRestarts()
+    lost = ProcessLostError("It is not there any more.")
+    lost.loss.with_others = True
+    assert restarts.pause_after(CRASH, ran_s=0.0) == 1.0
+    assert restarts.pause_after(lost, ran_s=SHORT_S) == 0.0
+    assert restarts.pause_after(CRASH, ran_s=SHORT_S) == 2.0
+
+
 def test_no_pause_is_longer_than_the_longest() -> None:
     """The pauses that are possible before a room stays closed."""
     restarts = RoomRestarts()

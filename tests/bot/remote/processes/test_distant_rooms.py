@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -352,3 +353,36 @@ async def test_a_process_of_another_machine_offers_several_seats_and_ends_with_i
             assert seat.run_id == "b"
             await seat.give_up()
         del waiting
+
+
+def is_with_others(error: ProcessLostError) -> bool:
+    """Return whether the machine lost other processes too."""
+    return error.loss.with_others
+
+
+def nobody_waits(house: House) -> bool:
+    """Return whether no process waits for a room."""
+    return not waiting_machines(house.processes)
+
+
+@pytest.mark.asyncio
+async def test_a_room_knows_whether_its_machine_lost_other_processes_too() -> None:
+    """A process that waited there is missed as well, so the room is not at fault. One elsewhere tells nothing."""
+    for also in ("north", "south"):
+        async with opened() as house, AsyncExitStack() as waiting:
+            await house.offer("north", "a")
+            error = ProcessLostError(LOST)
+            with suppress(ProcessLostError):
+                async with house.processes.taken(1) as seat:
+                    assert seat.run_id == "a"
+                    room = RoomIdentity(0, 0, run_id="spare", machine=also)
+                    await waiting.enter_async_context(GatewayLink(house.elsewhere.url, CLUSTER_TOKEN, room))
+                    await seat.give_up()
+                    raise error
+            assert not error.loss.with_others
+            await waiting.aclose()
+            if also == "north":
+                await until(partial(is_with_others, error))
+            else:
+                await until(partial(nobody_waits, house))
+                assert not error.loss.with_others
