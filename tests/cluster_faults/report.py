@@ -58,7 +58,7 @@ def faults_report(seen: Seen, options: RunOptions) -> BenchmarkReport:
         },
         peers={},
         targets=tuple(targets),
-        remarks=tuple(_remarks(options)),
+        remarks=(*_remarks(options), *((seen.broken_off,) if seen.broken_off else ())),
     )
 
 

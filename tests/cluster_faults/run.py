@@ -17,6 +17,7 @@ import numpy as np
 from benchmarks.cluster.nodes import CLUSTER_PLACE, Nodes
 from benchmarks.cluster.processes import use_of
 from rehearsal.discord.server import LocalDiscord
+from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 from rehearsal.servers.free_port import free_port
@@ -87,12 +88,13 @@ class RunOptions:
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What was seen of one run. `spread`: rooms on each node at its beginning. `processes`: what those of rooms
-    took then.
+    took then. `broken_off`: why no more faults were tried; empty: all were.
     """
 
     spread: Mapping[str, int]
     processes: Sequence[ProcessUse]
     outcomes: Mapping[str, Sequence[Outcome]]
+    broken_off: str = ""
 
 
 def faults(options: RunOptions) -> dict[str, Fault]:
@@ -126,7 +128,11 @@ async def run(options: RunOptions, folder: Path, say: Callable[[str], None]) -> 
         for name in options.faults:
             fault = known[name]
             for number in range(options.times):
-                await _settled(cluster)
+                if absent := await _settled(cluster):
+                    # What was seen until then is not lost with the run.
+                    broken_off = f"Before {name} {number + 1} the bot did not come back into room {absent}."
+                    say(broken_off)
+                    return Seen(spread, memory, outcomes, broken_off)
                 begun = time.monotonic()
                 try:
                     outcome = await try_fault(cluster, fault, url, options.pace)
@@ -218,12 +224,19 @@ async def _heard(rooms: Sequence[RoomUnderTest], url: str) -> None:
     raise AssertionError(f"rooms of the servers {waiting} heard nothing")
 
 
-async def _settled(cluster: Cluster) -> None:
-    """Wait until the bot is in every room, and processes wait for the next fault."""
+async def _settled(cluster: Cluster) -> str:
+    """Wait until the bot is in every room, and processes wait for the next fault. Returns the number of a room in which
+    it does not come; empty: it is in all.
+    """
     await _processes_wait(cluster.nodes)
-    async with asyncio.timeout(PATIENCE_S):
-        for room in cluster.rooms:
-            await room.meet_bot()
+    until = time.monotonic() + PATIENCE_S
+    for room in cluster.rooms:
+        try:
+            async with asyncio.timeout(max(0.0, until - time.monotonic())):
+                await room.meet_bot()
+        except (TimeoutError, PersonError):
+            return str(room.number)
+    return ""
 
 
 async def _processes_wait(nodes: Nodes) -> None:
