@@ -11,6 +11,7 @@ import tempfile
 import zlib
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,7 +109,9 @@ class _Measuring(Measuring):
             if options.wants("alone"):
                 await self._part("alone", RoomTranscriber(engine, options.language), peers, path=None)
             if options.wants("opus"):
-                path = await asyncio.to_thread(DiscordPath, self.settings.models)
+                path = await asyncio.to_thread(
+                    partial(DiscordPath, self.settings.models, engine, language=options.language)
+                )
                 await self._part("opus", RoomTranscriber(engine, options.language), peers, path=path)
         if options.wants("company"):
             del engine

@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bot.models.catalogue import TURN_SMART
-from bot.models.directory import ModelDirectory
+from benchmarks.reply.pause_judge import PauseJudge
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import FRAME_S
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
-from voice.listening.end_policy import PauseEvidence
 from voice.listening.listener import RoomListener
-from voice.listening.turn_detection import SmartTurn
 from voice.listening.utterance import DropReason, PauseBegan, Utterance, UtteranceDropped
 from voice.transport import opus
 from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
@@ -30,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.settings import ModelsSettings
+    from voice.asr.worker import Engine
     from voice.audio import Pcm
     from voice.listening.utterance import ListeningEvent
     from voice.transport.audio_events import AudioEvent
@@ -63,18 +61,17 @@ def lossy(packets: Sequence[bytes], *, loss: float, seed: int) -> list[tuple[int
 class DiscordPath:
     """One room's listener with its models, which gets one recording after the other. Not thread-safe.
 
-    Raises `VoiceError` if a model is missing.
+    `recogniser`: tells what the text of a pause in `language` says about it, as in a room; None: intonation alone
+    decides. Raises `VoiceError` if a model is missing.
     """
 
-    def __init__(self, models: ModelsSettings) -> None:
+    def __init__(self, models: ModelsSettings, recogniser: Engine | None = None, *, language: str = "en") -> None:
         self._detector = open_vad(models)
-        directory = ModelDirectory(models.directory)
-        held = directory.holds(TURN_SMART)
-        self._turn = SmartTurn(directory.path(TURN_SMART) / TURN_SMART.main_file.name) if held else None
+        self._judge = PauseJudge(models, recogniser=recogniser, language=language)
 
     def hear(self, packets: Sequence[tuple[int, bytes]]) -> HeardRecording:
         """Return the utterances in `packets`: their numbers and contents, 20 ms each. Blocks."""
-        listener = RoomListener(self._detector, judged=self._turn is not None)
+        listener = RoomListener(self._detector, judged=self._judge.has_turn_model)
         stream = _Stream()
         utterances: list[Utterance] = []
         dropped: list[DropReason] = []
@@ -102,8 +99,8 @@ class DiscordPath:
     def _answered(self, listener: RoomListener, pause: PauseBegan, now: float) -> list[ListeningEvent]:
         if not pause.asks:
             return []
-        known = None if self._turn is None else PauseEvidence(self._turn.probability(pause.utterance.pcm))
-        return listener.answer(pause, known, now)
+        pcm = pause.utterance.pcm
+        return listener.answer(pause, self._judge.evidence(pcm, self._judge.finished(pcm)), now)
 
 
 class _Stream:

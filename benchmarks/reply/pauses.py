@@ -13,19 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.reply.pause_judge import PauseJudge
 from benchmarks.reply.recordings import voice_end_s
 from benchmarks.reply.spread import spread
-from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
 from benchmarks.stats import share_of
-from bot.models.catalogue import TURN_SMART
-from bot.models.directory import ModelDirectory
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
-from voice.listening.end_policy import PauseEvidence
 from voice.listening.endpointing import ENDPOINTING
 from voice.listening.listener import RoomListener
-from voice.listening.turn_detection import SmartTurn
 from voice.listening.utterance import PauseBegan, Utterance
 from voice.listening.vad import WINDOW_SAMPLES
 from voice.transport.audio_events import SpeechFrames
@@ -121,17 +117,14 @@ class PauseListener:
         parameters: EndpointingParameters = ENDPOINTING,
         recogniser: WhisperEngine | None = None,
     ) -> None:
-        self._recogniser = recogniser
         self._parameters = parameters
         self._detector = open_vad(models)
-        model_directory = ModelDirectory(models.directory)
-        wanted = turn_model and model_directory.holds(TURN_SMART)
-        self._turn = SmartTurn(model_directory.path(TURN_SMART) / TURN_SMART.main_file.name) if wanted else None
+        self._judge = PauseJudge(models, turn_model=turn_model, recogniser=recogniser, language=_LANGUAGE)
 
     @property
     def has_turn_model(self) -> bool:
         """Whether the end-of-turn model judges pauses. Otherwise only their length counts."""
-        return self._turn is not None
+        return self._judge.has_turn_model
 
     def hear(self, path: Path, *, lead_samples: int = 0) -> PauseResult:
         """Return how a recording is cut, after `lead_samples` of silence. Blocks: ten seconds take a quarter of a
@@ -152,9 +145,11 @@ class PauseListener:
             while waiting:
                 event = waiting.pop(0)
                 if isinstance(event, PauseBegan):
-                    likely = None if self._turn is None else self._turn.probability(event.utterance.pcm)
+                    pcm_before = event.utterance.pcm
+                    likely = self._judge.finished(pcm_before)
                     asked.append((likely, event.utterance.ended_at))
-                    waiting += ears.answer(event, self._evidence(event, likely), now) if event.asks else []
+                    if event.asks:
+                        waiting += ears.answer(event, self._judge.evidence(pcm_before, likely), now)
                 elif isinstance(event, Utterance):
                     utterances.append(event)
         if not utterances:
@@ -166,11 +161,3 @@ class PauseListener:
             end_s=min(voice_end_s(read_sound(path)) + lead_samples / LISTEN_RATE_HZ, last.ended_at),
             end_known_s=last.closed_at,
         )
-
-    def _evidence(self, pause: PauseBegan, finished: float | None) -> PauseEvidence | None:
-        if finished is None:
-            return None
-        if self._recogniser is None:
-            return PauseEvidence(finished)
-        recognition = self._recogniser.recognize(pause.utterance.pcm, language=_LANGUAGE, glossary=USUAL_GLOSSARY)
-        return PauseEvidence(finished, recognition.sentence_end_probability)
