@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # Marks have tenths of seconds, the edges of speech are cut a little differently each time, and a pause within a
 # recording may be left out. Less than this is no loss and nothing heard twice.
 EDGE_S = 0.6
+MARK_S = 0.1
 # A speaker's own connection takes part in a change of keys, which may cost a few packets.
 SENT_SHARE = 0.97
 # A machine that is too busy to speak evenly sends packets that come too late for everybody.
@@ -91,8 +92,12 @@ def heard_spans(room_takes: Sequence[Take], turns: Iterable[StoredTurn]) -> list
 
 
 def _sent_at(take: Take, seconds: float) -> float:
+    return take.at(seconds) + _late_s(take)
+
+
+def _late_s(take: Take) -> float:
     late_s = 0.0 if take.played is None else take.played.worst_late_s
-    return take.at(seconds) + (late_s if late_s > LATE_S else 0.0)
+    return late_s if late_s > LATE_S else 0.0
 
 
 def heard_again_s(spans: Iterable[HeardSpan], fault_at: float) -> float | None:
@@ -111,13 +116,19 @@ def hears_after_s(
 
     That is when its voice connection began (`connected_s`; None: it has lasted), or later, as long as speech was sent
     that is not stored. When the first speech was heard (`heard_again_s`) says less where nobody had begun to speak. A
-    connection that began after that has replaced one that heard.
+    connection that began after that has replaced one that heard. What is stored from its beginning on is not missed,
+    also if it was sent late.
     """
     again_s = heard_again_s(spans, fault_at)
     if again_s is None:
         return None
-    spoken = [take.spoken for take in takes if take.played is not None]
-    unheard = [min(end - fault_at, again_s) for begin, end in spoken if begin - fault_at < again_s and end > fault_at]
+    unheard = [
+        min(take.spoken[1] - fault_at, again_s)
+        for take in takes
+        if take.played is not None
+        and take.spoken[0] + _late_s(take) + MARK_S < fault_at + again_s
+        and take.spoken[1] > fault_at
+    ]
     waited_s = 0.0 if connected_s is None or connected_s > again_s else connected_s
     return max([waited_s, *unheard])
 

@@ -162,6 +162,19 @@ def test_a_room_in_which_nobody_spoke_heard_again_when_it_was_connected(samples:
     assert hears_after_s([], after, fault_at, unheard_s + 30.0) == 0, "what it heard came before the next connection"
 
 
+def test_a_sentence_that_was_sent_late_and_heard_as_a_whole_is_not_missed(samples: list[Sample]) -> None:
+    """Its stored part is dated later by as much as a busy machine may have delayed it, and its marks are tenths."""
+    takes = Takes()
+    for late_s in (0.0, 0.5):
+        take = played(takes.begin(0, 2001, samples[0]), late_s=late_s)
+        begin, end = take.spoken
+        fault_at = begin - 5.0
+        heard = [HeardSpan(begin + late_s + 0.09, end + late_s)]
+        assert hears_after_s([take], heard, fault_at, 0.8) == pytest.approx(0.8)
+        without_its_beginning = [HeardSpan(begin + late_s + 0.4, end + late_s)]
+        assert hears_after_s([take], without_its_beginning, fault_at, 0.8) == pytest.approx(5.4 + late_s)
+
+
 def test_a_room_that_is_handed_over_is_deaf_from_the_end_of_its_connection() -> None:
     """It hears until then, however long it waits for a pause. What breaks is deaf at once."""
     changes = [(90.0, True), (130.0, False), (130.4, True), (150.0, False)]
