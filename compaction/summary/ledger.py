@@ -158,8 +158,9 @@ class SegmentLedger:
             if (facts := held.get(id(segment))) is not None:
                 other._put(segment, facts, [self._known[each.refs[0]] for each in facts])
             elif not segment.closing:
-                facts = _candidates(segment)
-                other._put(segment, facts, known_facts_of(segment))
+                known = known_facts_of(segment)
+                facts = _candidates(segment, known)
+                other._put(segment, facts, known)
                 fresh += facts
         other._ranked = [each for each in self._ranked if other._by_ref.get(each.refs[0]) is each]
         for each in fresh:
@@ -184,8 +185,9 @@ class SegmentLedger:
         """Add one segment. A closing segment changes nothing, because its turns are not folded."""
         if segment.closing:
             return
-        facts = _candidates(segment)
-        self._put(segment, facts, known_facts_of(segment))
+        known = known_facts_of(segment)
+        facts = _candidates(segment, known)
+        self._put(segment, facts, known)
         for each in facts:
             insort(self._ranked, each, key=_rank)
 
@@ -350,8 +352,8 @@ def _rank(candidate: Candidate) -> tuple[float, float, tuple[str, ...]]:
     return (-candidate.worth, -candidate.at, candidate.refs)
 
 
-def _candidates(segment: Segment) -> tuple[Candidate, ...]:
-    return tuple(fact_candidate(segment, number, fact) for number, fact in enumerate(segment.facts) if fact.text)
+def _candidates(segment: Segment, known: Iterable[KnownFact]) -> tuple[Candidate, ...]:
+    return tuple(fact_candidate(segment, each) for each in known)
 
 
 def _tells(segment: Segment) -> bool:

@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 from math import log
 from typing import TYPE_CHECKING
 
-from compaction.language.meaning import Meaning, meaning
+from compaction.language.meaning import meaning
 from compaction.language.text import as_sentence, ends_a_sentence, words
 from compaction.model import FactKind, RenderedSentence, RenderedSummary
 from compaction.summary.density import VALUE_WEIGHT, cost, density
@@ -24,7 +24,8 @@ from compaction.summary.subjects import language_of_texts, rank_weights, subject
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from compaction.model import Fact, Importance, Segment, SegmentId, Seq
+    from compaction.model import Importance, Segment, SegmentId, Seq
+    from compaction.summary.port import KnownFact
 
 # The shares of the newest batches and of the standing facts. The rest, and what these leave, tells what came before.
 _NOW_SHARE = 0.15
@@ -55,14 +56,21 @@ _TAKEN_UP = re.compile(r"(?P<before>.+(?:(?P<asks>[?？؟])|[.!…])) (?P<who>(?
 # Compared by identity, because two facts may have the same text.
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A sentence that the summary may take. `at`: when it was said, UTC epoch seconds. `worth`: per length."""
+    """A sentence that the summary may take. `at`: when it was said, UTC epoch seconds. `worth`: per length.
+
+    Of its meaning, `about` (topics, names and values), `names`, `values`, `negated` and `asks`. An open session keeps
+    this of every fact, so the sets that nothing here reads are left out: they would take as much again.
+    """
 
     text: str
     speaker: str
     quoted: bool
     kind: FactKind
     importance: Importance
-    meaning: Meaning
+    names: frozenset[str]
+    values: frozenset[str]
+    negated: bool
+    asks: bool
     at: float
     segment_id: SegmentId
     turn_seqs: tuple[Seq, ...]
@@ -72,8 +80,9 @@ class Candidate:
     chars: int  # in the summary, with the space after it
 
 
-def fact_candidate(segment: Segment, index: int, fact: Fact) -> Candidate:
+def fact_candidate(segment: Segment, known: KnownFact) -> Candidate:
     """Return the candidate of a segment's fact."""
+    fact = known.fact
     said = meaning(fact.text)
     importance = fact.importance
     text = as_sentence(fact.text, MAX_FACT_CHARS)
@@ -84,11 +93,14 @@ def fact_candidate(segment: Segment, index: int, fact: Fact) -> Candidate:
         quoted=quoted,
         kind=fact.kind,
         importance=importance,
-        meaning=said,
+        names=said.names,
+        values=said.values,
+        negated=said.negated,
+        asks=said.asks,
         at=fact.at,
         segment_id=segment.id,
         turn_seqs=() if fact.note_id is not None else fact.turns,
-        refs=(f"{segment.id}#{index}",),
+        refs=(known.ref,),
         worth=density(said, fact.text) * _WORTH_OF_IMPORTANCE[importance] * _WORTH_OF_KIND[fact.kind],
         about=said.about,
         chars=len(text) + 1 + (len(fact.speaker) + _QUOTE_CHARS if quoted else 0),
@@ -98,9 +110,24 @@ def fact_candidate(segment: Segment, index: int, fact: Fact) -> Candidate:
 def gist_candidate(segment_id: SegmentId, turn_seqs: tuple[Seq, ...], at: float, text: str) -> Candidate:
     """Return the candidate of one sentence of a segment's or chapter's gist."""
     said = meaning(text)
-    worth = density(said, text)
-    chars = len(text) + 1
-    return Candidate(text, "", False, FactKind.OTHER, 2, said, at, segment_id, turn_seqs, (), worth, said.about, chars)
+    return Candidate(
+        text=text,
+        speaker="",
+        quoted=False,
+        kind=FactKind.OTHER,
+        importance=2,
+        names=said.names,
+        values=said.values,
+        negated=said.negated,
+        asks=said.asks,
+        at=at,
+        segment_id=segment_id,
+        turn_seqs=turn_seqs,
+        refs=(),
+        worth=density(said, text),
+        about=said.about,
+        chars=len(text) + 1,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,17 +246,16 @@ def _same(one: Candidate, other: Candidate) -> bool:
         return False
     if one.text == other.text:
         return True
-    mine, theirs = one.meaning, other.meaning
-    if (mine.values, mine.negated, mine.asks) != (theirs.values, theirs.negated, theirs.asks):
+    if (one.values, one.negated, one.asks) != (other.values, other.negated, other.asks):
         return False
     if not one.about or not other.about:
         return False
-    if one.quoted and mine.names != theirs.names:
+    if one.quoted and one.names != other.names:
         return False
     shared = len(one.about & other.about)
     if one.quoted:
         return shared / len(one.about | other.about) >= _SAME
-    named = _openers(one) | mine.names == _openers(other) | theirs.names
+    named = _openers(one) | one.names == _openers(other) | other.names
     return named and shared / len(one.about) >= _SAME
 
 
@@ -254,7 +280,7 @@ def _by_time(stretches: Sequence[Stretch]) -> list[list[Stretch]]:
 def _weights(part: Sequence[Stretch]) -> dict[str, float]:
     """Return how much each name, value and topic of a part of the time counts: what is spoken of often counts more."""
     counts = Counter(concept for stretch in part for each in (*stretch.told, *stretch.facts) for concept in each.about)
-    names = {name for stretch in part for each in (*stretch.told, *stretch.facts) for name in each.meaning.names}
+    names = {name for stretch in part for each in (*stretch.told, *stretch.facts) for name in each.names}
     return {each: log(1.0 + count) * (VALUE_WEIGHT if each in names else 0.5) for each, count in counts.items()}
 
 

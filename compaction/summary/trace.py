@@ -59,7 +59,7 @@ def _found(text: str, known: Sequence[Candidate]) -> RenderedSentence | None:
     """Return the sentence with the facts that it tells, the best first; None without any."""
     told = meaning(text)
     spoken = {word.removesuffix("'s") for word in words(text)}
-    scored = [(_share(told, spoken, each.meaning, each.speaker if each.quoted else ""), each) for each in known]
+    scored = [(_share(told, spoken, each), each) for each in known]
     best = sorted((entry for entry in scored if entry[0] >= _SHARED), key=lambda entry: -entry[0])[:_MOST_SOURCES]
     if not best:
         return None
@@ -76,9 +76,11 @@ def _found(text: str, known: Sequence[Candidate]) -> RenderedSentence | None:
     )
 
 
-def _share(told: Meaning, spoken: set[str], said: Meaning, speaker: str) -> float:
+def _share(told: Meaning, spoken: set[str], fact: Candidate) -> float:
     """Return how much of a fact a sentence tells, 0.0 to 1.0; none if a value or the quoted speaker is missing."""
-    if not said.values <= told.values or (speaker and not spoken & {speaker.casefold(), speaker.split()[0].casefold()}):
+    speaker = fact.speaker if fact.quoted else ""
+    if not fact.values <= told.values or (speaker and not spoken & {speaker.casefold(), speaker.split()[0].casefold()}):
         return 0.0
-    shared = (said.topics & told.topics) | (said.values & told.values) | {name for name in said.names if name in spoken}
-    return len(shared) / len(said.about) if len(shared) >= min(_LEAST_SHARED, len(said.about)) and said.about else 0.0
+    topics = fact.about - fact.names - fact.values
+    shared = (topics & told.topics) | (fact.values & told.values) | {name for name in fact.names if name in spoken}
+    return len(shared) / len(fact.about) if len(shared) >= min(_LEAST_SHARED, len(fact.about)) and fact.about else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import pytest
@@ -65,6 +66,13 @@ def test_title_case_makes_no_names() -> None:
     assert not meaning("Tell Us Again Where The Little Bag Hangs.").names
     assert meaning("When I met Mara we left.").names == {"mara"}
     assert meaning("We met. Then Mara left.").names == {"mara"}
+
+
+def test_topics_take_no_more_room_than_their_copy() -> None:
+    """An open session keeps thousands of these sets; one that has grown word by word has room for more."""
+    topics = meaning("The bicycle stands beside the river under an old bridge.").topics
+    assert len(topics) == 6
+    assert sys.getsizeof(topics) == sys.getsizeof(frozenset({*topics}))
 
 
 def test_unspaced_scripts_have_topics() -> None:
