@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # Forms of words as short as this are told apart: 'us' and 'use', 'no' and 'nos'.
 _SHORT_STEM = 2
 _TEN = 10
+# Words of which the stems are remembered.
+MOST_STEMS = 16_384
 
 
 class WordStemmer(Protocol):
@@ -126,7 +128,7 @@ def value_words(listed: str) -> dict[str, str]:
 _stemmers = threading.local()
 
 
-@sentence_cache(most=16_384)
+@sentence_cache(most=MOST_STEMS)
 def _stem(code: str, stemmer: Callable[[], WordStemmer], word: str) -> str:
     bare = word.removesuffix("'s").removesuffix("'")
     if not bare.isalpha():

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # A turn is rarely longer than 1,200 characters; a longer text says no more about what it is about.
 MAX_CHARS = 4_000
+# Sentences whose meaning is remembered: those of some rooms' last hours, a kilobyte each.
+MOST_MEANINGS = 8_192
 NO_NAMES: frozenset[str] = frozenset()
 
 _TOKEN = re.compile(r"\d+(?:[.,:/]\d+)*[^\W_]*|[^\W\d_][^\W_]*(?:['’][^\W_]+)*")
@@ -84,7 +86,7 @@ class Meaning:
         return self.topics | self.names | self.values if self.names or self.values else self.topics
 
 
-@sentence_cache(most=8_192)
+@sentence_cache(most=MOST_MEANINGS)
 def meaning(text: str, known: frozenset[str] = NO_NAMES) -> Meaning:
     """Return what a sentence says. `known`: names in lower case, for words that open the sentence."""
     return _Reading(plain(text[:MAX_CHARS])).meaning(known)

@@ -149,7 +149,7 @@ def _room(piece: str, clock: str, ours: Mapping[str, Json]) -> tuple[Target, ...
             f"<= {MEMORY_MB_AN_HOUR:g}",
             _growth(ours, piece),
             MEMORY_MB_AN_HOUR,
-            sample if rose is None else f"{sample}; it rose by {rose:g} MB",
+            sample if rose is None else f"{sample}; it rose by {rose:g} MB{_handed_out(ours, piece)}",
         ),
         at_most(f"{piece}: more threads in the second half", "<= 0", flat("more_threads"), 0, sample),
         at_most(f"{piece}: more file descriptors in the second half", "<= 0", flat("more_descriptors"), 0, sample),
@@ -157,6 +157,14 @@ def _room(piece: str, clock: str, ours: Mapping[str, Json]) -> tuple[Target, ...
             f"{piece}: largest payload, tokens", f"<= {most_tokens:,}", flat("most_payload_tokens"), most_tokens, sample
         ),
     )
+
+
+def _handed_out(ours: Mapping[str, Json], piece: str) -> str:
+    """Return by how much that grows which malloc has handed out: growth of the rest is what it holds free, or Python's
+    own small objects.
+    """
+    between = _numbers(_entry(_entry(ours, piece), "flat").get("allocated_mb_an_hour_between"))
+    return f", and what malloc has handed out by {between[0]:.3g} to {between[1]:.3g} MB an hour" if between else ""
 
 
 def _steps(ours: Mapping[str, Json]) -> float | None:

@@ -31,10 +31,10 @@ _CONFIDENCE = 1.96
 class Sample:
     """`at_s`: room time. `payload_tokens`: of the latest prompt, 0 before the first.
 
-    `memory_mb` (resident), `threads` and `descriptors` are at their lowest since the sample before if somebody looked
-    (`LeastUse`). `mapped_mb` of the memory are pages of files (libraries, models) that the system can take back.
-    `allocated_mb`: what malloc has handed out and not got back; None without glibc. Python's own small objects are not
-    in it.
+    `memory_mb` (resident), `allocated_mb`, `threads` and `descriptors` are at their lowest since the sample before if
+    somebody looked (`LeastUse`). `mapped_mb` of the memory are pages of files (libraries, models) that the system can
+    take back. `allocated_mb`: what malloc has handed out and not got back; None without glibc. Python's own small
+    objects are not in it.
     """
 
     at_s: float
@@ -47,23 +47,47 @@ class Sample:
     payload_tokens: int
 
 
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a process uses at one moment, as in `Sample`."""
+
+    memory_mb: float
+    allocated_mb: float | None
+    threads: int
+    descriptors: int
+
+    def least(self, other: Use) -> Use:
+        """Return the least of each figure."""
+        told = [each for each in (self.allocated_mb, other.allocated_mb) if each is not None]
+        return Use(
+            min(self.memory_mb, other.memory_mb),
+            min(told, default=None),
+            min(self.threads, other.threads),
+            min(self.descriptors, other.descriptors),
+        )
+
+
 class LeastUse:
-    """The least memory, threads and file descriptors between two samples. While somebody is recognised, a room needs up
-    to 170 MB more for a moment, and a second request to the model has a socket of its own; a sample that happens to
-    meet that is no growth.
+    """The least that a process used between two samples. While somebody is recognised, a room needs up to 170 MB more
+    for a moment, and a second request to the model has a socket of its own; a sample that happens to meet that is no
+    growth.
     """
 
     def __init__(self) -> None:
-        self._least: tuple[float, int, int] | None = None
+        self._least: Use | None = None
 
     def look(self) -> None:
-        """Read memory, threads and descriptors now."""
-        now = (_mb(_status()["VmRSS"]), threading.active_count(), len(list(Path("/proc/self/fd").iterdir())))
-        before = self._least or now
-        self._least = (min(before[0], now[0]), min(before[1], now[1]), min(before[2], now[2]))
+        """Read what is used now."""
+        now = Use(
+            _mb(_status()["VmRSS"]),
+            allocated_mb(),
+            threading.active_count(),
+            len(list(Path("/proc/self/fd").iterdir())),
+        )
+        self._least = now if self._least is None else now.least(self._least)
 
-    def take(self) -> tuple[float, int, int]:
-        """Return the least memory in MB, threads and descriptors since the last time."""
+    def take(self) -> Use:
+        """Return the least since the last time."""
         self.look()
         assert self._least is not None, "looked just now"
         least, self._least = self._least, None
@@ -73,14 +97,14 @@ class LeastUse:
 def take_sample(at_s: float, payload_tokens: int, least: LeastUse | None = None) -> Sample:
     """Sample this process. `least`: has looked since the sample before. Needs Linux's /proc."""
     gc.collect()
-    memory_mb, threads, descriptors = (least or LeastUse()).take()
+    used = (least or LeastUse()).take()
     return Sample(
         at_s=round(at_s, 1),
-        memory_mb=memory_mb,
+        memory_mb=used.memory_mb,
         mapped_mb=_mb(_status()["RssFile"]),
-        allocated_mb=allocated_mb(),
-        threads=threads,
-        descriptors=descriptors,
+        allocated_mb=used.allocated_mb,
+        threads=used.threads,
+        descriptors=used.descriptors,
         tasks=len(asyncio.all_tasks()),
         payload_tokens=payload_tokens,
     )
@@ -123,7 +147,11 @@ def figures(samples: Sequence[Sample]) -> dict[str, Json]:
     settled = [each for each in samples if each.at_s >= WARM_UP_S]
     memory = [each.memory_mb for each in settled]
     tenth = max(1, len(settled) // 10)
-    line = middle_line([each.at_s / 3600 for each in settled], memory)
+    hours = [each.at_s / 3600 for each in settled]
+    line = middle_line(hours, memory)
+    handed_out = [each.allocated_mb for each in settled if each.allocated_mb is not None]
+    # Without what malloc holds free, and without Python's small objects.
+    inner = middle_line(hours, handed_out) if len(handed_out) == len(hours) else None
     return {
         "hours": round(samples[-1].at_s / 3600, 3) if samples else 0.0,
         "flat": {
@@ -132,6 +160,8 @@ def figures(samples: Sequence[Sample]) -> dict[str, Json]:
             "hours": round((settled[-1].at_s - settled[0].at_s) / 3600, 3) if settled else 0.0,
             "memory_mb_an_hour": None if line is None else round(line.an_hour, 3),
             "memory_mb_an_hour_between": None if line is None else [round(line.least, 3), round(line.most, 3)],
+            "allocated_mb_an_hour": None if inner is None else round(inner.an_hour, 3),
+            "allocated_mb_an_hour_between": None if inner is None else [round(inner.least, 3), round(inner.most, 3)],
             "more_memory_mb": round(median(memory[-tenth:]) - median(memory[:tenth]), 1) if settled else None,
             "more_threads": _grown([each.threads for each in settled]),
             "more_descriptors": _grown([each.descriptors for each in settled]),

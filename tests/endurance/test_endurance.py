@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,16 +21,19 @@ from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
 from compaction.folding import machine, next_run
 from compaction.folding import state as transitions
+from compaction.language.meaning import meaning
 from compaction.model import Seq, TurnKind
+from compaction.sentence_cache import clear_sentence_caches
 from tests.compaction.turn_store_contract import turn
 from tests.endurance.curves import FIGURES, draw
 from tests.endurance.databases import PostgresDatabases, SqliteFiles, check_whole
+from tests.endurance.full_caches import fill_sentence_caches
 from tests.endurance.kills import SEED
 from tests.endurance.moments import Activity
 from tests.endurance.outages import OUTAGES, POSTGRESQL_OUTAGES, measure_outage
 from tests.endurance.promises import Promises, check, note_of, parts_of, session_name
 from tests.endurance.report import KILLED, endurance_report
-from tests.endurance.samples import Sample, figures
+from tests.endurance.samples import LeastUse, Sample, Use, figures
 from tests.endurance.schedules import walk
 from tests.fakes.clock import FakeClock
 
@@ -273,6 +278,52 @@ def test_a_growth_is_judged_only_if_its_interval_allows() -> None:
         return target.met
 
     assert [judged(20, 0.1), judged(20, 20.0), judged(240, 20.0)] == [True, None, True]
+
+
+def test_a_sample_is_the_least_of_each_figure() -> None:
+    """What is used for a moment between two samples is no growth, whichever figure it is in; a figure that nobody can
+    tell stays unknown.
+    """
+    recognising, asking, unknown = Use(720.0, 1480.0, 21, 28), Use(660.0, 1336.0, 22, 29), Use(670.0, None, 21, 28)
+    assert recognising.least(asking) == asking.least(recognising) == Use(660.0, 1336.0, 21, 28)
+    assert asking.least(unknown) == Use(660.0, 1336.0, 21, 28)
+    assert unknown.least(unknown).allocated_mb is None
+    least = LeastUse()
+    least.look()
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(3)]
+    during = LeastUse().take()
+    for each in opened:
+        os.close(each)
+    assert least.take().descriptors == during.descriptors - 3
+
+
+def test_what_malloc_has_handed_out_is_told_apart() -> None:
+    """Memory that grows by 6 MB an hour is told with what malloc has handed out, which grows by 1 here."""
+    samples = [
+        Sample(60.0 * number, 700 + number / 10, 60.0, 1_300 + number / 60, 7, 20, 23, 5_000) for number in range(1, 91)
+    ]
+    report = endurance_report({"live room": figures(samples)})
+    (target,) = (each for each in report.targets if each.name == "live room: memory grows by, MB an hour")
+    assert target.met is False
+    assert target.sample.endswith("what malloc has handed out by 1 to 1 MB an hour")
+
+
+@pytest.mark.slow
+def test_full_caches_take_no_more_for_new_sentences() -> None:
+    """Two thousand new sentences take 2.4 MB of a bot that has just begun. Once the caches are filled, as many are
+    forgotten.
+    """
+    tracemalloc.start()
+    clear_sentence_caches()
+    fill_sentence_caches()
+    filled = tracemalloc.get_traced_memory()[0]
+    for number in range(2_000):
+        word = "".join("abcdefghij"[int(digit)] for digit in str(number))
+        meaning(f"They bought a green {word}k and another {word}p behind the station.")
+    more_mb = (tracemalloc.get_traced_memory()[0] - filled) / 2**20
+    tracemalloc.stop()
+    clear_sentence_caches()
+    assert more_mb < 0.4
 
 
 def test_growth_is_told_and_drawn() -> None:

@@ -1,0 +1,33 @@
+"""Fills the caches of sentences, as a bot has them that has lived for hours.
+
+They hold so many sentences that an hour of a lively room fills them by half, which looks like growth without an end.
+Filled before, what they take is in the first sample.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from compaction.language.language import MOST_STEMS
+from compaction.language.meaning import MOST_MEANINGS, meaning
+
+_CONSONANTS: Final = "bdfgklmnprtvz"
+_VOWELS: Final = "aou"
+_SYLLABLES: Final = tuple(one + other for one in _CONSONANTS for other in _VOWELS)
+
+
+def fill_sentence_caches() -> None:
+    """Read as many sentences, with as many words, as are remembered. Blocks for some seconds."""
+    new_words = -(-MOST_STEMS // MOST_MEANINGS)
+    for number in range(MOST_MEANINGS):
+        words = " ".join(_word(number * new_words + place) for place in range(new_words))
+        meaning(f"We saw an old bridge and {words} beside the river.")
+
+
+def _word(number: int) -> str:
+    """Return an invented word that no stemmer shortens, another one for each number below 59,319."""
+    syllables = ""
+    for _ in range(3):
+        number, place = divmod(number, len(_SYLLABLES))
+        syllables += _SYLLABLES[place]
+    return f"{syllables}k"
