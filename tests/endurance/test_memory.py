@@ -116,6 +116,29 @@ async def test_pieces_that_were_played_keep_no_sound() -> None:
     assert _traced_kb() - before < 0.1 * REMEMBERED_PIECES * sound.nbytes / 1024
 
 
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("traced")
+async def test_pieces_that_were_stopped_keep_no_sound() -> None:
+    """Of remembered pieces of two seconds, each of which somebody interrupted at once, no sound is kept. What was heard
+    of each is still told, and that it may be an echo.
+    """
+    now = 0.0
+    playback = Playback(monotonic=lambda: now)
+    sound = np.full(100 * DISCORD_FRAME_SAMPLES, 1000, np.int16)
+    before = _traced_kb()
+    for number in range(REMEMBERED_PIECES):
+        done = await playback.queue(Speech(f"piece {number}", sound.copy(), DISCORD_RATE_HZ))
+        for _ in range(10):
+            assert playback.next_frame() is not None
+        playback.stop()
+        heard = await done
+        assert (heard.played_s, heard.duration_s) == pytest.approx((0.2, 2.0))
+        assert playback.words_between(now + 1.1, now + 1.1) == f"piece {number}"
+        assert playback.words_between(now + 1.3, now + 1.3) == ""
+        now += 10.0
+    assert _traced_kb() - before < 0.1 * REMEMBERED_PIECES * sound.nbytes / 1024
+
+
 @pytest.mark.slow
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("traced")

@@ -346,6 +346,10 @@ class Playback:
         """Set the result of `piece` and free its place in the queue. Runs on the event loop, once for each piece."""
         if not piece.done.done():
             piece.done.set_result(piece.played())
+        with self._lock:
+            # What was not played of a stopped piece would be kept for as long as the piece is remembered.
+            piece.total -= len(piece.frames)
+            piece.frames.clear()
         if not piece.released:
             piece.released = True
             self._slots.release()
