@@ -28,6 +28,7 @@ from bot.cli.environment import logging_from_settings, null_console
 from bot.runtime_tuning import release_free_memory
 from config.load import load
 from tests.endurance.full_caches import fill_sentence_caches
+from tests.endurance.kept_descriptors import keep_descriptors
 from tests.endurance.samples import LeastUse, take_sample
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class LiveBot:
                 await self._bot.start(request["settings"], request["discord"])
                 await _start_all_threads()
                 await asyncio.to_thread(fill_sentence_caches)
+                await asyncio.to_thread(keep_descriptors, settings.storage.database_path)
                 self._begun_at = time.monotonic()
                 # Before it was loaded, the bot used less.
                 self._least.take()

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tracemalloc
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +30,7 @@ from tests.compaction.turn_store_contract import turn
 from tests.endurance.curves import FIGURES, draw
 from tests.endurance.databases import PostgresDatabases, SqliteFiles, check_whole
 from tests.endurance.full_caches import fill_sentence_caches
+from tests.endurance.kept_descriptors import keep_descriptors
 from tests.endurance.kills import SEED
 from tests.endurance.moments import Activity
 from tests.endurance.outages import OUTAGES, POSTGRESQL_OUTAGES, measure_outage
@@ -306,6 +309,26 @@ def test_what_malloc_has_handed_out_is_told_apart() -> None:
     (target,) = (each for each in report.targets if each.name == "live room: memory grows by, MB an hour")
     assert target.met is False
     assert target.sample.endswith("what malloc has handed out by 1 to 1 MB an hour")
+
+
+def test_kept_descriptors_are_those_of_later_connections(tmp_path: Path) -> None:
+    """What SQLite keeps of connections that were closed, later ones use: no other descriptors of the file come."""
+    file = tmp_path / "room.db"
+
+    def descriptors() -> int:
+        return sum(each.resolve() == file for each in Path("/proc/self/fd").iterdir())
+
+    with closing(sqlite3.connect(file)) as first:
+        first.execute("PRAGMA journal_mode = WAL")
+        first.execute("CREATE TABLE said (words TEXT)")
+        keep_descriptors(file, 4)
+        assert descriptors() == 5
+        with ExitStack() as stack:
+            for _ in range(3):
+                later = stack.enter_context(closing(sqlite3.connect(file)))
+                later.execute("SELECT words FROM said").fetchall()
+            assert descriptors() == 5
+        assert descriptors() == 5
 
 
 @pytest.mark.slow
