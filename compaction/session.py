@@ -21,7 +21,10 @@ import structlog
 from compaction.context_source import ContextSource, effective_mode
 from compaction.errors import SessionEndedError, StaleOwnerError, StoreError
 from compaction.folding.compactor import Compactor
+from compaction.folding.fold_input import FoldInput
+from compaction.folding.fold_parts import FoldParts
 from compaction.folding.machine import FoldingMachine
+from compaction.folding.summarisers import Summarisers
 from compaction.model import Seq, Turn
 from compaction.restored_session import restore_session
 from compaction.settings import CompactionSettings, Trigger
@@ -107,20 +110,22 @@ class SessionMemory:
             settings=settings,
             rng=Random() if rng is None else rng,  # noqa: S311 - jitter and names of runs, no secret
         )
-        compactor = Compactor(
-            session_id=session_id,
+        parts = FoldParts(
+            session_id,
             machine=machine,
-            view=restored.view,
             timeline=restored.timeline,
             outbox=restored.outbox,
-            summariser=summariser,
-            fallback=fallback,
-            settings=settings,
+            input=FoldInput(
+                session_id,
+                timeline=restored.timeline,
+                outbox=restored.outbox,
+                withheld=restored.withheld,
+                strategy=settings.strategy,
+            ),
+            summarisers=Summarisers(summariser, fallback, strategy=settings.strategy, timeout_s=settings.timeout_s),
             clock=clock,
-            log=log,
-            on_event=on_event,
-            withheld=restored.withheld,
         )
+        compactor = Compactor(parts, restored.view, log=log, on_event=on_event)
         contexts = ContextSource(
             restored,
             compactor,

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, assert_never
 from compaction.errors import StoreError
 from compaction.folding.event_reporter import EventReporter
 from compaction.folding.failures import failure_of, refusal_of
-from compaction.folding.fold_input import FoldInput
 from compaction.folding.fold_work import FoldWork, closing_segment, fold_started
 from compaction.folding.ledger_view import LedgerView
 from compaction.folding.signals import (
@@ -37,8 +36,6 @@ from compaction.folding.signals import (
     StorePendingNotes,
     WriteLanding,
 )
-from compaction.folding.summarisers import Summarisers
-from compaction.folding.withheld import WithheldPeople
 from compaction.sentence_cache import clear_sentence_caches
 
 if TYPE_CHECKING:
@@ -47,16 +44,13 @@ if TYPE_CHECKING:
     import structlog
 
     from compaction.folding.events import CompactionEvent
+    from compaction.folding.fold_parts import FoldParts
     from compaction.folding.fold_results import FoldResult
-    from compaction.folding.machine import FoldingMachine
-    from compaction.folding.outbox import Outbox
     from compaction.folding.signals import Signal
     from compaction.folding.state import Run, SessionState
-    from compaction.model import CompactionState, Mode, Note, NoteId, RenderedSummary, Segment, SessionId
-    from compaction.ports import SessionClock, StoredMemory
-    from compaction.settings import CompactionSettings
-    from compaction.summary.port import KnownFact, Summariser
-    from compaction.timeline import Timeline
+    from compaction.model import CompactionState, Mode, Note, NoteId, RenderedSummary, Segment
+    from compaction.ports import StoredMemory
+    from compaction.summary.port import KnownFact
 
 # How long to wait for a cancelled run. Only a summariser that ignores its cancellation takes this long.
 _CANCEL_S = 1.0
@@ -65,39 +59,26 @@ _CANCEL_S = 1.0
 class Compactor:
     """Folds the turns of one session. Not thread-safe.
 
+    `view`: what is stored of the folded turns. `on_event`: called for each event; it must not block.
+
     *Ownership*: the session creates the compactor and calls `end` or `aclose`. Both stop the task in flight.
     """
 
     def __init__(
         self,
-        *,
-        session_id: SessionId,
-        machine: FoldingMachine,
+        parts: FoldParts,
         view: LedgerView,
-        timeline: Timeline,
-        outbox: Outbox,
-        summariser: Summariser,
-        fallback: Summariser,
-        settings: CompactionSettings,
-        clock: SessionClock,
+        *,
         log: structlog.typing.FilteringBoundLogger,
         on_event: Callable[[CompactionEvent], None] | None,
-        withheld: WithheldPeople | None = None,
     ) -> None:
-        self._session_id = session_id
-        self._machine = machine
+        self._parts = parts
         self._view = view
-        self._timeline = timeline
-        self._input = FoldInput(
-            session_id,
-            timeline=timeline,
-            outbox=outbox,
-            withheld=WithheldPeople() if withheld is None else withheld,
-            strategy=settings.strategy,
-        )
-        self._outbox = outbox
-        self._summarisers = Summarisers(summariser, fallback, strategy=settings.strategy, timeout_s=settings.timeout_s)
-        self._clock = clock
+        self._machine = parts.machine
+        self._timeline = parts.timeline
+        self._outbox = parts.outbox
+        self._input = parts.input
+        self._summarisers = parts.summarisers
         self._reporter = EventReporter(log, on_event)
         self._task: asyncio.Task[None] | None = None
         self._closed = False
@@ -142,7 +123,7 @@ class Compactor:
 
     def update_withheld(self) -> bool:
         """Take over who is withheld now; return whether anybody is. Called before anything goes to a model."""
-        return self._input.update_withheld(self.state)
+        return self._parts.update_withheld()
 
     def check(self) -> None:
         """Start a run if one is due and the session is open, and return at once. Must be called while an event loop is
@@ -227,7 +208,7 @@ class Compactor:
     def _handle(self, signal: Signal) -> tuple[WriteLanding | AwaitRun, ...]:
         """Handle a signal: carry out the immediate effects and return the effects that the caller has to await."""
         to_await: list[WriteLanding | AwaitRun] = []
-        for effect in self._machine.handle(signal, self._clock.monotonic()):
+        for effect in self._machine.handle(signal, self._parts.clock.monotonic()):
             match effect:
                 case EmitEvent(event):
                     self._reporter.emit(event)
@@ -252,7 +233,7 @@ class Compactor:
             summariser = self._summarisers.of(run, self._input.batch(run, self.state))
             self._model = summariser.model
             self._reporter.emit(fold_started(run, summariser))
-            self._task = asyncio.create_task(self._run(run), name=f"compaction-{self._session_id}-{run.id}")
+            self._task = asyncio.create_task(self._run(run), name=f"compaction-{self._parts.session_id}-{run.id}")
         except Exception as exc:  # noqa: BLE001 - a run that can't start has failed
             self._fail(run, FailureSource.CODE, exc)
 
@@ -266,15 +247,7 @@ class Compactor:
 
     async def _fold_and_land(self, run: Run) -> None:
         """Carry a run out. Whatever is raised fails the run, so that the next check may start another."""
-        work = FoldWork(
-            run,
-            self._view,
-            session_id=self._session_id,
-            machine=self._machine,
-            fold_input=self._input,
-            summarisers=self._summarisers,
-            clock=self._clock,
-        )
+        work = FoldWork(run, self._view, self._parts)
         try:
             await self._land(run, await work.make())
         except asyncio.CancelledError as exc:
@@ -382,10 +355,5 @@ class Compactor:
 
     async def _ending_state(self) -> tuple[Segment | None, CompactionState]:
         return await closing_segment(
-            lambda: self._view,
-            machine=self._machine,
-            fold_input=self._input,
-            summarisers=self._summarisers,
-            clock=self._clock,
-            on_defect=partial(self._reporter.warn, "fold_broke"),
+            lambda: self._view, self._parts, on_defect=partial(self._reporter.warn, "fold_broke")
         )

@@ -20,10 +20,14 @@ from compaction.folding import compactor as compactor_module
 from compaction.folding import fold_input, fold_work, ledger_view
 from compaction.folding.compactor import Compactor
 from compaction.folding.events import FoldFailed, FoldLanded, FoldStarted
+from compaction.folding.fold_input import FoldInput
+from compaction.folding.fold_parts import FoldParts
 from compaction.folding.ledger_view import LedgerView
 from compaction.folding.machine import FoldingMachine
 from compaction.folding.outbox import Outbox
 from compaction.folding.state import SessionState
+from compaction.folding.summarisers import Summarisers
+from compaction.folding.withheld import WithheldPeople
 from compaction.model import CompactionState, Mode, Seq
 from compaction.notes import NoteBuffer
 from compaction.settings import CompactionSettings
@@ -153,19 +157,28 @@ class Workshop:
         log = structlog.wrap_logger(
             CapturingLogger(), processors=[], wrapper_class=structlog.make_filtering_bound_logger(0)
         )
-        mined: dict[str, Any] = {
-            "machine": self.machine,
-            "timeline": self.timeline,
-            "outbox": self.outbox,
-            "summariser": Plain("llm"),
-            "fallback": Plain("extractive"),
-            "clock": LoopClock(),
-            "log": log,
-        }
-        parts: Any = {name: Mined(part, self.mine, name) for name, part in mined.items()}
-        ledger: Any = Mined(SegmentLedger(stored.segments, stored.chapters), self.mine, "ledger")
-        parts["view"] = LedgerView.of(ledger)
-        self.compactor = Compactor(session_id=EVENING, settings=SETTINGS, on_event=self._hear, **parts)
+        timeline, outbox = self._mined(self.timeline, "timeline"), self._mined(self.outbox, "outbox")
+        parts = FoldParts(
+            EVENING,
+            machine=self._mined(self.machine, "machine"),
+            timeline=timeline,
+            outbox=outbox,
+            input=FoldInput(
+                EVENING, timeline=timeline, outbox=outbox, withheld=WithheldPeople(), strategy=SETTINGS.strategy
+            ),
+            summarisers=Summarisers(
+                self._mined(Plain("llm"), "summariser"),
+                self._mined(Plain("extractive"), "fallback"),
+                strategy=SETTINGS.strategy,
+                timeout_s=SETTINGS.timeout_s,
+            ),
+            clock=self._mined(LoopClock(), "clock"),
+        )
+        ledger = self._mined(SegmentLedger(stored.segments, stored.chapters), "ledger")
+        self.compactor = Compactor(parts, LedgerView.of(ledger), log=self._mined(log, "log"), on_event=self._hear)
+
+    def _mined(self, part: object, name: str) -> Any:
+        return Mined(part, self.mine, name)
 
     def _hear(self, event: CompactionEvent) -> None:
         self.events.append(event)
