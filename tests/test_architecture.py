@@ -101,7 +101,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     # The code of one process does not use that of the other: they have the messages in common, and the link.
     "bot.remote": (("messages",), ("link",), ("processes",), ("gateway_side", "room_side")),
     "compaction": (
-        ("errors", "model", "sentence_cache", "tokens", "untrusted_text"),
+        ("clock_time", "errors", "model", "sentence_cache", "tokens", "untrusted_text"),
         ("language", "payload", "ports", "speaker_names", "timeline"),
         ("notes",),
         ("summary",),

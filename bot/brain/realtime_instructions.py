@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from compaction.context.turn_text import format_clock_time
+from compaction.clock_time import format_clock_time
 from compaction.language.text import plain, whole_sentences
 from compaction.model import Seq
 from compaction.payload import PartKind, PayloadPart, keep_as_sent, make_part

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from compaction.budget.fit import LeftOut, PartCandidates, fit_parts
 from compaction.budget.rolling import EvictedTurns, RollingPolicy
 from compaction.budget.trim import PRESERVE_RECENT_TURNS
-from compaction.context.turn_text import TurnPartCache, format_clock_time, turn_part
+from compaction.clock_time import format_clock_time
+from compaction.context.turn_text import TurnPartCache, turn_part
 from compaction.language.text import plain
 from compaction.model import Mode, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, data_part, make_part

@@ -7,9 +7,10 @@ be the slowest step of building a payload.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import TYPE_CHECKING
 
+from compaction.clock_time import format_clock_time
 from compaction.language.text import plain
 from compaction.model import TurnKind
 from compaction.payload import PartKind, make_part
@@ -44,11 +45,6 @@ def format_turn(turn: Turn, zone: tzinfo = UTC, *, max_chars: int | None = MAX_T
     mark = f" … [cut; turn {turn.seq} has all of it]"
     room = max_chars - len(head) - len(mark) - (len(lines) - 1)
     return head + "\n".join(_shortened(lines, room)) + mark
-
-
-def format_clock_time(at: float, zone: tzinfo = UTC) -> str:
-    """Return a time of day, like 21:04. `at`: UTC epoch seconds."""
-    return datetime.fromtimestamp(at, zone).strftime("%H:%M")
 
 
 def _line(kind: TurnKind, speaker: str, text: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from compaction.clock_time import format_clock_time
 from compaction.language.meaning import meaning
 from compaction.language.terms import terms
 from compaction.language.text import cut_at_word, plain, sentences
@@ -238,9 +239,11 @@ def quote_part(
     `said`: the words to quote (`quoted_parts`). `at`: when they were said, UTC epoch seconds. `session_id`: the current
     session.
     """
-    moment = datetime.fromtimestamp(at, zone)
     here = cited.session_id == session_id
-    when = f"{moment:%H:%M}" if here else f"{moment.day} {moment:%B}, {moment:%H:%M}"
+    when = format_clock_time(at, zone)
+    if not here:
+        day = datetime.fromtimestamp(at, zone)
+        when = f"{day.day} {day:%B}, {when}"
     where = f", turn {cited.key}" if here and cited.kind is PassageKind.TURN else ""
     screen = cited.kind is PassageKind.NOTE
     lines = [

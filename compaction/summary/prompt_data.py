@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import TYPE_CHECKING
 
+from compaction.clock_time import format_clock_time
 from compaction.language.text import as_sentence, plain
 from compaction.model import NoteReason, TurnKind
 from compaction.notes import condense_notes
@@ -40,7 +41,7 @@ def format_turns(turns: Sequence[Turn], zone: tzinfo = UTC) -> list[str]:
     The companion's own turns are marked so, because the model does not know its name.
     """
     return [
-        f"[{turn.seq}] {_clock(turn.started_at, zone)} "
+        f"[{turn.seq}] {format_clock_time(turn.started_at, zone)} "
         + " / ".join(f"{plain(part.speaker)}{_whose(turn)}: {plain(part.text)}" for part in turn.parts)
         for turn in turns
         if turn.parts
@@ -54,7 +55,7 @@ def _whose(turn: Turn) -> str:
 def format_notes(notes: Sequence[Note], zone: tzinfo = UTC) -> str:
     """Return screen notes as text of at most 400 characters, with when, whose screen and why."""
     return "; ".join(
-        f"{_clock(note.at, zone)} {plain(note.who)}'s screen ({_WHY[note.why]}): {plain(note.what)}"
+        f"{format_clock_time(note.at, zone)} {plain(note.who)}'s screen ({_WHY[note.why]}): {plain(note.what)}"
         for note in condense_notes(notes)
     )
 
@@ -116,7 +117,3 @@ def format_since(chapter: ChapterRequest) -> str:
     share = max(_LEAST_CHAPTER_CHARS, _SINCE_CHARS // max(1, len(chapter.since)))
     shown = chapter.since[-(_SINCE_CHARS // share) :]
     return marked("gists of what came after", "\n".join(as_sentence(plain(each), share) for each in shown))
-
-
-def _clock(at: float, zone: tzinfo) -> str:
-    return datetime.fromtimestamp(at, zone).strftime("%H:%M")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction.context.build import SessionContext, build_payload
-from compaction.context.turn_text import FORGOTTEN, MAX_TURN_CHARS, format_clock_time, format_turn
+from compaction.context.turn_text import FORGOTTEN, MAX_TURN_CHARS, format_turn
 from compaction.errors import ContextOverflowError
 from compaction.model import FactKind, Mode, Note, RenderedSentence, RenderedSummary, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart, coverage, make_part
@@ -104,7 +104,6 @@ def test_turns_have_names_and_clock_times() -> None:
     both = replace(turn(0), parts=(TurnPart("1", "Ada", "Left."), TurnPart("2", "Bob", "No, right.")))
     assert format_turn(both) == "[08:53] Ada: Left.\nBob: No, right."
     assert format_turn(both, timezone(timedelta(hours=2))).startswith("[10:53]")
-    assert format_clock_time(T0) == "08:53"
 
 
 def test_what_is_not_speech_is_in_brackets() -> None:
