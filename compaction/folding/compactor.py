@@ -276,7 +276,7 @@ class Compactor:
                     run.id,
                     prompt_tokens=result.prompt_tokens,
                     completion_tokens=result.completion_tokens,
-                    was_asked=result.was_asked,
+                    by_model=result.by_model,
                 )
             )
             self._timeline.release(self.state.memory.cursor)

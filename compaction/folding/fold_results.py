@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 class FoldResult:
     """What a run made: the record to store, and the ledger with it. Token counts are as in `Fold`.
 
-    `was_asked`: whether the usual summariser was asked.
+    `by_model`: whether the session's usual summariser made it, which is a model if the settings name one.
     """
 
     record: Segment | Chapter
     view: LedgerView
-    was_asked: bool
+    by_model: bool
     prompt_tokens: int | None
     completion_tokens: int | None
 
@@ -44,10 +44,10 @@ def fold_result(
     session_id: SessionId,
     revision: int,
     summariser: str,
-    was_asked: bool,
+    by_model: bool,
     at: float,
 ) -> FoldResult:
-    """Return what the run stores. `summariser`: the `name` of the `Summariser` that made the fold. `was_asked`: as in
+    """Return what the run stores. `summariser`: the `name` of the `Summariser` that made the fold. `by_model`: as in
     `FoldResult`. `revision`: before the run. `at`: now, UTC epoch seconds.
     """
     if isinstance(fold, Fold) and fold.made_by:
@@ -75,4 +75,4 @@ def fold_result(
             at=at,
         )
         after = ledger.with_segment(record)
-    return FoldResult(record, LedgerView.of(after), was_asked, fold.prompt_tokens, fold.completion_tokens)
+    return FoldResult(record, LedgerView.of(after), by_model, fold.prompt_tokens, fold.completion_tokens)

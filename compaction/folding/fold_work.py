@@ -67,7 +67,7 @@ class FoldWork:
             session_id=parts.session_id,
             revision=parts.state.memory.revision,
             summariser=parts.summarisers.of(self._run, request).name,
-            was_asked=parts.summarisers.asks_usual(self._run, request),
+            by_model=parts.summarisers.asks_usual(self._run, request),
             at=parts.record_time(),
         )
         return await off_the_loop(len(ledger.segments), make)

@@ -153,7 +153,7 @@ class FoldingMachine:
         run = self._state.current_run(signal.run_id)
         if run is None or run.landing is None:
             return ()
-        self._state = transitions.land_run(self._state, run.id, was_asked=signal.was_asked)
+        self._state = transitions.land_run(self._state, run.id, by_model=signal.by_model)
         landing = run.landing
         summary = landing.state.summary or ""
         record = landing.segment or landing.chapter

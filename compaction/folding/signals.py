@@ -61,12 +61,12 @@ class FoldMade:
 
 @dataclass(frozen=True, slots=True)
 class LandingWritten:
-    """The store applied the landing. `was_asked`: see `state.land_run`."""
+    """The store applied the landing. `by_model`: see `state.land_run`."""
 
     run_id: RunId
     prompt_tokens: int | None
     completion_tokens: int | None
-    was_asked: bool = True
+    by_model: bool
 
 
 @dataclass(frozen=True, slots=True)

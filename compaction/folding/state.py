@@ -113,17 +113,16 @@ def await_landing(state: SessionState, run_id: RunId, landing: Landing) -> Sessi
     return state if run is None else replace(state, run=replace(run, landing=landing))
 
 
-def land_run(state: SessionState, run_id: RunId, *, was_asked: bool = True) -> SessionState:
+def land_run(state: SessionState, run_id: RunId, *, by_model: bool) -> SessionState:
     """Return the state after the result of the run in flight was stored. Cursor, summary, notes and revision change
     together.
 
-    Notes that became pending during the run stay pending. If the model made the result, its failure count is reset.
-    `was_asked`: whether it was asked, which it is never in a degraded run. Otherwise nothing new is known of it.
+    Notes that became pending during the run stay pending. `by_model`: the model made the result, so its failure count
+    is reset. Otherwise nothing new is known of it.
     """
     run = state.current_run(run_id)
     if run is None or run.landing is None:
         return state
-    by_model = was_asked and not run.degraded
     return replace(
         state,
         memory=replace(run.landing.state, pending_notes=()),

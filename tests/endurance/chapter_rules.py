@@ -69,9 +69,9 @@ class ChapterRules:
             able = self._model_works or self._failed_chapters[due] >= CHAPTER_ATTEMPTS
             assert not able, "a chapter was left out"
 
-    def landed(self, run: Run, *, was_asked: bool) -> None:
+    def landed(self, run: Run, *, by_model: bool) -> None:
         """Take note that a run was stored."""
-        self._model_works = self._model_works or (was_asked and not run.degraded)
+        self._model_works = self._model_works or by_model
         self._may_begin = run.chapter is None
 
     def failed(self, run: Run, culprit: FailureSource, *, retryable: bool) -> None:

@@ -222,7 +222,11 @@ class ScheduledSession:
                 continue
             record = segment(run.start, run.end) if run.chapter is None else chapter_of(run.chapter, at=self._at)
             made = FoldMade(run.id, record, "Late.", at=self._now)
-            for signal in (made, LandingWritten(run.id, 1, 1), _failure(run, FailureSource.MODEL, retryable=True)):
+            for signal in (
+                made,
+                LandingWritten(run.id, 1, 1, by_model=True),
+                _failure(run, FailureSource.MODEL, retryable=True),
+            ):
                 before = self._machine.state
                 assert self._machine.handle(signal, self._now) == (), "a late answer has effects"
                 assert self._machine.state is before, "a late answer changed the state"
@@ -385,10 +389,10 @@ class ScheduledSession:
             return
         # If nothing of a batch may be told to the model, the rules have made the segment.
         tells = run.chapter is not None or self._withheld is None or self._rng.random() < 0.8
-        was_asked = tells and not run.degraded
-        self._rules.landed(run, was_asked=was_asked)
+        by_model = tells and not run.degraded
+        self._rules.landed(run, by_model=by_model)
         self._view = self._stored.view(self._withheld)
-        self._send(LandingWritten(run.id, 1, 1, was_asked=was_asked))
+        self._send(LandingWritten(run.id, 1, 1, by_model=by_model))
 
     def _land(self, landing: Landing) -> bool:
         """Let the store apply a landing, and return whether it does."""

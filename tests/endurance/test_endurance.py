@@ -166,17 +166,17 @@ def test_random_schedules_break_no_invariant() -> None:
     assert walk(2_000) == walk(2_000)
 
 
-def _keeps_its_run(state: SessionState, run_id: RunId, *, was_asked: bool) -> SessionState:
-    landed = transitions.land_run(state, run_id, was_asked=was_asked)
+def _keeps_its_run(state: SessionState, run_id: RunId, *, by_model: bool) -> SessionState:
+    landed = transitions.land_run(state, run_id, by_model=by_model)
     return state if landed is state else replace(landed, run=state.run)
 
 
-def _keeps_its_notes(state: SessionState, run_id: RunId, *, was_asked: bool) -> SessionState:
-    return replace(transitions.land_run(state, run_id, was_asked=was_asked), notes=state.notes)
+def _keeps_its_notes(state: SessionState, run_id: RunId, *, by_model: bool) -> SessionState:
+    return replace(transitions.land_run(state, run_id, by_model=by_model), notes=state.notes)
 
 
-def _allows_every_chapter(state: SessionState, run_id: RunId, *, was_asked: bool) -> SessionState:
-    return replace(transitions.land_run(state, run_id, was_asked=was_asked), chapter_allowed=True)
+def _allows_every_chapter(state: SessionState, run_id: RunId, *, by_model: bool) -> SessionState:
+    return replace(transitions.land_run(state, run_id, by_model=by_model), chapter_allowed=True)
 
 
 def _forgets_failures(state: SessionState, run_id: RunId, *, by_model: bool) -> SessionState:

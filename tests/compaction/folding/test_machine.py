@@ -66,7 +66,9 @@ def land(a_machine: FoldingMachine, run: Run, *, now: float = 1.0) -> tuple[Effe
     made = FoldMade(run.id, segment(run.start, run.end), f"Summary to {run.end}.", at=1000.0 + now)
     (write,) = a_machine.handle(made, now)
     assert isinstance(write, WriteLanding)
-    return a_machine.handle(LandingWritten(run.id, prompt_tokens=10, completion_tokens=5), now)
+    return a_machine.handle(
+        LandingWritten(run.id, prompt_tokens=10, completion_tokens=5, by_model=not run.degraded), now
+    )
 
 
 def failure(run: Run, culprit: FailureSource = FailureSource.MODEL, *, retryable: bool = True) -> RunFailed:
@@ -272,7 +274,7 @@ def test_answers_of_another_run_change_nothing() -> None:
     before = it.state
     other = RunId("other")
     assert it.handle(FoldMade(other, segment(0, 10), "x", 0.0), 1.0) == ()
-    assert it.handle(LandingWritten(other, None, None), 1.0) == ()
+    assert it.handle(LandingWritten(other, None, None, by_model=True), 1.0) == ()
     assert it.handle(replace(failure(run), run_id=other), 1.0) == ()
     assert it.state == before
 
@@ -281,7 +283,7 @@ def test_written_before_made_changes_nothing() -> None:
     """A landing cannot be confirmed before its segment was made."""
     it = machine()
     run = started(it, 61)
-    assert it.handle(LandingWritten(run.id, None, None), 1.0) == ()
+    assert it.handle(LandingWritten(run.id, None, None, by_model=True), 1.0) == ()
     assert it.state.run == run
 
 

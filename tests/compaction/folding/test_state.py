@@ -42,7 +42,7 @@ def test_landing_moves_cursor_summary_notes_and_revision_at_once() -> None:
     state = await_landing(
         begin_run(state, run(note_ids=("a",))), RunId("r1"), landing(0, 10, revision=0, note_ids=["a"])
     )
-    after = land_run(state, RunId("r1"))
+    after = land_run(state, RunId("r1"), by_model=True)
     assert (after.memory.cursor, after.memory.revision) == (10, 1)
     assert after.notes.pending == (note("b"),)
     assert (after.run, after.failures, after.hold_until) == (None, 0, None)
@@ -52,7 +52,7 @@ def test_degraded_landing_leaves_the_model_resting() -> None:
     """A landing made by the fallback does not end the pause in which the model is not tried."""
     state = SessionState(model_failures=3, model_rest_until=9.0)
     state = await_landing(begin_run(state, run(degraded=True)), RunId("r1"), landing(0, 10, revision=0))
-    after = land_run(state, RunId("r1"))
+    after = land_run(state, RunId("r1"), by_model=False)
     assert (after.model_failures, after.model_rest_until) == (3, 9.0)
 
 
@@ -63,7 +63,9 @@ def test_after_a_failure_the_model_is_not_well_before_it_has_made_something() ->
     assert not state.model_well
     for degraded in (True, False):
         state = begin_run(state, run(degraded=degraded))
-        state = land_run(await_landing(state, RunId("r1"), landing(0, 10, revision=0)), RunId("r1"))
+        state = land_run(
+            await_landing(state, RunId("r1"), landing(0, 10, revision=0)), RunId("r1"), by_model=not degraded
+        )
         assert state.model_well is not degraded
 
 
@@ -72,7 +74,7 @@ def test_a_chapter_by_code_leaves_a_model_well() -> None:
     state = await_landing(
         begin_run(SessionState(model_well=True), run(degraded=True)), RunId("r1"), landing(0, 10, revision=0)
     )
-    assert land_run(state, RunId("r1")).model_well
+    assert land_run(state, RunId("r1"), by_model=False).model_well
 
 
 @pytest.mark.parametrize("model_well", [False, True])
@@ -82,17 +84,17 @@ def test_a_landing_for_which_nobody_was_asked_says_nothing_of_the_model(model_we
         model_failures=2, model_rest_until=9.0, model_well=model_well, failures=2, hold_until=5.0, chapter_allowed=False
     )
     state = await_landing(begin_run(state, run()), RunId("r1"), landing(0, 10, revision=0))
-    after = land_run(state, RunId("r1"), was_asked=False)
+    after = land_run(state, RunId("r1"), by_model=False)
     assert (after.model_failures, after.model_rest_until, after.model_well) == (2, 9.0, model_well)
     assert (after.failures, after.hold_until, after.chapter_allowed) == (0, None, True)
-    asked = land_run(state, RunId("r1"))
+    asked = land_run(state, RunId("r1"), by_model=True)
     assert (asked.model_failures, asked.model_rest_until, asked.model_well) == (0, None, True)
 
 
 def test_nothing_lands_without_a_landing() -> None:
     """A run whose segment is not made yet cannot land."""
     state = begin_run(SessionState(), run())
-    assert land_run(state, RunId("r1")) == state
+    assert land_run(state, RunId("r1"), by_model=True) == state
 
 
 def test_other_runs_change_nothing() -> None:
@@ -100,7 +102,7 @@ def test_other_runs_change_nothing() -> None:
     state = begin_run(SessionState(), run())
     other = RunId("r0")
     assert await_landing(state, other, landing(0, 10, revision=0)) == state
-    assert land_run(state, other) == state
+    assert land_run(state, other, by_model=True) == state
     assert fail_run(state, other, model_failures=1, hold_until=1.0, model_rest_until=None) == state
 
 
