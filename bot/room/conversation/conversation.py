@@ -64,7 +64,7 @@ class Conversation:
         make = ConversationParts(inputs, replies=self)
         self._participation = make.participation
         self._listener = make.listener()
-        turn_recorder = make.turn_recorder(observe=self._on_recorded)
+        turn_recorder = self._turn_recorder = make.turn_recorder(observe=self._on_recorded)
         prompt_builder = make.prompt_builder()
         self._bridge = make.bridge(prompt_builder)
         self._speaking = make.speaking(prompt_builder, make.reply_recorder(turn_recorder), self._bridge)
@@ -73,13 +73,14 @@ class Conversation:
         self._barge_in = make.barge_in(self._listener, self._speaking)
         self._commentary = make.commentary(is_busy=self.is_busy, is_shown=self._is_shown)
         transcriber = make.transcriber(self._bridge, self._speaking, observe=self._on_heard)
-        self._turn_taking = make.turn_taking(
-            turn_recorder, transcriber, self._speaking, ask=self._ask, prepares=self._prepares_replies
+        preparation = make.reply_preparation(
+            turn_recorder, transcriber, self._speaking, may_prepare=self._may_prepare_replies
         )
         self._hearing = make.hearing(
             self._listener,
             transcriber,
-            self._turn_taking,
+            make.turn_taking(turn_recorder, transcriber, self._speaking, ask=self._ask),
+            preparation,
             self._speaking,
             is_urgent=self._is_addressed,
             observe=self._on_heard,
@@ -157,7 +158,7 @@ class Conversation:
 
         `names`: the speaker of each; empty if nobody knows.
         """
-        await self._turn_taking.record_only(group, names)
+        await self._turn_recorder.record_speech(group, names)
 
     def on_compaction_landed(self) -> None:
         """Update the speech-to-speech session with the new summary."""
@@ -261,7 +262,7 @@ class Conversation:
             self._commentary.on_question()
         self._replier.ask(question)
 
-    def _prepares_replies(self) -> bool:
+    def _may_prepare_replies(self) -> bool:
         """Return whether a reply may be prepared before it is certain that one is wanted."""
         return not self._finishing and not self._uses_realtime() and self._services.can_skip
 

@@ -16,6 +16,7 @@ from bot.room.conversation.conversation_status import ConversationStatus
 from bot.room.conversation.hearing import Hearing
 from bot.room.conversation.membership_recorder import MembershipRecorder
 from bot.room.conversation.prompt import PromptBuilder
+from bot.room.conversation.reply_preparation import ReplyPreparation
 from bot.room.conversation.reply_recorder import ReplyRecorder
 from bot.room.conversation.speaking import Speaking
 from bot.room.conversation.transcriber import room_transcriber
@@ -93,7 +94,12 @@ class ConversationParts:
     def turn_recorder(self, *, observe: events.Observer) -> TurnRecorder:
         services = self._services
         return TurnRecorder(
-            self._memory, self._place, own_name=services.brain.name, clock=services.clock, observe=observe
+            self._memory,
+            self._place,
+            self.participants,
+            own_name=services.brain.name,
+            clock=services.clock,
+            observe=observe,
         )
 
     def reply_recorder(self, turn_recorder: TurnRecorder) -> ReplyRecorder:
@@ -184,23 +190,37 @@ class ConversationParts:
         speaking: Speaking,
         *,
         ask: Callable[[Question], None],
-        prepares: Callable[[], bool],
     ) -> TurnTaking:
         services = self._services
         return TurnTaking(
-            memory=self._memory,
-            participants=self.participants,
             participation=self.participation,
             turn_recorder=turn_recorder,
             replier=speaking.replier,
             preemptive_reply=speaking.preemptive_reply,
-            quoting=self._quoting,
             ask=ask,
             reply_language=transcriber.reply_language,
-            prepares=prepares,
-            starts_early=services.brain.preemptive_reply,
             clock=services.clock,
             observe=services.observe,
+        )
+
+    def reply_preparation(
+        self,
+        turn_recorder: TurnRecorder,
+        transcriber: Transcriber,
+        speaking: Speaking,
+        *,
+        may_prepare: Callable[[], bool],
+    ) -> ReplyPreparation:
+        return ReplyPreparation(
+            memory=self._memory,
+            quoting=self._quoting,
+            participation=self.participation,
+            turn_recorder=turn_recorder,
+            replier=speaking.replier,
+            preemptive_reply=speaking.preemptive_reply,
+            reply_language=transcriber.reply_language,
+            may_prepare=may_prepare,
+            starts_early=self._services.brain.preemptive_reply,
         )
 
     def hearing(
@@ -208,6 +228,7 @@ class ConversationParts:
         listener: RoomListener,
         transcriber: Transcriber,
         turn_taking: TurnTaking,
+        preparation: ReplyPreparation,
         speaking: Speaking,
         *,
         is_urgent: Callable[[str], bool],
@@ -223,7 +244,7 @@ class ConversationParts:
             on_group=turn_taking.on_group,
             turn_end_detector=services.turn_end_detector,
             is_urgent=is_urgent,
-            on_tentative=turn_taking.on_tentative,
+            on_tentative=preparation.on_tentative,
             on_resumed=speaking.preemptive_reply.discard_for,
             is_withheld=lambda said: self.participation.drops(said.user_id, started_at=said.started_at),
         )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from bot.brain.decider import Decision
     from bot.brain.reply import Reply
+    from bot.channel.participants import Participants
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.events import SpokenText
@@ -39,34 +40,48 @@ class TurnRecorder:
     """Records one session's turns. `own_name`: the bot's name in its turns. Not thread-safe."""
 
     def __init__(
-        self, memory: SessionMemory, place: Place, *, own_name: str, clock: Clock, observe: events.Observer
+        self,
+        memory: SessionMemory,
+        place: Place,
+        participants: Participants,
+        *,
+        own_name: str,
+        clock: Clock,
+        observe: events.Observer,
     ) -> None:
         self._memory = memory
         self._place = place
+        self._participants = participants
         # Reserved, so that nobody else's turns bear it.
         self._own_name = memory.name_of(OWN_ID, own_name)
         self._clock = clock
         self._observe = observe
         self._store_failing = False
 
-    async def record_speech(self, group: Sequence[SpokenText], names: Sequence[str]) -> Turn | None:
-        """Record a group of utterances as one turn. `names`: the speaker of each.
+    async def record_speech(self, group: Sequence[SpokenText], names: Sequence[str] = ()) -> Turn | None:
+        """Record a group of utterances as one turn. `names`: the speaker of each, if they may be unknown here; those
+        that are empty are looked up.
 
         Returns None if it is a sound effect that repeats the last turn.
         """
         kind = TurnKind.EFFECT if all(is_sound_effect(spoken.text) for spoken in group) else TurnKind.SPEECH
-        parts = _parts(group, names)
+        known = names or [""] * len(group)
+        parts = _parts(
+            group,
+            [name or self._participants.name(spoken.user_id) for spoken, name in zip(group, known, strict=True)],
+        )
         started_at = self._epoch(min(spoken.started_at for spoken in group))
         if kind is TurnKind.EFFECT and self._repeats(kind, parts, started_at):
             return None
         ended_at = self._epoch(max(spoken.ended_at for spoken in group))
         return await self._record(kind, parts, started_at, ended_at, utterances=tuple(group))
 
-    def preview_speech(self, spoken: SpokenText, name: str) -> Turn:
+    def preview_speech(self, spoken: SpokenText) -> Turn:
         """Return the turn that an utterance would become now. Records nothing."""
         started_at, ended_at = self._epoch(spoken.started_at), self._epoch(spoken.ended_at)
         seq = Seq(self._memory.total_turns)
-        return Turn(seq, TurnKind.SPEECH, started_at, ended_at, _parts([spoken], [name]))
+        parts = _parts([spoken], [self._participants.name(spoken.user_id)])
+        return Turn(seq, TurnKind.SPEECH, started_at, ended_at, parts)
 
     async def record_membership(self, news: MembershipNews) -> Turn:
         """Record that somebody joined or left."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from bot.channel.participants import Participants
 from bot.room.conversation.membership import MembershipNews
 from bot.room.conversation.turn_recorder import TurnRecorder
 from compaction.errors import StoreError
+from tests.bot.room.conversation.test_turn_taking import spoken
 from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, FakePlace
@@ -26,18 +28,42 @@ class _Slow(InMemoryTurnStore):
         raise StoreError("It is locked.")
 
 
+def a_recorder(room: Room) -> TurnRecorder:
+    """Return a recorder in a channel with Ada and Bo."""
+    place = FakePlace(people=[ADA, BO])
+    return TurnRecorder(
+        room.memory,
+        place,
+        Participants(place),
+        own_name="Roomtone",
+        clock=FakeClock(),
+        observe=lambda _: None,
+    )
+
+
 def test_a_turn_that_is_not_stored_is_still_the_one_that_was_said() -> None:
     """Two turns that arrive while a slow store delays them each return their own turn, even though storing fails."""
 
     async def main() -> None:
         async with Room(store=_Slow()) as room:
-            recorder = TurnRecorder(
-                room.memory, FakePlace(), own_name="Roomtone", clock=FakeClock(), observe=lambda _: None
-            )
+            recorder = a_recorder(room)
             ada, bo = await asyncio.gather(
                 *(recorder.record_membership(MembershipNews(person, "joined the channel.")) for person in (ADA, BO))
             )
             assert (ada.seq, ada.parts[0].speaker) == (0, "Ada")
             assert (bo.seq, bo.parts[0].speaker) == (1, "Bo")
+
+    run_virtually(main())
+
+
+def test_a_speaker_who_is_unknown_here_keeps_the_name_that_is_told() -> None:
+    """Names that are told go first; those that are empty are looked up in the channel."""
+
+    async def main() -> None:
+        async with Room() as room:
+            group = (spoken("one", 77, "I was here before."), spoken("two", BO.id, "So was I."))
+            turn = await a_recorder(room).record_speech(group, ["Cleo", ""])
+            assert turn is not None
+            assert [part.speaker for part in turn.parts] == ["Cleo", "Bo"]
 
     run_virtually(main())

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from bot.brain.reply import Question
     from bot.events import SpokenText
-    from compaction.model import Turn
     from compaction.session import SessionMemory
 
 ANSWER, SILENCE = Decision(answer=True, reason=Reason.WAKE_NAME), Decision(answer=False, reason=Reason.NOT_ADDRESSED)
@@ -39,20 +38,16 @@ def spoken(utterance_id: str, user_id: int, text: str) -> SpokenText:
 
 class Scene:
     """A room's turn-taking between its real memory and what the test decides. `decision`: about everything that is
-    said; `out`: who may not be heard; `busy`: an answer is in progress.
+    said; `out`: who may not be heard.
     """
 
     def __init__(self, memory: SessionMemory) -> None:
         self.decision = ANSWER
         self.out: set[int] = set()
-        self.busy = False
-        self.prepares = self.starts_early = True
         self.asked: list[Question] = []
         self.seen: list[events.Event] = []
-        # Questions for which a reply is prepared, why prepared ones were discarded, and turns searched ahead.
-        self.prepared: list[Question] = []
+        # Why prepared replies were discarded.
         self.discarded: list[str] = []
-        self.searched: list[Turn] = []
         # Called while the reply that is interrupted is recorded.
         self.meanwhile: Callable[[], None] = lambda: None
         self.memory = memory
@@ -62,19 +57,19 @@ class Scene:
         """Return the turn-taking. The scene stands for all that decides and answers."""
         place, itself = FakePlace(people=[ADA, BO]), cast("Any", self)
         return TurnTaking(
-            memory=self.memory,
-            participants=Participants(place),
             participation=itself,
             turn_recorder=TurnRecorder(
-                self.memory, place, own_name="Roomtone", clock=self.clock, observe=self.seen.append
+                self.memory,
+                place,
+                Participants(place),
+                own_name="Roomtone",
+                clock=self.clock,
+                observe=self.seen.append,
             ),
             replier=itself,
             preemptive_reply=itself,
-            quoting=itself,
             ask=self.asked.append,
             reply_language={ADA.id: "en", BO.id: "de"}.__getitem__,
-            prepares=lambda: self.prepares,
-            starts_early=self.starts_early,
             clock=self.clock,
             observe=self.seen.append,
         )
@@ -93,22 +88,9 @@ class Scene:
         """Decide about the last one."""
         return group[-1], self.decision
 
-    def preview_decision(self, _spoken: SpokenText) -> Decision:
-        """Decide as about what is over."""
-        return self.decision
-
-    def start(self, question: Question) -> None:
-        """Be the preemptive reply."""
-        self.prepared.append(question)
-
     def discard(self, reason: str) -> None:
         """Be the preemptive reply."""
         self.discarded.append(reason)
-
-    def prefetch(self, turn: Turn, memory: SessionMemory) -> None:
-        """Be the search."""
-        assert memory is self.memory
-        self.searched.append(turn)
 
     def of(self, kind: type[events.Event]) -> list[Any]:
         """Return the events of one kind."""
@@ -168,35 +150,3 @@ async def test_a_sound_that_repeats_the_last_turn_is_neither_recorded_nor_decide
         for utterance_id in ("one", "two"):
             await scene.taking().on_group((spoken(utterance_id, ADA.id, "[laughter]"),))
         assert len(scene.memory.turns) == len(scene.of(events.TurnDecided)) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "likely_finished", "change", "searched", "prepared"),
-    [
-        ("Roomtone, when is it?", True, {}, True, True),
-        # Somebody who does not sound or read finished is only searched for.
-        ("Roomtone, when is it?", False, {}, True, False),
-        ("Roomtone, when is the", True, {}, True, False),
-        ("Roomtone, when is it...", True, {}, True, False),
-        # The bot still answers another question, or the operator wants no reply begun early.
-        ("Roomtone, when is it?", True, {"busy": True}, True, False),
-        ("Roomtone, when is it?", True, {"starts_early": False}, True, False),
-        # Nothing will be answered.
-        ("Roomtone, when is it?", True, {"decision": SILENCE}, False, False),
-        ("Roomtone, when is it?", True, {"prepares": False}, False, False),
-        ("Roomtone, when is it?", True, {"out": {ADA.id}}, False, False),
-    ],
-)
-@pytest.mark.asyncio
-async def test_what_is_prepared_in_a_pause(
-    text: str, likely_finished: bool, change: dict[str, object], searched: bool, prepared: bool
-) -> None:
-    """The memory is searched for whoever will be answered; the reply begins only if they seem to have finished."""
-    async with a_scene() as scene:
-        for name, value in change.items():
-            setattr(scene, name, value)
-        scene.taking().on_tentative(spoken("one", ADA.id, text), likely_finished)
-        assert (len(scene.searched), len(scene.prepared)) == (searched, prepared)
-        assert scene.memory.turns == ()
-        for question in scene.prepared:
-            assert (question.turn.parts[0].text, question.asker_id) == (text, str(ADA.id))
