@@ -1,45 +1,33 @@
-"""Background work on a session's memory: extracts facts about people, moves segments between tiers.
+"""Background work on a session's memory: takes over changes of others, extracts facts about people, checks tiers.
 
-`compaction.memory.tiers` and `compaction.memory.people` decide; this module waits and stores. The conversation never
-waits for it, and failed work is retried at the next occasion.
+The parts of this work are in `outside_changes`, `sent_texts`, `fact_extraction` and `tier_checks`. The conversation
+never waits for it, and failed work is retried at the next occasion.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.memory.fact_extraction import FactExtraction
+from bot.memory.outside_changes import OutsideChanges
 from bot.memory.sent_texts import SentTexts
+from bot.memory.tier_checks import TierChecks
 from compaction.errors import StaleOwnerError, StoreError
-from compaction.folding.window import BATCH_SIZE
-from compaction.memory.tiers import (
-    SegmentTopics,
-    Tier,
-    TierChanges,
-    TieredSegment,
-    check_tiers,
-    is_due,
-    last_mentions,
-)
-from compaction.model import Seq
-from compaction.summary.extractive import extract_facts
-from compaction.summary.port import KnownFact, known_facts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from bot.clock import Clock
     from bot.memory.access_log import AccessLog
     from bot.memory.people import PeopleBook
     from bot.store.prompts import PromptStore
-    from bot.store.tier_rows import StoredTier
     from bot.store.tiers import TierStore
     from compaction.memory.people import Audience
-    from compaction.model import Segment, SegmentId, SessionId, Turn
+    from compaction.model import SessionId
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
     from compaction.session import SessionMemory
@@ -47,9 +35,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Segments of a long resumed session are read in slices, so that audio is not delayed.
-_SLICE = 25
-# How often in one run something is stored or drawn again, because the session changed meanwhile.
+# How often in one run texts are stored again, because the session changed meanwhile.
 _MOST_REFUSED = 3
 
 
@@ -74,24 +60,18 @@ class MemoryUpkeep:
         self._session_id = session_id
         self._guild_id = guild_id
         self._memory = memory
-        self._turns = turns
-        self._tiers = tiers
         self._people = people
-        self._sent_texts = SentTexts(session_id, prompts, clock)
         self._accesses = accesses
-        self._settings = settings
-        self._clock = clock
-        self._max_input_tokens = max_input_tokens
+        self._changes = OutsideChanges(session_id, memory, tiers, on_change=self._on_outside_change)
+        self._sent_texts = SentTexts(session_id, prompts, clock)
+        self._facts = FactExtraction(
+            session_id, guild_id, memory=memory, turns=turns, people=people, changes=self._changes
+        )
+        self._tier_checks = TierChecks(
+            session_id, memory, tiers, settings=settings, clock=clock, max_input_tokens=max_input_tokens
+        )
         self._wake = asyncio.Event()
-        self._topics = SegmentTopics()
-        self._read_segments = 0
-        self._context_tokens = 0
-        self._seen_refreshes = memory.external_changes
-        self._extracted_through: int | None = None
-        # Segments that were folded without the model when facts were extracted from their turns.
-        self._degraded: set[SegmentId] = set()
-        self._last_check: int | None = None
-        self._heard_through = memory.total_turns
+        # People whose facts are to be loaded, and those whose are.
         self._newcomers: set[str] = set()
         self._known: set[str] = set()
         self._store_failed = False
@@ -113,7 +93,7 @@ class MemoryUpkeep:
 
     def on_payload_sent(self, payload: Sequence[PayloadPart]) -> None:
         """A payload was sent to a model. Does not wait."""
-        self._context_tokens = sum(part.tokens for part in payload)
+        self._tier_checks.context_tokens = sum(part.tokens for part in payload)
         self._accesses.note_quotes(payload)
         self._sent_texts.note_payload(payload)
         if self._sent_texts.waiting:
@@ -138,7 +118,7 @@ class MemoryUpkeep:
         that another process has taken the session over: the room ends then.
         """
         try:
-            await self._refresh_if_changed()
+            await self._changes.take_over()
         except (StaleOwnerError, StoreError) as error:
             log.warning("memory_upkeep_failed", session_id=self._session_id, problem=error)
         self._wake.set()
@@ -176,12 +156,12 @@ class MemoryUpkeep:
         """
         through = self._memory.cursor if through is None else through
         try:
-            await self._refresh_if_changed()
+            await self._changes.take_over()
             await self._store_sent_texts()
             await self._load_newcomers()
-            await self._extract_facts(through)
+            await self._facts.extract(through)
             await self._accesses.write()
-            await self._check_if_due()
+            await self._tier_checks.check_if_due()
         except StaleOwnerError:
             raise
         except StoreError as error:
@@ -198,27 +178,9 @@ class MemoryUpkeep:
         for _ in range(_MOST_REFUSED):
             if not self._sent_texts.waiting:
                 return
-            if not await self._sent_texts.store(self._since_now()):
+            if not await self._sent_texts.store(self._changes.none_since_now()):
                 # A fold has just landed, or something was forgotten: then these texts are dropped.
-                await self._refresh_if_changed()
-
-    async def _refresh_if_changed(self) -> None:
-        """Reload the memory if another process changed the store, for example `roomtone memory forget`."""
-        if await self._tiers.revision(self._session_id) > self._memory.state.revision:
-            await self._memory.refresh()
-        # The memory may have noticed the change first, when the store refused a fold.
-        if self._memory.external_changes == self._seen_refreshes:
-            return
-        self._seen_refreshes = self._memory.external_changes
-        log.info("memory_refreshed", session_id=self._session_id, revision=self._memory.state.revision)
-        self._topics, self._read_segments = SegmentTopics(), 0
-        self._sent_texts.on_forgotten()
-        self._newcomers |= self._known
-
-    def _since_now(self) -> Callable[[int], bool]:
-        """Return a function that tells of a stored revision whether nobody but this session has changed it since."""
-        changes = self._memory.external_changes
-        return lambda revision: revision <= self._memory.state.revision and self._memory.external_changes == changes
+                await self._changes.take_over()
 
     async def _load_newcomers(self) -> None:
         newcomers = set(self._newcomers)
@@ -226,134 +188,7 @@ class MemoryUpkeep:
         self._newcomers -= newcomers
         self._known |= newcomers
 
-    async def _extract_facts(self, through: int) -> None:
-        """Extract facts from every unprocessed batch before `through`."""
-        if not self._people.enabled:
-            return
-        if self._extracted_through is None:
-            self._extracted_through = await self._people.extracted_through(self._session_id)
-        refused = 0
-        while self._extracted_through < through and refused < _MOST_REFUSED:
-            start, end = self._extracted_through, min(self._extracted_through + BATCH_SIZE, through)
-            if await self._extract_from(start, end):
-                self._extracted_through = end
-            else:
-                refused += 1
-        await self._extract_repaired(self._extracted_through)
-
-    async def _extract_repaired(self, through: int) -> None:
-        """Extract the facts before `through` again whose segments the model has made since."""
-        for segment in self._memory.segments:
-            if segment.degraded:
-                self._degraded.add(segment.id)
-            elif segment.id in self._degraded and segment.end <= through:
-                if not await self._extract_from(segment.start, segment.end, repaired=segment):
-                    return
-                self._degraded.discard(segment.id)
-
-    async def _extract_from(self, start: int, end: int, *, repaired: Segment | None = None) -> bool:
-        """Extract facts from these turns. Returns False if nothing was stored because the session has changed.
-
-        `repaired`: the segment of these turns, which were processed before.
-        """
-        is_current = self._since_now()
-        batch = await self._turns.turns(self._session_id, Seq(start), Seq(end))
-        allowed = [self._memory.allowed_part(turn) for turn in batch]
-        changed = {turn.seq for turn, left in zip(batch, allowed, strict=True) if left is not turn}
-        known = self._facts_of(start, end, allowed) if repaired is None else known_facts_of(repaired)
-        facts = [each for each in known if changed.isdisjoint(each.fact.turns)]
-        if await self._people.extract(
-            self._session_id,
-            self._guild_id,
-            facts,
-            allowed,
-            through=end,
-            is_current=is_current,
-            again=repaired is not None,
-        ):
-            return True
-        # A fold has just landed, or something was forgotten: again later, from what is left.
-        await self._refresh_if_changed()
-        return False
-
-    def _facts_of(self, start: int, end: int, batch: Sequence[Turn]) -> list[KnownFact]:
-        """Return the facts of these turns: of their segments, or extracted if they are not folded."""
-        if end <= self._memory.cursor:
-            folded = [each for each in self._memory.segments if start < each.end and each.start < end]
-            # While these facts are stored, a model may make the segments again.
-            self._degraded.update(each.id for each in folded if each.degraded)
-            known = (each for segment in folded for each in known_facts_of(segment))
-            return [each for each in known if start <= each.fact.turns[-1] < end]
-        # Not all facts: ten thousand turns have eight thousand, and other rooms wait meanwhile.
-        extracted = extract_facts(batch, start=Seq(start), known=self._memory.known_facts)
-        return [KnownFact(f"{self._session_id}:{start}-{end}#{index}", fact) for index, fact in enumerate(extracted)]
-
-    # -- tiers ------------------------------------------------------------------------------------------------
-
-    async def _check_if_due(self) -> None:
-        if not self._settings.enabled:
-            return
-        if self._last_check is None:
-            self._last_check = await self._tiers.last_check(self._session_id)
-        total = self._memory.total_turns
-        if not is_due(total, self._last_check):
-            return
-        if await self._tiers.is_frozen(self._session_id):
-            self._last_check = total
-            return
-        begun = self._clock.monotonic()
-        await self._read_new_segments()
-        heard = last_mentions(self._topics, self._unread_turns())
-        stored = await self._tiers.tiers_of(self._session_id, self._memory.segments)
-        kept = [_with_mention(tier, heard) for tier in stored]
-        done = check_tiers(
-            kept,
-            self._topics,
-            total_turns=total,
-            context_tokens=self._context_tokens,
-            max_input_tokens=self._max_input_tokens,
-            now=self._clock.now(),
-        )
-        changed = [
-            each
-            for each, before in zip(kept, stored, strict=True)
-            if not before.known or each.last_mention != before.kept.last_mention
-        ]
-        await self._tiers.apply(self._session_id, done, changed, total_turns=total, now=self._clock.now())
-        self._last_check = total
-        self._heard_through = total
-        self._log_check(done, kept, total, begun)
-
-    async def _read_new_segments(self) -> None:
-        folded = self._memory.segments
-        while self._read_segments < len(folded):
-            for segment in folded[self._read_segments : self._read_segments + _SLICE]:
-                self._topics.add(segment)
-            self._read_segments = min(self._read_segments + _SLICE, len(folded))
-            await asyncio.sleep(0)
-
-    def _unread_turns(self) -> list[Turn]:
-        return [turn for turn in self._memory.turns if turn.seq >= self._heard_through]
-
-    def _log_check(self, done: TierChanges, kept: Sequence[TieredSegment], total: int, begun: float) -> None:
-        log.info(
-            "tiers_checked",
-            session_id=self._session_id,
-            total_turns=total,
-            segment_count=len(kept),
-            context_share=round(self._context_tokens / max(1, self._max_input_tokens), 3),
-            queued=len(done.queue),
-            released=len(done.release),
-            compressed=len(done.compress),
-            archived=len(done.archive),
-            in_archive=sum(each.tier is Tier.COLD for each in kept) + len(done.archive),
-            tokens_before=done.tokens_before,
-            tokens_after=done.tokens_after,
-            duration_ms=round(1000 * (self._clock.monotonic() - begun), 1),
-        )
-
-
-def _with_mention(tier: StoredTier, heard: dict[SegmentId, int]) -> TieredSegment:
-    kept = tier.kept
-    last = heard.get(kept.segment.id)
-    return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)
+    def _on_outside_change(self) -> None:
+        self._tier_checks.on_outside_change()
+        self._sent_texts.on_forgotten()
+        self._newcomers |= self._known

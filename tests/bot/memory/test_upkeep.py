@@ -1,14 +1,12 @@
-"""Background work on memory: facts about people are extracted and segments change tier, without delaying replies."""
+"""Background work on memory: forgotten words, sent prompts and people who come in, without delaying replies."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from bot.memory.recall import Recall
@@ -17,112 +15,19 @@ from bot.store.forgetting import SpeechForgetter
 from bot.store.prompts import RENEWED_S
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
-from compaction.errors import CompletionError, StoreError
+from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind, Scope
 from compaction.memory.people import Audience, PersonFact
-from compaction.memory.tiers import Tier
-from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId
+from compaction.model import Note, NoteId, Seq, SessionId
 from compaction.payload import PartKind, make_part, text_digest
-from compaction.ports import Landing
-from compaction.settings import PeopleSettings, TierSettings
-from compaction.summary.extractive import ExtractiveSummariser, extract_chapter, extract_facts
-from compaction.summary.port import Fold, KnownFact
-from compaction.summary.segments import make_repaired_segment
+from compaction.settings import TierSettings
+from compaction.summary.extractive import ExtractiveSummariser, extract_chapter
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
-    from compaction.summary.port import ChapterFold, ChapterRequest, FoldRequest
+    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
     from tests.bot.conftest import Place
-
-
-def filled(evening: Evening, share: float) -> None:
-    """Report a sent prompt that fills this share of the context."""
-    tokens = round(share * evening.max_input_tokens)
-    evening.keeper.on_payload_sent([make_part("user", PartKind.TURN, "x", count=lambda _: tokens - 6)])
-
-
-@pytest.mark.asyncio
-async def test_segments_are_queued_compressed_archived_as_the_context_fills(place: Place) -> None:
-    """Segments are queued above 60 % of the context, compressed ten turns later, and archived above 80 %."""
-    async with Evening(place) as evening:
-        await evening.talk(100)
-        filled(evening, 0.5)
-        await evening.keeper.run_once()
-        standings = await evening.shelf.tiers_of(evening.session_id)
-        assert [each.kept.queued_at_turn for each in standings] == [None] * 4
-        await evening.talk(10)
-        filled(evening, 0.7)
-        await evening.keeper.run_once()
-        standings = await evening.shelf.tiers_of(evening.session_id)
-        assert [each.kept.queued_at_turn for each in standings] == [110] * 5
-        assert all(each.kept.record is None for each in standings)
-        await evening.talk(10)
-        with capture_logs() as logs:
-            await evening.keeper.run_once()
-        (told,) = [line for line in logs if line["event"] == "tiers_checked"]
-        assert (told["compressed"], told["queued"], told["archived"]) == (5, 1, 0)
-        assert told["tokens_before"] > told["tokens_after"] > 0
-        filled(evening, 0.85)
-        await evening.talk(10)
-        await evening.keeper.run_once()
-        standings = await evening.shelf.tiers_of(evening.session_id)
-        assert [each.kept.tier for each in standings] == [Tier.COLD] * 5 + [Tier.WARM] * 2
-        record = standings[0].kept.record
-        assert record is not None
-        assert (record.start_turn, record.end_turn, record.session_id) == (0, 9, evening.session_id)
-        assert "parcel" in record.compressed_content
-
-
-@pytest.mark.asyncio
-async def test_a_check_happens_every_ten_turns(place: Place) -> None:
-    """The tiers are checked every ten turns, however often the work runs, also across a restart."""
-    async with Evening(place) as evening:
-        with capture_logs() as logs:
-            for _ in range(15):
-                await evening.talk(2)
-                evening.keeper.on_turn()
-                await evening.keeper.run_once()
-            await evening.new_keeper().run_once()
-        assert [line["total_turns"] for line in logs if line["event"] == "tiers_checked"] == [10, 20, 30]
-
-
-@pytest.mark.asyncio
-async def test_what_is_spoken_of_again_leaves_the_queue(place: Place) -> None:
-    """A queued segment that is mentioned again before the check is not compressed."""
-    async with Evening(place) as evening:
-        await evening.talk(100)
-        filled(evening, 0.7)
-        await evening.keeper.run_once()
-        await evening.say("Where was parcel 3? In shed 5003, I think.", "Bob")
-        await evening.talk(9)
-        await evening.keeper.run_once()
-        first, second, *_ = await evening.shelf.tiers_of(evening.session_id)
-        assert first.kept.record is None
-        assert first.kept.queued_at_turn is None
-        assert first.kept.last_mention == 100
-        assert second.kept.record is not None
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("scope", ["guild", "session", "setting"])
-async def test_who_opted_out_is_left_alone(place: Place, scope: str) -> None:
-    """Tiers can be switched off for a guild, for a session, or by the settings."""
-    settings = TierSettings(enabled=scope != "setting")
-    async with Evening(place, tiers=settings) as evening:
-        if scope != "setting":
-            name = str(GUILD) if scope == "guild" else evening.session_id
-            assert await evening.shelf.set_frozen(scope, name, frozen=True)
-            assert not await evening.shelf.set_frozen(scope, name, frozen=True)
-            assert await evening.shelf.frozen() == ((scope, name),)
-        await evening.talk(100)
-        filled(evening, 0.9)
-        await evening.keeper.run_once()
-        assert not any(each.known for each in await evening.shelf.tiers_of(evening.session_id))
-        if scope != "setting":
-            assert await evening.shelf.set_frozen(scope, name, frozen=False)
-            await evening.new_keeper().run_once()
-            assert all(each.known for each in await evening.shelf.tiers_of(evening.session_id))
 
 
 @pytest.mark.asyncio
@@ -187,188 +92,6 @@ async def test_retrieval_counts_and_warms(place: Place) -> None:
 
 
 @pytest.mark.asyncio
-async def test_people_are_remembered_from_what_was_folded(place: Place) -> None:
-    """Facts about people are extracted once from each compacted batch, and from the window when the session ends."""
-    async with Evening(place) as evening:
-        await evening.say("I live in Lisbon.")
-        await evening.say("My dog is called Bruno.", "Bob")
-        await evening.talk(30)
-        await evening.keeper.run_once()
-        assert await evening.people.facts_about(GUILD, "id-Ada") == ()
-        await evening.talk(40)
-        await evening.say("I'm vegan.", "Cy")
-        with capture_logs() as logs:
-            await evening.keeper.run_once()
-            await evening.new_keeper().run_once()
-        drawn = [line for line in logs if line["event"] == "person_facts_extracted"]
-        assert [(line["through"], line["count"], line["people"]) for line in drawn] == [(10, 2, 2), (20, 0, 0)]
-        present = [("id-Ada", "Ada"), ("id-Bob", "Bob"), ("id-Cy", "Cy")]
-        (section,) = evening.people.section(HERE, present)
-        assert "Ada: I live in Lisbon." in section.content
-        assert "Bruno" in section.content
-        assert "vegan" not in section.content
-        assert evening.people.section(Audience(GUILD + 1, HERE.channels), present) == ()
-        await evening.keeper.finish()
-        (section,) = evening.people.section(HERE, present)
-        assert "Cy: I'm vegan." in section.content
-
-
-@pytest.mark.asyncio
-async def test_what_a_repair_finds_is_remembered_of_people(place: Place) -> None:
-    """A segment that the model makes again tells more of people than rules did: its facts are extracted then, once, in
-    the place of those that rules found in the same turns, and not of who has deleted theirs meanwhile.
-    """
-    async with Evening(place) as evening:
-        await evening.say("I live in Lisbon.")
-        await evening.say("Bruno again, that dog of mine.", "Bob")
-        await evening.say("I'm vegan.", "Cy")
-        await evening.talk(60)
-        async with evening.database.writing() as connection:
-            await connection.execute(text("UPDATE segments SET degraded = TRUE WHERE start_seq = 0"))
-            await connection.execute(text("UPDATE sessions SET revision = revision + 1"))
-        await evening.keeper.run_once()
-        assert await evening.people.forget(GUILD, "id-Cy") == 1
-        first = evening.memory.segments[0]
-        assert first.degraded
-        said = next(fact for fact in first.facts if fact.text == "I live in Lisbon.")
-        facts = (
-            replace(said, text="Ada lives in Lisbon, near the castle.", quoted=False),
-            Fact((Seq(1),), FactKind.LASTING, "Bob", 2.0, "Bob has a dog, Bruno.", subject="Bob", quoted=False),
-            Fact((Seq(2),), FactKind.LASTING, "Cy", 3.0, "Cy eats no meat.", subject="Cy", quoted=False),
-        )
-        repaired = make_repaired_segment(
-            first, Fold("They talk of themselves.", facts), later=(), summariser="llm ledger.v7", at=first.created_at
-        )
-        state = evening.memory.state
-        assert await evening.store.land(
-            Landing(
-                session_id=evening.session_id,
-                expected_cursor=state.cursor,
-                expected_revision=state.revision,
-                segment=repaired,
-                state=replace(state, revision=state.revision + 1),
-                folded_note_ids=(),
-                repairs=True,
-            )
-        )
-        with capture_logs() as logs:
-            await evening.keeper.run_once()
-            await evening.keeper.run_once()
-        drawn = [line for line in logs if line["event"] == "person_facts_extracted"]
-        assert [(line["through"], line["count"], line["people"]) for line in drawn] == [(10, 2, 2)]
-        known = {
-            who: [(fact.text, fact.is_current) for fact in await evening.people.facts_about(GUILD, f"id-{who}")]
-            for who in ("Ada", "Bob", "Cy")
-        }
-        assert known == {
-            "Ada": [("I live in Lisbon.", False), ("Ada lives in Lisbon, near the castle.", True)],
-            "Bob": [("Bob has a dog, Bruno.", True)],
-            "Cy": [],
-        }
-        assert await evening.people.extracted_through(evening.session_id) == evening.memory.cursor
-
-
-class _Repairing:
-    """A summariser that fails on the first batch, and waits when it makes that batch's segment again.
-
-    `repairs`: set when it does. `may_end`: what it waits for.
-    """
-
-    name = "llm"
-    model = "repairing"
-
-    def __init__(self) -> None:
-        self.repairs = asyncio.Event()
-        self.may_end = asyncio.Event()
-        self._failed = False
-
-    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
-        """Return the chapter that the extractive summariser makes."""
-        return extract_chapter(request)
-
-    async def fold(self, request: FoldRequest) -> Fold:
-        """Fold without a model, but find something else in the first batch the second time."""
-        if request.start > 0:
-            return await ExtractiveSummariser().fold(request)
-        if not self._failed:
-            self._failed = True
-            raise CompletionError("The key is not valid.", retryable=False)
-        self.repairs.set()
-        await self.may_end.wait()
-        at = request.turns[0].started_at
-        found = Fact((Seq(0),), FactKind.LASTING, "Ada", at, "Ada has a dog, Bruno.", subject="Ada", quoted=False)
-        return Fold("They talk of themselves.", (found,))
-
-
-@pytest.mark.asyncio
-async def test_a_repair_that_lands_while_facts_are_stored_is_not_missed(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The facts of a degraded segment are being stored when the model has made the segment again. Its facts are
-    extracted all the same.
-    """
-    model = _Repairing()
-    async with Evening(place, summariser=model) as evening:
-        await evening.say("Bruno again, that dog of mine.")
-        await evening.talk(60)
-        assert [each.degraded for each in evening.memory.segments] == [True]
-        for _ in range(10):
-            await evening.say("Nothing new.")
-        evening.clock.advance(3_600.0)
-        evening.memory.context(max_input_tokens=evening.max_input_tokens)
-        await model.repairs.wait()
-        extract = evening.people.extract
-
-        async def extract_late(*args: Any, **kwargs: Any) -> bool:
-            stored = await extract(*args, **kwargs)
-            model.may_end.set()
-            await evening.memory.settle()
-            return stored
-
-        monkeypatch.setattr(evening.people, "extract", extract_late)
-        await evening.keeper.run_once()
-        assert [each.degraded for each in evening.memory.segments] == [False, False]
-        known = await evening.people.facts_about(GUILD, "id-Ada")
-        assert [fact.text for fact in known if fact.is_current] == ["Ada has a dog, Bruno."]
-
-
-@pytest.mark.asyncio
-async def test_the_end_of_a_long_session_reads_no_more_than_a_fold(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was not folded is held against the facts that a fold would know, and not against all of the session."""
-    known: list[int] = []
-
-    def counted(*args: Any, **options: Any) -> tuple[Fact, ...]:
-        known.append(len(options["known"]))
-        return extract_facts(*args, **options)
-
-    monkeypatch.setattr("bot.memory.upkeep.extract_facts", counted)
-    monkeypatch.setattr("compaction.summary.ledger._NEWEST_KNOWN", 2)
-    monkeypatch.setattr("compaction.summary.ledger._WEIGHTIEST_KNOWN", 2)
-    async with Evening(place) as evening:
-        await evening.talk(100)
-        await evening.keeper.finish()
-        assert sum(len(each.facts) for each in evening.memory.segments) > 4
-        assert len(known) >= 5
-        assert max(known) == 4
-
-
-@pytest.mark.asyncio
-async def test_no_fact_is_drawn_of_who_opted_out(place: Place) -> None:
-    """What somebody said before they opted out is drawn into no fact afterwards, folded or not; others' words are."""
-    async with Evening(place) as evening:
-        await evening.say("I live in Lisbon.")
-        await evening.say("My dog is called Bruno.", "Bob")
-        await evening.talk(70)
-        await evening.say("I'm vegan.")
-        evening.memory.withhold(lambda: frozenset({"id-Ada"}))
-        await evening.keeper.finish()
-        assert await evening.people.facts_about(GUILD, "id-Ada") == ()
-        assert [fact.text for fact in await evening.people.facts_about(GUILD, "id-Bob")] == ["My dog is called Bruno."]
-
-
-@pytest.mark.asyncio
 async def test_who_comes_in_is_read_beforehand(place: Place) -> None:
     """The facts about a person are read when the person joins, so that building a prompt never waits for the store."""
     path = place
@@ -421,16 +144,6 @@ def test_a_fact_of_no_known_channel_is_told_to_its_person_alone() -> None:
     fact = PersonFact("1#0", "id-Ada", "Ada", "I live in Lisbon.", SessionId("s"), Seq(0), 0.0)
     for asker_id, told in ((None, False), ("id-Bob", False), ("id-Ada", True)):
         assert Audience(GUILD, frozenset({CHANNEL}), asker_id).may_hear(fact) is told
-
-
-@pytest.mark.asyncio
-async def test_people_may_be_left_alone_by_setting(place: Place) -> None:
-    """If the setting is off, no facts about people are extracted or sent."""
-    async with Evening(place, people=PeopleSettings(enabled=False)) as evening:
-        await evening.say("I live in Lisbon.")
-        await evening.keeper.finish()
-        assert await evening.people.facts_about(GUILD, "id-Ada") == ()
-        assert evening.people.section(HERE, [("id-Ada", "Ada")]) == ()
 
 
 @pytest.mark.asyncio
@@ -700,36 +413,3 @@ async def test_every_turn_asks_whether_something_was_forgotten(place: Place, mon
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-
-
-@pytest.mark.asyncio
-async def test_what_was_said_before_it_was_forgotten_is_not_drawn_afterwards(place: Place) -> None:
-    """After the facts about a person are forgotten, no new ones are extracted from earlier turns, only from
-    later ones.
-    """
-    async with Evening(place) as evening:
-        await evening.say("I live in Zanzibar.")
-        await evening.say("I live in Lisbon.", "Bob")
-        assert await evening.people.forget(GUILD, "id-Ada") == 0
-        await evening.talk(3)
-        await evening.say("I'm vegan.")
-        await evening.keeper.run_once(through=evening.memory.total_turns)
-        (kept,) = await evening.people.facts_about(GUILD, "id-Ada")
-        assert kept.text == "I'm vegan."
-        assert len(await evening.people.facts_about(GUILD, "id-Bob")) == 1
-        assert await evening.people.forget(GUILD, "id-Ada") == 1
-        assert await evening.people.forget(GUILD, "id-Ada") == 0
-
-
-@pytest.mark.asyncio
-async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(place: Place) -> None:
-    """Facts from turns that were forgotten while they were being extracted are not stored."""
-    async with Evening(place) as evening:
-        await evening.say("I live in Zanzibar.")
-        read = await evening.store.turns(evening.session_id, Seq(0), Seq(1))
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("Ada")
-        await forgetting.forget(ada)
-        facts = [KnownFact(f"evening#{number}", fact) for number, fact in enumerate(extract_facts(read, start=Seq(0)))]
-        await evening.people.extract(evening.session_id, GUILD, facts, read, through=1, is_current=lambda _: True)
-        assert await evening.people.facts_about(GUILD, "id-Ada") == ()

@@ -1,0 +1,136 @@
+"""Moves the segments of an open session between tiers, every ten turns. `compaction.memory.tiers` decides."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from compaction.memory.tiers import (
+    SegmentTopics,
+    Tier,
+    TierChanges,
+    TieredSegment,
+    check_tiers,
+    is_due,
+    last_mentions,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.clock import Clock
+    from bot.store.tier_rows import StoredTier
+    from bot.store.tiers import TierStore
+    from compaction.model import SegmentId, SessionId, Turn
+    from compaction.session import SessionMemory
+    from compaction.settings import TierSettings
+
+log = structlog.get_logger()
+
+# Segments of a long resumed session are read in slices, so that audio is not delayed.
+_SLICE = 25
+
+
+class TierChecks:
+    """The checks of one session. `context_tokens`: of the last payload that was sent; at most `max_input_tokens`."""
+
+    def __init__(
+        self,
+        session_id: SessionId,
+        memory: SessionMemory,
+        tiers: TierStore,
+        *,
+        settings: TierSettings,
+        clock: Clock,
+        max_input_tokens: int,
+    ) -> None:
+        self._session_id = session_id
+        self._memory = memory
+        self._tiers = tiers
+        self._settings = settings
+        self._clock = clock
+        self._max_input_tokens = max_input_tokens
+        self.context_tokens = 0
+        # What the first so many segments are about.
+        self._topics = SegmentTopics()
+        self._read_segments = 0
+        # The turns at the last check; None until they are read from the store.
+        self._last_check: int | None = None
+        # The first turn that was not searched for mentions of segments.
+        self._heard_through = memory.total_turns
+
+    def on_outside_change(self) -> None:
+        """Read all segments again at the next check, because words may have been forgotten."""
+        self._topics, self._read_segments = SegmentTopics(), 0
+
+    async def check_if_due(self) -> None:
+        """Move segments between tiers, if enough turns were said since the last check. Raises `StoreError`."""
+        if not self._settings.enabled:
+            return
+        if self._last_check is None:
+            self._last_check = await self._tiers.last_check(self._session_id)
+        total = self._memory.total_turns
+        if not is_due(total, self._last_check):
+            return
+        if await self._tiers.is_frozen(self._session_id):
+            self._last_check = total
+            return
+        begun = self._clock.monotonic()
+        await self._read_new_segments()
+        heard = last_mentions(self._topics, self._unread_turns())
+        stored = await self._tiers.tiers_of(self._session_id, self._memory.segments)
+        kept = [_with_mention(tier, heard) for tier in stored]
+        done = check_tiers(
+            kept,
+            self._topics,
+            total_turns=total,
+            context_tokens=self.context_tokens,
+            max_input_tokens=self._max_input_tokens,
+            now=self._clock.now(),
+        )
+        changed = [
+            each
+            for each, before in zip(kept, stored, strict=True)
+            if not before.known or each.last_mention != before.kept.last_mention
+        ]
+        await self._tiers.apply(self._session_id, done, changed, total_turns=total, now=self._clock.now())
+        self._last_check = total
+        self._heard_through = total
+        self._log_check(done, kept, total, begun)
+
+    async def _read_new_segments(self) -> None:
+        folded = self._memory.segments
+        while self._read_segments < len(folded):
+            for segment in folded[self._read_segments : self._read_segments + _SLICE]:
+                self._topics.add(segment)
+            self._read_segments = min(self._read_segments + _SLICE, len(folded))
+            await asyncio.sleep(0)
+
+    def _unread_turns(self) -> list[Turn]:
+        return [turn for turn in self._memory.turns if turn.seq >= self._heard_through]
+
+    def _log_check(self, done: TierChanges, kept: Sequence[TieredSegment], total: int, begun: float) -> None:
+        log.info(
+            "tiers_checked",
+            session_id=self._session_id,
+            total_turns=total,
+            segment_count=len(kept),
+            context_share=round(self.context_tokens / max(1, self._max_input_tokens), 3),
+            queued=len(done.queue),
+            released=len(done.release),
+            compressed=len(done.compress),
+            archived=len(done.archive),
+            in_archive=sum(each.tier is Tier.COLD for each in kept) + len(done.archive),
+            tokens_before=done.tokens_before,
+            tokens_after=done.tokens_after,
+            duration_ms=round(1000 * (self._clock.monotonic() - begun), 1),
+        )
+
+
+def _with_mention(tier: StoredTier, heard: dict[SegmentId, int]) -> TieredSegment:
+    kept = tier.kept
+    last = heard.get(kept.segment.id)
+    return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)
