@@ -13,7 +13,8 @@ import structlog
 
 from bot.brain.tools.tool import ToolError
 from bot.screen.messages import OPTED_OUT, TOO_MANY, ScreenError, ShareEnd, describe_surface
-from bot.screen.share import DROPPED, MisbehavedError, Share
+from bot.screen.picture_intake import DROPPED, MisbehavedError
+from bot.screen.share import Share
 from bot.screen.share_recorder import ShareRecorder
 from bot.screen.sharer import PAGE_MESSAGES, Sharer
 from bot.texts.text import Text, joined, sentence_of

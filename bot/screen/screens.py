@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from bot.screen.messages import END_MESSAGES, NOT_HERE, TOO_MANY, ScreenError, ShareEnd
+from bot.screen.picture_intake import DROPPED, TAKEN
 from bot.screen.room import RoomScreens
-from bot.screen.share import DROPPED, TAKEN
 from bot.texts.text import Text, sentence_of
 from bot.web.port import NotAdmittedError, PageClosedError, Welcome
 from voice.screen.share_link import LinkRefusal, LinkRefusedError, ShareLinks, new_key

@@ -1,26 +1,25 @@
-"""One person's shared screen: takes pictures, has them read when they change, and yields notes.
+"""One person's shared screen: has its pictures read when they change, and yields notes.
 
-The pure modules of `voice.screen` decide what is worth reading and noting. The latest picture is kept in memory for
-questions about the screen, until the share ends.
+`picture_intake` takes the pictures in. The pure modules of `voice.screen` decide what is worth reading and noting. The
+latest picture is kept in memory for questions about the screen, until the share ends.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.screen.picture_intake import DROPPED, TAKEN, PictureIntake
 from bot.texts.text import Text, sentence_of, verbatim
-from voice.screen.frame import FrameRefusedError
 from voice.screen.frame_diff import WHOLE, ChangeDetector, ChangeKind
 from voice.screen.note_schedule import LookIntervals, PendingChange
 from voice.screen.notes import TEXT_SPACING_S, NoteTaker, ReadFrame, ScreenNote, ScreenNoteReason
 from voice.screen.ocr_text import areas_to_read
 from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionRequest, VisionSource
-from voice.screen.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -33,34 +32,45 @@ log = structlog.get_logger()
 
 # Pause after a failed reading.
 FAILURE_PAUSE_S = 5.0
-# Refused pictures that a page may send by accident, for example because of a fast clock.
-_OFFENCES = 30.0
-_OFFENCES_FORGIVEN_PER_S = 0.5
-TAKEN = "taken"
-DROPPED = "dropped"
-# No process could be started to decode the picture, which is not the page's fault.
-UNDECODED = "undecoded"
 NO_PICTURE = Text("No picture of the screen has come yet. Ask again in a moment.")
 # A change of screen starts over with an immediate look and a note, but not more often than this.
 CHANGE_SPACING_S = 5.0
 
 
+@dataclass(slots=True, eq=False)
+class _Screen:
+    """One of the person's screens while it is shared: what is noted of it, and what of its pictures is not read yet.
+
+    `started_at`: monotonic seconds.
+    """
+
+    notes: NoteTaker
+    started_at: float
+    changes: ChangeDetector = field(default_factory=ChangeDetector)
+    pending: PendingChange = field(default_factory=PendingChange)
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """The latest picture, and which screen it shows. `stale`: the page has reconnected since."""
+
+    frame: ScreenFrame
+    screen: _Screen
+    stale: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A request that a reader took. `screen`: number of the screen in the picture; None: an earlier screen."""
+    """A request that a reader took. `screen`: the one in the picture, which may be an earlier screen."""
 
     pending: PendingChange
     look: VisionRequest
     frame_hash: str
-    screen: int | None
-
-
-class MisbehavedError(Exception):
-    """A page keeps sending pictures that are refused; its share should end."""
+    screen: _Screen
 
 
 class Share:
-    """One screen. `who`: name of the person. `surface`: what is shared, as a phrase.
+    """What one person shares. `who`: name of the person. `surface`: what is shared now, as a phrase.
 
     `on_note`: gets each note. `on_trouble`: gets a sentence when the screen can't be read, an empty one when it can
     again. `over`: returns whether the share has ended. *Ownership*: `run` is a task of the room. Not thread-safe.
@@ -87,28 +97,17 @@ class Share:
         # How often a model looks; None: the screen's text is read, at every change.
         self._intervals = LookIntervals() if readers.by_model else None
         self.began_at = clock.monotonic()
-        self._picture_rate = TokenBucket()
-        self._offences = TokenBucket(rate=_OFFENCES_FORGIVEN_PER_S, burst=_OFFENCES)
-        self._change_detector = ChangeDetector()
-        self._note_taker = NoteTaker(surface=surface)
-        # The latest picture; whether the page has reconnected since; whether it shows the screen that is shared now.
-        self._frame: ScreenFrame | None = None
-        self._stale = False
-        self._frame_is_current = False
-        # Which of the person's screens that is, from 0 on.
-        self._screen_number = 0
-        self._screen_started_at = self.began_at
+        self._intake = PictureIntake(readers, clock, on_trouble=self._report_trouble)
+        self._screen = _Screen(NoteTaker(surface=surface), self.began_at)
+        self._picture: _Picture | None = None
         # The last notes of earlier screens, which nobody has got yet.
         self._unsent: list[ScreenNote] = []
         # How often the person has had themselves forgotten.
         self._forgettings = 0
-        self._pending = PendingChange()
         self._reading: _Reading | None = None
         self._changed = asyncio.Event()
         self._looked_at = float("-inf")
         self._failing = False
-        # Whether no process could be started for the latest picture.
-        self._undecoded = False
         self._trouble = verbatim("")
         self.counts: Counter[str] = Counter()
 
@@ -124,33 +123,30 @@ class Share:
         """
         self.surface = surface
         now = self._clock.monotonic()
-        if now - self._screen_started_at < CHANGE_SPACING_S:
+        if now - self._screen.started_at < CHANGE_SPACING_S:
             return False
-        self._screen_started_at = now
-        if (note := self._note_taker.tick(self._clock.now(), last=True)) is not None:
+        if (note := self._screen.notes.tick(self._clock.now(), last=True)) is not None:
             self._unsent.append(note)
-        self._begin_screen()
+        self._begin_screen(now)
         return True
 
     def forget(self) -> None:
         """Drop all pictures and all text that is not noted yet, also what is being read, because the person has
         themselves forgotten. The next picture begins anew.
         """
-        self._frame = None
+        self._picture = None
         self._unsent.clear()
         self._forgettings += 1
-        self._begin_screen()
+        self._begin_screen(self._screen.started_at)
 
-    def _begin_screen(self) -> None:
-        self._note_taker = NoteTaker(surface=self.surface)
-        self._change_detector, self._pending = ChangeDetector(), PendingChange()
-        self._frame_is_current = False
-        self._screen_number += 1
+    def _begin_screen(self, started_at: float) -> None:
+        self._screen = _Screen(NoteTaker(surface=self.surface), started_at)
         self._changed.set()
 
     def resume(self) -> None:
         """Mark the latest picture as stale, because the page has reconnected."""
-        self._stale = True
+        if self._picture is not None:
+            self._picture = replace(self._picture, stale=True)
 
     # -- pictures ---------------------------------------------------------------------------------------------
 
@@ -159,36 +155,27 @@ class Share:
 
         Raises `MisbehavedError` if too many pictures were dropped or refused.
         """
-        outcome = await self._check_picture(data)
+        forgettings = self._forgettings
+        checked = await self._intake.check(data)
+        if isinstance(checked, str):
+            outcome = checked
+        elif forgettings != self._forgettings:
+            outcome = DROPPED
+        else:
+            outcome = TAKEN
+            self._show(checked)
         self.counts[outcome] += 1
-        if outcome not in {TAKEN, UNDECODED} and not self._offences.take(self._clock.monotonic()):
-            raise MisbehavedError
+        self._intake.hold_against(outcome)
         return outcome
 
-    async def _check_picture(self, data: bytes) -> str:
-        if not self._picture_rate.take(self._clock.monotonic()):
-            return DROPPED
-        forgettings = self._forgettings
-        try:
-            frame = await self._readers.check(data)
-        except FrameRefusedError as error:
-            return error.reason.value
-        except VisionError as error:
-            self._undecoded = True
-            self._report_trouble(sentence_of(error))
-            return UNDECODED
-        if self._undecoded:
-            self._undecoded = False
-            self._report_trouble(self._readers.limitation)
-        if forgettings != self._forgettings:
-            return DROPPED
-        self._frame, self._frame_is_current, self._stale = frame, True, False
-        verdict = self._change_detector.look(frame.luma)
+    def _show(self, frame: ScreenFrame) -> None:
+        """Keep a picture of the current screen, and note what has changed in it."""
+        self._picture = _Picture(frame, self._screen)
+        verdict = self._screen.changes.look(frame.luma)
         if verdict.change is not ChangeKind.SAME:
             self.counts["changed"] += 1
-            self._pending = self._pending.with_verdict(verdict)
+            self._screen.pending = self._screen.pending.with_verdict(verdict)
             self._changed.set()
-        return TAKEN
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -201,19 +188,19 @@ class Share:
             await self._tick()
 
     def _due_now(self) -> bool:
-        due_at = self._pending.due_at(self._looked_at, self._intervals)
+        due_at = self._screen.pending.due_at(self._looked_at, self._intervals)
         return due_at is not None and due_at <= self._clock.monotonic()
 
     async def _until_due(self) -> None:
         """Wait until a look or a note is due, or a change comes in that may bring it forward."""
         now = self._clock.monotonic()
         waits = []
-        look_at = self._pending.due_at(self._looked_at, self._intervals)
+        look_at = self._screen.pending.due_at(self._looked_at, self._intervals)
         if look_at is not None:
             waits.append(look_at - now)
-        if self._note_taker.due_at is not None:
+        if self._screen.notes.due_at is not None:
             # Not longer if the clock was set back.
-            waits.append(min(TEXT_SPACING_S, self._note_taker.due_at - self._clock.now()))
+            waits.append(min(TEXT_SPACING_S, self._screen.notes.due_at - self._clock.now()))
         if waits and min(waits) <= 0:
             return
         self._changed.clear()
@@ -229,13 +216,13 @@ class Share:
 
     async def _read(self) -> None:
         """Have the changes read, from the latest picture when the reader is free, and note them if worth it."""
-        urgent = self._pending.change is ChangeKind.FIRST
+        urgent = self._screen.pending.change is ChangeKind.FIRST
         self._reading = None
         try:
             reading = await self._readers.read(self._take_request, urgent=urgent)
         except NoPictureError:
             # The share is about to end, or the picture was forgotten.
-            self._pending = self._unread()
+            self._screen.pending = self._unread()
             await self._clock.sleep(FAILURE_PAUSE_S)
             return
         except VisionError as error:
@@ -247,7 +234,7 @@ class Share:
         self._report_trouble(self._readers.limitation)
         self.counts["read"] += 1
         taken = self._last_taken()
-        if taken.screen != self._screen_number:
+        if taken.screen is not self._screen:
             # The picture shows a screen that is no longer shared.
             return
         why = taken.pending.why(self._intervals)
@@ -260,23 +247,21 @@ class Share:
     def _take_request(self) -> VisionRequest:
         """Return the latest picture and the areas to read. Raises `NoPictureError`."""
         self._refuse_when_over()
-        if self._frame is None:
+        if (picture := self._picture) is None:
             # A change comes with a picture, which the person has had forgotten meanwhile.
             raise NoPictureError(NO_PICTURE)
         # If a reader failed, its fallback calls this again: the areas that the first reader took are still unread.
-        pending, self._pending = self._unread(), PendingChange()
+        pending, self._screen.pending = self._unread(), PendingChange()
         whole = self._intervals is not None or pending.change in {ChangeKind.FIRST, ChangeKind.CUT}
-        boxes = (WHOLE,) if whole else areas_to_read(pending.boxes, self._note_taker.lines)
-        look = VisionRequest(self._frame.jpeg, boxes=boxes, who=self.who, before=self._note_taker.last)
-        self._reading = _Reading(
-            pending, look, self._frame.hash, self._screen_number if self._frame_is_current else None
-        )
+        boxes = (WHOLE,) if whole else areas_to_read(pending.boxes, self._screen.notes.lines)
+        look = VisionRequest(picture.frame.jpeg, boxes=boxes, who=self.who, before=self._screen.notes.last)
+        self._reading = _Reading(pending, look, picture.frame.hash, picture.screen)
         return look
 
     def _unread(self) -> PendingChange:
-        if self._reading is None or self._reading.screen != self._screen_number:
-            return self._pending
-        return self._reading.pending.together(self._pending)
+        if self._reading is None or self._reading.screen is not self._screen:
+            return self._screen.pending
+        return self._reading.pending.together(self._screen.pending)
 
     async def _failed(self, error: VisionError) -> None:
         """Report the trouble once, keep the changes unread, and pause. The start of a share is noted nevertheless."""
@@ -292,7 +277,7 @@ class Share:
             )
             await self._take_note(nothing)
             pending = PendingChange(ChangeKind.CUT, (WHOLE,))
-        self._pending = pending
+        self._screen.pending = pending
         await self._clock.sleep(FAILURE_PAUSE_S)
 
     def _report_trouble(self, sentence: Text) -> None:
@@ -303,7 +288,7 @@ class Share:
     async def finish(self) -> None:
         """Emit the notes that are left, of this screen and of earlier ones. Call it when `run` has ended."""
         await self._emit_unsent()
-        note = self._note_taker.tick(self._clock.now(), last=True)
+        note = self._screen.notes.tick(self._clock.now(), last=True)
         if note is not None:
             await self._emit(note)
 
@@ -314,13 +299,13 @@ class Share:
 
     async def _tick(self) -> None:
         await self._emit_unsent()
-        name = self._frame.hash if self._frame is not None else ""
-        note = self._note_taker.tick(self._clock.now(), frame_hash=name)
+        name = self._picture.frame.hash if self._picture is not None else ""
+        note = self._screen.notes.tick(self._clock.now(), frame_hash=name)
         if note is not None:
             await self._emit(note)
 
     async def _take_note(self, seen: ReadFrame) -> None:
-        note = self._note_taker.handle(seen)
+        note = self._screen.notes.handle(seen)
         if note is not None:
             await self._emit(note)
 
@@ -332,7 +317,7 @@ class Share:
 
     async def look(self, question: str) -> str:
         """Return a vision model's answer to `question`, or the screen's text. Raises `VisionError`."""
-        name, screen, forgettings = self._current_frame().hash, self._screen_number, self._forgettings
+        name, screen, forgettings = self._current_frame().hash, self._screen, self._forgettings
 
         def latest() -> VisionRequest:
             return VisionRequest(self._current_frame().jpeg, who=self.who, question=question)
@@ -342,7 +327,7 @@ class Share:
         if forgettings != self._forgettings:
             raise NoPictureError(NO_PICTURE)
         self.counts["asked"] += 1
-        if screen == self._screen_number:
+        if screen is self._screen:
             await self._take_note(ReadFrame(reading, ScreenNoteReason.ASKED, (WHOLE,), name, self._clock.now()))
         if reading.source is VisionSource.MODEL:
             return reading.description
@@ -353,9 +338,10 @@ class Share:
     def _current_frame(self) -> ScreenFrame:
         """Return the latest picture of the current screen. Raises `NoPictureError`."""
         self._refuse_when_over()
-        if self._frame is None or not self._frame_is_current or self._stale:
+        picture = self._picture
+        if picture is None or picture.screen is not self._screen or picture.stale:
             raise NoPictureError(NO_PICTURE)
-        return self._frame
+        return picture.frame
 
     def _refuse_when_over(self) -> None:
         if self._over():

@@ -412,7 +412,10 @@ async def broken(here: Evening) -> None:
 def sees(here: Evening) -> bool:
     """Return whether the bot has a current picture of Ada's screen."""
     sharer = here.room.find(ADA.id)
-    return sharer is not None and sharer.share is not None and not sharer.share._stale
+    if sharer is None or sharer.share is None:
+        return False
+    picture = sharer.share._picture
+    return picture is not None and not picture.stale
 
 
 async def test_a_bot_that_cannot_be_reached_is_tried_again(evening: OpenEvening) -> None:

@@ -17,7 +17,7 @@ from aiohttp import WSMsgType
 from bot.errors import BotError
 from bot.remote.messages.screen_messages import PageGone, StopPage
 from bot.screen.messages import END_MESSAGES, ShareEnd
-from bot.screen.share import DROPPED
+from bot.screen.picture_intake import DROPPED
 from bot.screen.sharer import PAGE_MESSAGES
 from bot.web.port import PageClosedError, Welcome
 

@@ -271,7 +271,7 @@ async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) 
             await see(watching, room, sharer, picture, "Tokyo 2099")
             assert sharer.share is not None
             # It waits for its turn.
-            sharer.share._note_taker._waiting = (OcrLine("a secret", Box(0.1, 0.1, 0.3, 0.14)),)
+            sharer.share._screen.notes._waiting = (OcrLine("a secret", Box(0.1, 0.1, 0.3, 0.14)),)
             shares.append((sharer, sharer.share))
         if ends:
             for sharer, _ in shares:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.screen.share import CHANGE_SPACING_S, FAILURE_PAUSE_S, MisbehavedError, Share
+from bot.screen.picture_intake import MisbehavedError
+from bot.screen.share import CHANGE_SPACING_S, FAILURE_PAUSE_S, Share
 from bot.texts.text import verbatim
 from tests.bot.screen.watching import PICTURES, FakeReaders, until
 from tests.fakes.clock import FakeClock
@@ -225,31 +226,20 @@ async def test_who_leafs_through_screens_begins_no_share_each_time() -> None:
 
 
 @pytest.mark.asyncio
-async def test_bad_pictures_and_floods_are_refused() -> None:
-    """Bad pictures and floods are refused with the reason. If they continue, the share ends; a few are forgiven."""
-    sharing = Sharing()
-    assert await sharing.share.offer(b"no picture") == "not_jpeg"
-    fates = [await sharing.share.offer(PICTURES["dark"]) for _ in range(8)]
-    assert fates == ["taken"] * 5 + ["dropped"] * 3
-    sharing.clock.advance(60)
-    for _ in range(30):
-        await sharing.share.offer(b"no picture")
-    with pytest.raises(MisbehavedError):
-        await sharing.share.offer(b"no picture")
-
-
-@pytest.mark.asyncio
-async def test_a_page_is_not_blamed_for_a_decoder_that_does_not_start() -> None:
-    """If no picture can be decoded, the page is told so once and its share goes on until pictures are decoded again."""
+async def test_trouble_is_told_once() -> None:
+    """A page that sends pictures which cannot be decoded is told so once; floods end its share."""
     sharing = Sharing()
     sharing.readers.undecodable = "No process could be started."
-    for _ in range(60):
+    for _ in range(2):
         assert await sharing.share.offer(PICTURES["dark"]) == "undecoded"
-        sharing.clock.advance(1)
     assert sharing.troubles == ["No process could be started."]
     sharing.readers.undecodable = ""
-    assert await sharing.share.offer(PICTURES["dark"]) == "taken"
-    assert sharing.troubles[1:] == [""]
+    for _ in range(34):
+        await sharing.share.offer(PICTURES["dark"])
+    assert sharing.troubles == ["No process could be started.", ""]
+    with pytest.raises(MisbehavedError):
+        await sharing.share.offer(PICTURES["dark"])
+    assert sharing.share.counts["dropped"] == 31
 
 
 @pytest.mark.asyncio
