@@ -18,7 +18,6 @@ from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
 
     from bot.participation.guild_participation import GuildParticipation
     from bot.remote.processes.room_seat import RoomSeat
@@ -36,17 +35,16 @@ STORE_WITHIN_S = 30.0
 class RemoteParticipation:
     """Implements `SilenceableRoom` for the room in `seat`, as `Participation` does in the room's own process.
 
-    `runs`: whether the room has begun there. `ended`: set once it is over, and fenced if it was given up.
+    `runs`: whether the room has begun there and is not over; its owner sets it. `ended`: set once it is over, and
+    fenced if it was given up.
     """
 
-    def __init__(
-        self, seat: RoomSeat, guild: GuildParticipation, *, runs: Callable[[], bool], ended: asyncio.Event
-    ) -> None:
+    def __init__(self, seat: RoomSeat, guild: GuildParticipation, *, ended: asyncio.Event) -> None:
         # Once it is known.
         self.session_id = ""
+        self.runs = False
         self._seat = seat
         self._guild = guild
-        self._runs = runs
         self._ended = ended
         # What `confirm` still has to tell.
         self._pending: TakeOver | None = None
@@ -83,7 +81,7 @@ class RemoteParticipation:
 
     async def confirm(self) -> None:
         """Return once the room has taken over what was changed, or has ended, or stores nothing any more."""
-        if not self._runs():
+        if not self.runs:
             return
         told = told_participation(self._guild)
         pending, self._pending = self._pending or TakeOver(told), None
@@ -91,7 +89,7 @@ class RemoteParticipation:
 
     async def store_waiting(self) -> None:
         """Have the room store what the store has refused so far. Raises `StoreError`, also if it does not answer."""
-        if not self._runs():
+        if not self.runs:
             return
         try:
             await self._seat.link.ask(StoreWaiting(), within_s=STORE_WITHIN_S)
@@ -101,7 +99,7 @@ class RemoteParticipation:
 
     async def refresh(self) -> None:
         """Have the room read its memory again, because words were deleted."""
-        if self._runs():
+        if self.runs:
             await self._certainly(ReadMemoryAgain(), within_s=READ_AGAIN_WITHIN_S)
 
     async def _certainly(self, request: TakeOver | ReadMemoryAgain, *, within_s: float) -> None:

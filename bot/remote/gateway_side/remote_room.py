@@ -1,7 +1,7 @@
-"""A room that runs in another process, for the supervisor of the gateway process.
+"""A room that runs in another process, for the supervisor of the gateway process: it takes a seat there, and ends.
 
-It is a `SupervisedRoom` as `bot.room.room.Room` is one. What commands change in it goes through its
-`RemoteParticipation`.
+It is a `SupervisedRoom` as `bot.room.room.Room` is one. `told_room` has what the room tells. What commands change in it
+goes through its `RemoteParticipation`.
 """
 
 from __future__ import annotations
@@ -13,29 +13,20 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.channel.participants import name_in
 from bot.errors import BotError, SetupError
-from bot.health import HealthFault
 from bot.remote.gateway_side.adopted_room import changes_since, take_over_report, until_stored
 from bot.remote.gateway_side.member_moves import MemberMoves
 from bot.remote.gateway_side.open_request import open_request
 from bot.remote.gateway_side.remote_participation import CONFIRM_WITHIN_S, READ_AGAIN_WITHIN_S, RemoteParticipation
 from bot.remote.gateway_side.room_choices import RoomChoices
 from bot.remote.gateway_side.told_log import follow_log
-from bot.remote.gateway_side.told_memory import ToldMemory
-from bot.remote.messages.event_messages import event_in
+from bot.remote.gateway_side.told_room import ToldRoom
 from bot.remote.messages.figure_messages import FiguresTold
-from bot.remote.messages.frames import MalformedError
 from bot.remote.messages.room_messages import (
     CloseRoom,
-    CostTold,
-    EventTold,
-    MemoryLook,
-    NoticeTold,
     PlaySample,
     ReadMemoryAgain,
     ReportRoom,
-    RoomLook,
     RoomOver,
     SessionBegun,
 )
@@ -43,20 +34,16 @@ from bot.remote.messages.wire_error import error_from_wire
 from bot.remote.processes.placement import THIS_MACHINE
 from bot.remote.processes.room_child import ENDED
 from bot.room.endings import HANDED_OVER, HandedOverError, ProcessLostError
-from bot.room.unfinished_speech import UnfinishedSpeech
-from bot.texts.text import Text, joined, sentence_of
+from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError, StoreError
-from compaction.model import SessionId
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from bot import events
     from bot.channel.port import ListenRequest, MembershipChange, Place, UnfinishedWords
+    from bot.health import HealthFault
     from bot.models.voices import EmbeddedVoice
-    from bot.participation.guild_participation import GuildParticipation
     from bot.remote.gateway_side.gateway_parts import GatewayParts
-    from bot.remote.link.message_link import MessageLink
     from bot.remote.messages.room_messages import RoomReport
     from bot.remote.processes.adoption import AdoptedRoom
     from bot.remote.processes.room_seat import RoomSeat
@@ -69,7 +56,6 @@ OPEN_WITHIN_S = 20.0
 SAMPLE_WITHIN_S = 120.0
 
 HAD_TO_END = Text("The process that ran this room had to end.")
-ELSEWHERE = Text("This room runs on the machine {machine}.")
 NOT_TAKEN_BACK = Text("The process that ran this room did not take over what was changed. {why}")
 COMING = Text("I am coming to {channel}.")
 
@@ -100,16 +86,9 @@ class RemoteRoom:
         # Ends when somebody closes the room before it has a process.
         self._waiting: asyncio.Timeout | None = None
         self._moves = MemberMoves()
-        # Whether the process takes what commands change.
-        self._runs = False
-        self._guild: GuildParticipation | None = None
-        self._session_id: SessionId | None = None
-        self._look: RoomLook | None = None
-        self._memory = ToldMemory()
-        self._unfinished = UnfinishedSpeech(place)
-        self._observers: list[events.Observer] = [parts.observe, self._unfinished.on_event]
+        # What shows and measures the room, until it is over.
         self._shown = ExitStack()
-        self._participation: RemoteParticipation | None = None
+        self._told: ToldRoom | None = None
 
     # -- what the supervisor asks ---------------------------------------------------------------------------
 
@@ -131,37 +110,44 @@ class RemoteRoom:
             raise
 
     async def _run(self) -> str:
-        guild = self._guild = await self._parts.participation.of_guild(self._place.guild_id)
+        guild = await self._parts.participation.of_guild(self._place.guild_id)
         adopted = self._adopted
         async with AsyncExitStack() as stack:
             seat = self._seat = await self._taken(stack)
             if seat is None:
                 return self._close_reason or ""
-            told = self._participation = RemoteParticipation(seat, guild, runs=lambda: self._runs, ended=self._ended)
-            choices = RoomChoices(self._parts, guild, told, seat.link, runs=lambda: self._runs)
+            participation = RemoteParticipation(seat, guild, ended=self._ended)
+            told = self._told = ToldRoom(
+                self._place, self._parts, seat, guild, participation, opened=self._opened, shown=self._shown
+            )
+            choices = RoomChoices(self._parts, guild, participation, seat.link)
             where = seat.machine or "here"
             log.info("room_placed", guild_id=guild.guild_id, machine=where, run_id=seat.run_id, again=bool(adopted))
-            self._handle(seat.link)
+            told.handle(seat.link.handlers)
+            seat.link.handlers.answer(RoomOver, self._on_over)
             seat.link.handlers.hear(
                 FiguresTold,
-                lambda told: self._parts.figures.take(where, seat.run_id, told.series, ran_before=adopted is not None),
+                lambda each: self._parts.figures.take(where, seat.run_id, each.series, ran_before=adopted is not None),
             )
             if seat.machine != THIS_MACHINE:
                 follow_log(seat.link, self._parts.data_folder, seat.machine, self._parts.clock)
             try:
                 with self._parts.serve(self._place, seat.link), self._shown:
                     if adopted is None:
-                        await self._open(seat, choices)
+                        await self._open(seat, told, choices)
                     else:
                         adopted.admit()
-                        await self._take_back(seat, guild, choices)
-                    return await self._end_of(seat)
+                        await self._take_back(seat, told, choices)
+                    return await self._end_of(seat, told)
             except BaseException as error:
                 if not self._over.done() and not seat.is_handed_back:
                     await self._give_up(seat, fences=isinstance(error, Exception))
                 raise
             finally:
-                self._release(guild)
+                participation.runs = False
+                self._moves.end()
+                self._ended.set()
+                told.release()
 
     async def _taken(self, stack: AsyncExitStack) -> RoomSeat | None:
         """Return a seat, which is held until `stack` ends; None if somebody closes the room first."""
@@ -179,7 +165,7 @@ class RemoteRoom:
         if fences and seat.may_go_on:
             await self._parts.fence(self._place.guild_id)
 
-    async def _open(self, seat: RoomSeat, choices: RoomChoices) -> None:
+    async def _open(self, seat: RoomSeat, told: ToldRoom, choices: RoomChoices) -> None:
         try:
             request = await open_request(self._place, self._parts, self._listen)
             choices.watch(self._shown)
@@ -192,9 +178,9 @@ class RemoteRoom:
             if seat.is_open:
                 raise
             raise ProcessLostError(ENDED) from None
-        await self._tell_all(seat, choices)
+        await self._tell_all(seat, told, choices)
 
-    async def _take_back(self, seat: RoomSeat, guild: GuildParticipation, choices: RoomChoices) -> None:
+    async def _take_back(self, seat: RoomSeat, told: ToldRoom, choices: RoomChoices) -> None:
         """Go on with a room that runs in its process. What was changed since its gateway process was lost is in effect
         there before anybody here knows of the room, also if the database is away then. Raises `ProcessLostError`.
         """
@@ -205,13 +191,13 @@ class RemoteRoom:
         try:
             report = await seat.link.ask(ReportRoom(), within_s=OPEN_WITHIN_S)
             # The room hears people, so from now on a command is answered when the room has confirmed.
-            self._known_to_commands(guild, report.session_id)
-            self._runs = True
-            await take_over_report(report, self._place, guild, self._parts.participation, self._parts.clock)
+            told.make_known_to_commands(report.session_id)
+            told.participation.runs = True
+            await take_over_report(report, self._place, told.guild, self._parts.participation, self._parts.clock)
             choices.watch(self._shown)
-            await seat.link.ask(changes_since(report, guild), within_s=CONFIRM_WITHIN_S)
+            await seat.link.ask(changes_since(report, told.guild), within_s=CONFIRM_WITHIN_S)
             read_again = partial(seat.link.ask, ReadMemoryAgain(), within_s=READ_AGAIN_WITHIN_S)
-            for work in (partial(self._tell_all, seat, choices), read_again):
+            for work in (partial(self._tell_all, seat, told, choices), read_again):
                 on_wait = partial(self._run_on, seat, report)
                 await until_stored(work, self._parts.clock, on_wait=on_wait, goes_on=goes_on)
         except BotError as error:
@@ -220,9 +206,7 @@ class RemoteRoom:
         if not goes_on():
             return
         self._tell_moves(seat, report)
-        self._on_begun(SessionBegun(report.session_id, report.listens_only))
-        if self._look is not None:
-            self._on_look(self._look)
+        told.begin(SessionBegun(report.session_id, report.listens_only))
         if report.shows_listening:
             await self._place.show_listening(on=True)
 
@@ -234,16 +218,16 @@ class RemoteRoom:
     def _tell_moves(self, seat: RoomSeat, report: RoomReport) -> None:
         self._moves.begin_again(seat.link, report.members, self._place.members())
 
-    async def _tell_all(self, seat: RoomSeat, choices: RoomChoices) -> None:
+    async def _tell_all(self, seat: RoomSeat, told: ToldRoom, choices: RoomChoices) -> None:
         """Tell the room what somebody may have changed before it listened."""
-        self._runs = True
+        told.participation.runs = True
         await choices.tell()
         if self._adopted is None:
             self._moves.begin(seat.link)
         if self._close_reason is not None:
             seat.link.tell(CloseRoom(self._close_reason))
 
-    async def _end_of(self, seat: RoomSeat) -> str:
+    async def _end_of(self, seat: RoomSeat, told: ToldRoom) -> str:
         lost = asyncio.create_task(seat.lost(), name=f"room-process-{self._place.guild_id}")
         try:
             either: set[asyncio.Future[Any]] = {lost, self._over}
@@ -255,7 +239,7 @@ class RemoteRoom:
         over = self._over.result()
         if over.error is not None:
             error = error_from_wire(over.error)
-            if isinstance(error, StaleOwnerError) and self._session_id is None:
+            if isinstance(error, StaleOwnerError) and told.session_id is None:
                 # It never had the room: a process that was given up has claimed it late. That one ends, so again.
                 raise ProcessLostError(HAD_TO_END) from error
             raise error
@@ -264,29 +248,12 @@ class RemoteRoom:
             raise HandedOverError(HAD_TO_END)
         return over.reason
 
-    def _known_to_commands(self, guild: GuildParticipation, session_id: str) -> None:
-        participation = guild.room = self._participation
-        assert participation is not None, "the room has its seat"
-        participation.session_id = session_id
-        self._parts.upkeeps.add(participation)
-
-    def _release(self, guild: GuildParticipation) -> None:
-        self._runs = False
-        self._moves.end()
-        self._ended.set()
-        if guild.room is self._participation:
-            guild.room = None
-        self._parts.upkeeps.discard(self._participation)
-        if self._session_id is not None:
-            guild.ran_until = self._parts.clock.monotonic()
-            self._parts.in_use.discard(self._session_id)
-
     def close(self, reason: str) -> None:
         """Ask the room to end in order. `run` then returns `reason`."""
         self._close_reason = self._close_reason or reason
         if self._waiting is not None and not self._waiting.expired():
             self._waiting.reschedule(asyncio.get_running_loop().time())
-        if self._runs and self._seat is not None:
+        if self._seat is not None and self._told is not None and self._told.participation.runs:
             self._seat.link.tell(CloseRoom(reason))
 
     def on_membership(self, change: MembershipChange) -> None:
@@ -301,90 +268,14 @@ class RemoteRoom:
             return sentence_of(error)
 
     def status(self) -> Text:
-        if self._look is None or not self._opened.is_set():
-            return COMING.fill(channel=self._place.name)
-        if self._seat is None or self._seat.machine == THIS_MACHINE:
-            return self._look.status
-        return joined((self._look.status, ELSEWHERE.fill(machine=self._seat.machine)))
+        told = self._told.status() if self._told is not None and self._opened.is_set() else None
+        return COMING.fill(channel=self._place.name) if told is None else told
 
     def unfinished(self) -> tuple[UnfinishedWords, ...]:
-        return self._unfinished.words(self._hides)
-
-    def _hides(self, user_id: int) -> bool:
-        """Return whether nobody is shown what a person says, as the room itself decides (`Conversation.hides`)."""
-        guild, look = self._guild, self._look
-        return guild is None or look is None or guild.excludes(user_id) or user_id in look.forgotten
+        return () if self._told is None else self._told.unfinished()
 
     def faults(self) -> list[HealthFault]:
-        return [] if self._look is None else [HealthFault(*each) for each in self._look.faults]
-
-    # -- what the room tells ----------------------------------------------------------------------------------------
-
-    def _handle(self, link: MessageLink) -> None:
-        """Register the handlers of the room's messages, before it has any to send."""
-        handlers = link.handlers
-        handlers.hear(SessionBegun, self._on_begun)
-        handlers.hear(RoomLook, self._on_look)
-        handlers.hear(MemoryLook, self._memory.tell)
-        handlers.hear(EventTold, self._on_event)
-        handlers.hear(CostTold, self._on_cost)
-        handlers.hear(NoticeTold, self._on_notice)
-        handlers.answer(RoomOver, self._on_over)
-
-    def _on_begun(self, told: SessionBegun) -> None:
-        guild, parts, participation = self._guild, self._parts, self._participation
-        assert guild is not None, "the room was opened"
-        assert participation is not None, "the room was opened"
-        assert self._seat is not None, "the room was opened"
-        session_id = self._session_id = SessionId(told.session_id)
-        guild.begin_session(session_id, listens_only=told.listens_only)
-        self._known_to_commands(guild, session_id)
-        # The answer to the request to open it may not be handled yet, and the room may be open by the next message.
-        self._runs = True
-        parts.in_use.add(session_id)
-        self._memory.withheld = guild.opted_out_ids
-        self._observers.append(
-            lambda event: guild.unrecorded.on_event(event, parts.clock.monotonic(), partial(name_in, self._place))
-        )
-        self._observers.append(self._shown.enter_context(parts.measure()))
-        show = parts.show_live(session_id, self._place, self._memory, guild, self._seat.machine)
-        self._observers.append(self._shown.enter_context(show))
-        # Somebody may have opted out since the room was opened. It hears nobody before this process has answered it
-        # (`Place.is_current`, or that the notice is written), so this is in effect by then.
-        beginning = asyncio.create_task(self._begin(session_id, participation), name=f"room-begun-{guild.guild_id}")
-        self._shown.callback(beginning.cancel)
-
-    async def _begin(self, session_id: SessionId, participation: RemoteParticipation) -> None:
-        await participation.confirm()
-        try:
-            self._memory.speakers |= await self._parts.speakers_of(session_id, self._memory.withheld())
-        except StoreError as error:
-            log.warning("speakers_unread", session_id=session_id, problem=error)
-
-    def _on_look(self, look: RoomLook) -> None:
-        self._look = look
-        if look.open and self._session_id is not None:
-            self._opened.set()
-
-    def _on_event(self, told: EventTold) -> None:
-        try:
-            event = event_in(told)
-        except MalformedError as error:
-            log.warning("room_event_refused", kind=told.kind[:40], problem=error)
-            return
-        self._memory.hear(event)
-        for observe in self._observers:
-            observe(event)
-
-    def _on_cost(self, told: CostTold) -> None:
-        if self._guild is not None:
-            self._guild.costs.add(told.cost, now=self._parts.clock.monotonic())
-
-    def _on_notice(self, told: NoticeTold) -> None:
-        guild = self._guild
-        if guild is not None and told.session_id == guild.consent.session_id:
-            # The session's next room, in whatever process, need not tell them again before it hears them.
-            guild.tell(told.notice, told.people)
+        return [] if self._told is None else self._told.faults()
 
     async def _on_over(self, told: RoomOver) -> None:
         if not self._over.done():

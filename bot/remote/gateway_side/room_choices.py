@@ -13,7 +13,6 @@ from bot.remote.messages.room_messages import ChangeServers, ChoiceChanged, Serv
 from bot.server_settings import from_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import ExitStack
 
     from bot.guild import GuildChoice
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RoomChoices:
-    """The choices of one room's server. `runs`: whether the room has begun in its process, which `link` leads to."""
+    """The choices of one room's server. `participation`: the room's. `link`: leads to its process."""
 
     def __init__(
         self,
@@ -33,14 +32,11 @@ class RoomChoices:
         guild: GuildParticipation,
         participation: RemoteParticipation,
         link: MessageLink,
-        *,
-        runs: Callable[[], bool],
     ) -> None:
         self._parts = parts
         self._guild = guild
         self._participation = participation
         self._link = link
-        self._runs = runs
         link.handlers.answer(StoreSilence, self._store_silence)
         link.handlers.answer(ChangeServers, self._change_servers)
 
@@ -56,11 +52,11 @@ class RoomChoices:
         self._on_choice(guild_id, await self._parts.choices.choice(guild_id))
 
     def _on_choice(self, guild_id: int, choice: GuildChoice) -> None:
-        if guild_id == self._guild.guild_id and self._runs():
+        if guild_id == self._guild.guild_id and self._participation.runs:
             self._link.tell(ChoiceChanged(choice))
 
     def _on_servers(self, guild_id: int, settings: ServerSettings) -> None:
-        if guild_id == self._guild.guild_id and self._runs():
+        if guild_id == self._guild.guild_id and self._participation.runs:
             self._link.tell(ServersChanged(to_json(settings)))
 
     async def _store_silence(self, told: StoreSilence) -> None:

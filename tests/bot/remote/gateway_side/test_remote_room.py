@@ -372,7 +372,8 @@ async def test_a_process_that_cannot_be_loaded_without_the_database_is_no_crash(
 async def test_a_room_that_was_claimed_before_it_could_begin_is_started_again() -> None:
     """A process that was given up before has claimed it late. It ends, so the room would be nowhere."""
     async with living() as life:
-        life.room._session_id = None
+        assert life.room._told is not None
+        life.room._told.session_id = None
         life.distant.end.set_exception(StaleOwnerError("Others run it."))
         with pytest.raises(ProcessLostError):
             await life.task
