@@ -19,6 +19,12 @@ def few(count: float, sample: str) -> str:
     return f"seen in {sample}" if count < LEAST_CASES else sample
 
 
+def entry_of(figures: Json | Mapping[str, Json], name: str) -> dict[str, Json]:
+    """Return the entry of that name; an empty one if it was not measured."""
+    entry = figures.get(name) if isinstance(figures, dict) else None
+    return entry if isinstance(entry, dict) else {}
+
+
 def number_at(figures: Json | Mapping[str, Json], *path: str) -> float | None:
     """Return the number at `path`, the names of entries inside each other. None if it was not measured."""
     at: object = figures

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.disabled_logging import logging_disabled
-from benchmarks.figures import number_at, sample_at
+from benchmarks.figures import entry_of, number_at, sample_at
 from benchmarks.measuring import Measuring
 from benchmarks.memory.conversations.transcripts import read_conversations
 from benchmarks.report import BenchmarkReport, Target, at_most
@@ -116,7 +116,7 @@ class _Measuring(Measuring):
         for cut in UtteranceCut:
             spoken = number_at(self.ours, name, cut.value, "spoken_unasked") or 0
             minutes = number_at(self.ours, name, cut.value, "minutes") or 0
-            kinds = _entry(_entry(_entry(self.ours, name), cut.value), "kinds")
+            kinds = entry_of(entry_of(entry_of(self.ours, name), cut.value), "kinds")
             of = f" ({', '.join(f'{kind}: {count}' for kind, count in kinds.items())})" if kinds else ""
             times = "time" if spoken == 1 else "times"
             told.append(f"{spoken:.0f} {times} in {minutes:,.0f} minutes of {cut.value}{of}")
@@ -170,8 +170,3 @@ def talk_figures(origins: Mapping[str, TalkDecisions], *, texts: bool) -> dict[s
 
 def _cut(text: str) -> str:
     return text if len(text) <= _EXAMPLE_CHARS else f"{text[:_EXAMPLE_CHARS]}…"
-
-
-def _entry(figures: Json | Mapping[str, Json], name: str) -> dict[str, Json]:
-    entry = figures.get(name) if isinstance(figures, dict) else None
-    return entry if isinstance(entry, dict) else {}

@@ -6,12 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.figures import counted_of, cut_sample, number_at, sample_at
+from benchmarks.figures import counted_of, cut_sample, entry_of, number_at, sample_at
 
 if TYPE_CHECKING:
     from benchmarks.report import Json
 
 FIGURES: dict[str, Json] = {"answers": {"total_ms": {"p50": 480}, "who": "Ada", "whole": True}}
+
+
+def test_an_entry_is_read_out_of_figures() -> None:
+    """What is none, or is in none, is an empty one."""
+    assert entry_of(entry_of(FIGURES, "answers"), "total_ms") == {"p50": 480}
+    assert entry_of(FIGURES, "questions") == entry_of("Ada", "who") == entry_of(FIGURES["answers"], "who") == {}
 
 
 @pytest.mark.parametrize(
