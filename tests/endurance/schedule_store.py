@@ -18,6 +18,8 @@ from compaction.summary.segments import make_chapter
 from tests.compaction.turn_store_contract import EVENING, segment
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from compaction.model import Chapter, Note, NoteId, Segment, SegmentId
     from compaction.ports import Landing
     from compaction.summary.chapters import ChapterDue
@@ -71,6 +73,8 @@ class Stored:
     pending: dict[NoteId, Note] = field(default_factory=dict)
     folded: set[NoteId] = field(default_factory=set)
     forgotten: set[NoteId] = field(default_factory=set)
+    # All notes that were ever stored.
+    acknowledged: set[NoteId] = field(default_factory=set)
     # Segments that were made again, and those that are archived, which never change.
     repaired: set[SegmentId] = field(default_factory=set)
     archived: set[SegmentId] = field(default_factory=set)
@@ -93,6 +97,21 @@ class Stored:
             changes=revision,
             landed_at={each.id: each.created_at for each in segments},
         )
+
+    def is_ahead_of(self, memory: CompactionState) -> bool:
+        """Return whether the store knows more than a session with this state."""
+        return memory.revision != self.state.revision
+
+    def take_note(self, note: Note) -> None:
+        """Store a live note."""
+        self.live[note.id] = note
+        self.acknowledged.add(note.id)
+
+    def make_pending(self, note_ids: Sequence[NoteId]) -> None:
+        """Make live notes pending. One that was forgotten meanwhile is not live."""
+        for name in note_ids:
+            if name in self.live:
+                self.pending[name] = self.live.pop(name)
 
     def land(self, landing: Landing) -> bool:
         """Apply a landing as every store does: once, and only on what it expects."""

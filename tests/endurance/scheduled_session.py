@@ -1,16 +1,15 @@
 """One session of random schedules: its process with the folding machine, its model and its store.
 
 `schedules` says what happens to it; this module plays how the machine's signals and effects follow from that, as
-`compaction.folding.compactor` sends them and carries them out, and checks what is always true.
+`compaction.folding.compactor` sends them and carries them out. `session_rules` and `chapter_rules` say what is always
+true.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import Enum
 from typing import TYPE_CHECKING, assert_never
 
-from compaction.folding.events import FoldFailed, FoldLanded, FoldSkipped
 from compaction.folding.machine import THRESHOLD, FoldingMachine
 from compaction.folding.signals import (
     AwaitRun,
@@ -25,7 +24,6 @@ from compaction.folding.signals import (
     LandingWritten,
     NoteAdded,
     NotesRetired,
-    RunFailed,
     StartRun,
     StoreAhead,
     StoreNote,
@@ -39,7 +37,9 @@ from compaction.notes import PENDING_NOTES_RUN, NoteBuffer
 from compaction.settings import CompactionSettings
 from tests.compaction.turn_store_contract import note, segment
 from tests.endurance.chapter_rules import ChapterRules, check_chapters
+from tests.endurance.schedule_model import Mood, failure_of, record_of
 from tests.endurance.schedule_store import Stored, Withheld, chapter_of
+from tests.endurance.session_rules import RunRules, check_store
 
 if TYPE_CHECKING:
     import random
@@ -47,23 +47,12 @@ if TYPE_CHECKING:
 
     from compaction.folding.signals import Effect, Signal
     from compaction.folding.state import Run
-    from compaction.model import Chapter, NoteId, RunId, Segment
+    from compaction.model import RunId
     from compaction.ports import Landing
 
 # Runs whose late answers are still tried.
 REMEMBERED_RUNS = 8
 _TURN_S = 3.0
-
-
-class Mood(Enum):
-    """How the model answers for some time."""
-
-    WELL = "well"
-    FAILS = "fails"
-    REFUSES_CHAPTERS = "refuses chapters"
-
-    def refuses(self, run: Run) -> bool:
-        return self is Mood.FAILS or (self is Mood.REFUSES_CHAPTERS and run.chapter is not None)
 
 
 class ScheduledSession:
@@ -81,7 +70,6 @@ class ScheduledSession:
         # Monotonic seconds, and the time of the last record.
         self._now = 0.0
         self._at = self._stored.state.last_at or 0.0
-        self._acknowledged: set[NoteId] = set()
         self._past: list[Run] = []
         self._withheld: Withheld | None = None
         self._has_gaps = False
@@ -103,22 +91,20 @@ class ScheduledSession:
             settings=CompactionSettings(),
             rng=self._rng,
         )
-        self._highest = self._machine.state.memory.cursor
         self._mode = Mode.SUMMARY
         self._was_idle = False
         self._begun_at = 0
         self.mood = Mood.WELL
-        self._open_runs: set[RunId] = set()
-        self._last_skip: FoldSkipped | None = None
         self._writing: tuple[Run, Landing] | None = None
         self._overtaken: RunId | None = None
-        self._rules = ChapterRules()
+        self._run_rules = RunRules(self._machine.state.memory.cursor)
+        self._chapter_rules = ChapterRules()
         self._view = self._stored.view(self._withheld)
 
     @property
     def _is_behind(self) -> bool:
         """Return whether the store knows more than the session."""
-        return self._machine.state.memory.revision != self._stored.state.revision
+        return self._stored.is_ahead_of(self._machine.state.memory)
 
     @property
     def run(self) -> Run | None:
@@ -167,7 +153,7 @@ class ScheduledSession:
         self._was_idle = self._is_idle()
         self._send(CheckRequested(self._total, self._stored_turns, self._view.degraded, self._view.chapter))
         if self._was_idle and self._machine.state.run is None:
-            self._rules.none_begun(self._view)
+            self._chapter_rules.none_begun(self._view)
 
     def _is_idle(self) -> bool:
         """Return whether nothing is in flight, and nothing is due but perhaps a repair or a chapter."""
@@ -189,25 +175,19 @@ class ScheduledSession:
         elif not run.degraded and self.mood.refuses(run) and self._rng.random() < 0.9:
             self._fail(run, FailureSource.MODEL, retryable=self._rng.random() < 0.9)
         else:
-            self._send(FoldMade(run.id, self._record(run), f"To {run.end}.", at=self._at))
+            self._at += 1.0
+            self._send(FoldMade(run.id, record_of(run, at=self._at), f"To {run.end}.", at=self._at))
             if self._rng.random() < 0.7:
                 self._write()
         state = self._machine.state
         if state.run is None and not state.ending:
             self.check()
 
-    def _record(self, run: Run) -> Segment | Chapter:
-        self._at += 1.0
-        if run.chapter is not None:
-            return chapter_of(run.chapter, at=self._at)
-        made = segment(run.start, run.end, note_ids=run.note_ids, name=run.repairs or f"{run.id}")
-        return replace(made, degraded=run.degraded, created_at=self._at)
-
     def _fail(self, run: Run, culprit: FailureSource, *, retryable: bool = True) -> None:
         """Let a run fail. That of a repair or a chapter changes nothing else, and delays no batch."""
         before = self._machine.state
-        self._rules.failed(run, culprit, retryable=retryable)
-        self._send(_failure(run, culprit, retryable=retryable))
+        self._chapter_rules.failed(run, culprit, retryable=retryable)
+        self._send(failure_of(run, culprit, retryable=retryable))
         after = self._machine.state
         assert (after.memory, after.notes, after.run) == (before.memory, before.notes, None), "a failure changed more"
         if run.moves_cursor_to is None:
@@ -225,7 +205,7 @@ class ScheduledSession:
             for signal in (
                 made,
                 LandingWritten(run.id, 1, 1, by_model=True),
-                _failure(run, FailureSource.MODEL, retryable=True),
+                failure_of(run, FailureSource.MODEL, retryable=True),
             ):
                 before = self._machine.state
                 assert self._machine.handle(signal, self._now) == (), "a late answer has effects"
@@ -329,41 +309,25 @@ class ScheduledSession:
                 assert landing.expected_revision == self._begun_at, "a result lands on what its run has not read"
                 self._writing = current, landing
             case StoreNote(taken):
-                self._stored.live[taken.id] = taken
-                self._acknowledged.add(taken.id)
+                self._stored.take_note(taken)
             case StorePendingNotes(names):
-                for name in names:
-                    # One that was forgotten meanwhile is not live.
-                    if name in self._stored.live:
-                        self._stored.pending[name] = self._stored.live.pop(name)
+                self._stored.make_pending(names)
             case AwaitRun(run_id, _) | CancelRun(run_id):
-                # Its end is told after it is cancelled.
-                assert run_id in self._open_runs
+                self._run_rules.waits_for(run_id)
             case EmitEvent(event):
-                self._told(event)
+                self._counts[type(event).__name__] += 1
+                self._run_rules.told(event)
             case _:
                 assert_never(effect)
 
     def _begun(self, run: Run) -> None:
         state = self._machine.state
-        assert not self._open_runs, "two runs in flight"
-        assert not state.ending
-        self._rules.begun(run, self._view)
+        self._run_rules.begun(run, state, total=self._total, stored_turns=self._stored_turns, was_idle=self._was_idle)
+        self._chapter_rules.begun(run, self._view)
         self._begun_at = state.memory.revision
-        if run.moves_cursor_to is not None:
-            assert run.start == state.memory.cursor
-            # A run of notes alone folds no turns.
-            assert run.end - run.start in (0, BATCH_SIZE)
-            assert run.start == run.end or run.end <= min(self._stored_turns, max(0, self._total - RECENT_WINDOW)), (
-                "the window was folded"
-            )
-        else:
-            assert run.end <= state.memory.cursor, "of what is not folded"
-            assert self._was_idle, "a batch is due first"
+        if run.moves_cursor_to is None:
             self._counts["chapters begun" if run.chapter else "repairs begun"] += 1
             self._counts["chapters begun without the model"] += run.chapter is not None and run.degraded
-        self._last_skip = None
-        self._open_runs.add(run.id)
         self._past = [*self._past[1 - REMEMBERED_RUNS :], run]
 
     def _write(self) -> None:
@@ -390,7 +354,7 @@ class ScheduledSession:
         # If nothing of a batch may be told to the model, the rules have made the segment.
         tells = run.chapter is not None or self._withheld is None or self._rng.random() < 0.8
         by_model = tells and not run.degraded
-        self._rules.landed(run, by_model=by_model)
+        self._chapter_rules.landed(run, by_model=by_model)
         self._view = self._stored.view(self._withheld)
         self._send(LandingWritten(run.id, 1, 1, by_model=by_model))
 
@@ -404,46 +368,14 @@ class ScheduledSession:
         self._counts["repairs stored"] += landed and landing.repairs
         return landed
 
-    def _told(self, event: FoldSkipped | FoldLanded | FoldFailed) -> None:
-        self._counts[type(event).__name__] += 1
-        if isinstance(event, FoldSkipped):
-            last = self._last_skip
-            assert last is None or last.reason != event.reason or event.repeated, "a skip was told twice"
-            self._last_skip = event
-            return
-        self._last_skip = None
-        assert event.run_id in self._open_runs, "the end of a run was told twice, or of none"
-        self._open_runs.discard(event.run_id)
-
     # -- what is always true -------------------------------------------------------------------------------
 
     def check_invariants(self) -> None:
         """Raise AssertionError if something that is always true is not."""
         state, stored = self._machine.state, self._stored
-        memory = state.memory
-        assert memory.cursor >= self._highest, "the cursor went back"
-        self._highest = memory.cursor
-        assert memory.cursor % BATCH_SIZE == 0
-        # A restart loses the turns that were not stored, so the window may be shorter after it than when it was folded.
-        assert memory.cursor <= max(0, self._most_turns - RECENT_WINDOW), "the window was folded"
-        assert (state.run is None) == (not self._open_runs), "the run in flight is not the one that was begun"
-        assert state.run is None or not state.ended
-        assert (stored.segments[-1].end if stored.segments else 0) == stored.state.cursor
-        kept = {each.id for each in (*state.notes.live, *state.notes.pending)}
-        there = stored.live.keys() | stored.pending.keys()
-        if self._is_behind:
-            assert memory.revision < stored.state.revision
-            assert memory.cursor <= stored.state.cursor
-            assert kept >= there, "a note is gone"
-        else:
-            assert memory.cursor == stored.state.cursor
-            assert kept == there, "a note is gone, or there twice"
-        assert len(there) + len(stored.folded) + len(stored.forgotten) == len(self._acknowledged), "a note is gone"
+        self._run_rules.check(state, most_turns=self._most_turns)
+        check_store(state, stored)
         if stored.changes != self._checked_changes:
             self._checked_changes = stored.changes
             assert stored.state.revision == stored.changes
             check_chapters(stored.view(None), stored.repaired, has_gaps=self._has_gaps)
-
-
-def _failure(run: Run, culprit: FailureSource, *, retryable: bool) -> RunFailed:
-    return RunFailed(run.id, culprit, "Error", "no", timeout=False, retryable=retryable, model="m")

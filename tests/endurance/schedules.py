@@ -12,7 +12,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from compaction.model import Mode
-from tests.endurance.scheduled_session import Mood, ScheduledSession
+from tests.endurance.schedule_model import Mood
+from tests.endurance.scheduled_session import ScheduledSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable
