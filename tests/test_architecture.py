@@ -77,6 +77,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "errors",
             "events",
             "guild",
+            "local_zone",
             "private_files",
             "runtime_tuning",
             "server_settings",

@@ -27,8 +27,8 @@ from benchmarks.child_process import keep_stdout_for_answers, serve
 from benchmarks.receive.client import main_gateway
 from benchmarks.receive.usage import LoopLag, cpu_by_thread, shares, spread_of
 from bot.app import running_bot
-from bot.clock import LocalZone
 from bot.events import LinkChanged, QueuesMeasured, RoomOpened
+from bot.local_zone import LocalZone
 from bot.wiring.settings import BotSettings
 from config.load import load
 from voice.transport.audio_events import SpeechFrames

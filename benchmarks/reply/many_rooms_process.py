@@ -28,9 +28,9 @@ from pydantic import SecretStr
 
 from benchmarks.child_process import keep_stdout_for_answers, serve
 from bot.app import RunningBot, running_bot
-from bot.clock import LocalZone
 from bot.discord.connection import connected
 from bot.events import ignore_event
+from bot.local_zone import LocalZone
 from bot.wiring.settings import BotSettings
 from config.load import load
 

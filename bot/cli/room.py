@@ -45,8 +45,8 @@ async def _run(
     from bot.cli.failures import defects_logged
     from bot.cli.run import STOP_WITHIN_S, pool_of
     from bot.cli.signals import stop_on_signals
-    from bot.clock import LocalZone
     from bot.cluster.address import read_token
+    from bot.local_zone import LocalZone
     from bot.remote.link.link_file import link_file, read_link
     from bot.wiring.room_process import GatewayAddress, run_room_process
     from bot.wiring.settings import BotSettings

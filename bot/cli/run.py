@@ -170,10 +170,10 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None,
     from bot.cli.environment import cluster_folder, logging_from_settings
     from bot.cli.failures import defects_logged
     from bot.cli.signals import stop_on_signals, unless_stopped
-    from bot.clock import LocalZone
     from bot.cluster.address import TOKEN_FILE
     from bot.discord.shard_choice import chosen_shards
     from bot.events import ignore_event
+    from bot.local_zone import LocalZone
     from bot.private_files import runs_as_root
     from bot.wiring.settings import BotSettings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bot.clock import LocalZone
+from bot.local_zone import LocalZone
 from bot.logs.reader import LogReader, parse_event
 from compaction.context.record import CallRecord, ContextRecord, read_call, read_record
 

@@ -39,7 +39,8 @@ def command(
 
     The best results come first; a correction comes before what it corrects.
     """
-    from bot.clock import LocalZone, SystemClock
+    from bot.clock import SystemClock
+    from bot.local_zone import LocalZone
     from bot.memory.admin import MemoryAdminError
     from bot.time_phrases import TimeNotUnderstoodError, parse_moment
     from compaction.memory.passage import Scope

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Self
 from bot import events
 from bot.app import RunningBot, running_bot
 from bot.cli.dashboard_link import dashboard_line
-from bot.clock import LocalZone, SystemClock
+from bot.clock import SystemClock
 from bot.errors import first_cause
+from bot.local_zone import LocalZone
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
