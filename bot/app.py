@@ -19,21 +19,18 @@ from bot.discord.commands.catch_up import CatchUp
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
-from bot.errors import crash_sentence
 from bot.remote.gateway_side.remote_screens import RemoteScreens
-from bot.room.listen_only import stored_request
 from bot.room.recap_renewal import RecapRenewal
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.screen.local_screens import LocalScreens
-from bot.settings import RESUME_WITHIN_S
 from bot.shards import ONLY_SHARD
-from bot.texts.text import Text
 from bot.wiring.bot_process import open_bot_process
 from bot.wiring.commands import slash_commands
 from bot.wiring.dashboard import history_for
 from bot.wiring.recollection import open_language_models, recollection_of
 from bot.wiring.rooms import RoomsApart, RoomsHere, open_rooms_apart, open_rooms_here
 from bot.wiring.screens import open_pages, open_screens
+from bot.wiring.session_rejoining import rejoin_sessions
 from bot.wiring.speech_models import open_voices
 
 if TYPE_CHECKING:
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot import events
-    from bot.channel.port import ListenRequest, Place
+    from bot.channel.port import Place
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
     from bot.discord.client import RoomtoneClient
@@ -49,13 +46,12 @@ if TYPE_CHECKING:
     from bot.screen.screens import Screens
     from bot.screen.watch_service import WatchService
     from bot.shards import Shards
+    from bot.texts.text import Text
     from bot.web.server import WebServer
     from bot.wiring.bot_process import BotProcess
     from bot.wiring.monitoring import Monitoring
-    from bot.wiring.process_parts import Stores
     from bot.wiring.room_processes import RoomStart
     from bot.wiring.settings import BotSettings
-    from compaction.model import SessionId
     from voice.endpoint import Endpoint
     from voice.transport.gateway import MainGateway
     from voice.transport.paced_sender import PacedSender
@@ -122,6 +118,7 @@ async def running_bot(
         recollection = await recollection_of(parts, language, choices=stores.guilds, participation=participation)
         dashboard.history = history_for(settings, stores.database, stores.turns, language.recall)
 
+        # The rooms ask for it once the client below is there.
         def gateway_of(place: Place) -> MainGateway:
             return client.main_gateway(place)
 
@@ -135,7 +132,6 @@ async def running_bot(
                 stack, process, recollection, rooms, gateway_of, screens=pages.remote_screens, observe=observe
             )
         supervisor, readable = opened.supervisor, recollection.readable
-        paced_sender, device = (opened.paced_sender, opened.device) if isinstance(opened, RoomsHere) else (None, None)
         catch_up = CatchUp(readable.reader, readable.digests, now=clock.now)
         recaps = RecapRenewal(stores.sessions, readable.digests)
         commands = slash_commands(
@@ -153,12 +149,26 @@ async def running_bot(
         )
         client = await stack.enter_async_context(
             connected(
-                settings.discord, supervisor, commands, paced_sender, participation, stores.servers, catch_up, shards
+                settings.discord,
+                supervisor,
+                commands,
+                opened.paced_sender,
+                participation,
+                stores.servers,
+                catch_up,
+                shards,
             )
         )
         await _begin_work(stack, process, client, opened, recaps, shards, rejoin=rejoin)
         web = pages.web
-        yield RunningBot(client, supervisor, paced_sender, web.login_link if web.is_listening else None, web, device)
+        yield RunningBot(
+            client,
+            supervisor,
+            opened.paced_sender,
+            dashboard_link=web.login_link if web.is_listening else None,
+            web=web,
+            device=opened.device,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +228,7 @@ async def _begin_work(
     if rejoin and isinstance(opened, RoomsApart):
         await opened.take_back(client, parts.stores, shards)
     if rejoin:
-        await _rejoin(client, supervisor, parts.stores, shards)
+        await rejoin_sessions(client, supervisor, parts.stores, shards)
     stack.enter_context(low_latency_interpreter())
     await stack.enter_async_context(background_task(release_free_memory(parts.clock.sleep), name="memory-release"))
     process.monitoring.started()
@@ -229,36 +239,3 @@ def _watch_connection(client: RoomtoneClient, monitoring: Monitoring) -> None:
     monitoring.checks.gateway = client.shard_losses
     monitoring.metrics.add_shards(client.shard_losses)
     monitoring.health.add_check(client.shard_losses.degraded_parts)
-
-
-async def _rejoin(client: RoomtoneClient, supervisor: RoomSupervisor, stores: Stores, shards: Shards) -> None:
-    """Rejoin the channels of sessions that a crashed process left open, if people are still there.
-
-    Those of other shards belong to other processes, in which they may go on.
-    """
-    for session in await stores.sessions.unfinished(resume_within_s=RESUME_WITHIN_S):
-        if session.guild_id is None or session.channel_id is None or not shards.serves(session.guild_id):
-            continue
-        if supervisor.place_of(session.guild_id) is not None:
-            # It was taken back, or somebody has called the bot meanwhile.
-            continue
-        if not await client.admission.serves(session.guild_id):
-            log.info("session_not_resumed", session_id=session.id, reason="guild_not_served")
-            continue
-        place = client.place(session.guild_id, session.channel_id)
-        if place is None or all(person.is_bot for person in place.members()):
-            log.info("session_not_resumed", session_id=session.id, reason="nobody_there")
-            continue
-        with client.logged_shard(session.guild_id):
-            listen = stored_request(session.guild_id, stores.servers, session.id)
-            await _rejoin_one(place, supervisor, session.id, listen)
-
-
-async def _rejoin_one(
-    place: Place, supervisor: RoomSupervisor, session_id: SessionId, listen: ListenRequest | None
-) -> None:
-    try:
-        await supervisor.join(place, listen=listen)
-    except Exception as error:  # noqa: BLE001 - a room that breaks, and has logged it, keeps no other from beginning
-        log.warning("session_not_resumed", session_id=session_id, reason="not_joined", problem=error)
-        await place.write(Text("I could not come back. {why}", why=crash_sentence(error)))

@@ -51,11 +51,15 @@ class RoomsHere:
 
 @dataclass(frozen=True, slots=True)
 class RoomsApart:
-    """Rooms in processes of their own. `places`: what they know of Discord comes from here."""
+    """Rooms in processes of their own, which have their own `paced_sender` and `device`. `places`: what they know of
+    Discord comes from here.
+    """
 
     supervisor: RoomSupervisor
     remote: RemoteRooms
     places: ServedPlaces
+    paced_sender: None = None
+    device: None = None
 
     def tell_changes_of(self, client: RoomtoneClient) -> None:
         """From now on tell the rooms what Discord has changed."""

@@ -5,37 +5,28 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import stat
-from contextlib import nullcontext
 from dataclasses import fields
 from datetime import UTC
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.app import _rejoin, running_bot
-from bot.channel.port import ListenRequest
+from bot.app import running_bot
 from bot.cli.signals import unless_stopped
 from bot.clock import SystemClock
 from bot.discord.endpoint import point_at
 from bot.events import ignore_event
 from bot.folder_lock import folder_lock
 from bot.memory.retention import DAY_S
-from bot.server_settings import ListenOnly, ServerSettings
 from bot.settings import DiscordSettings
-from bot.shards import ONLY_SHARD
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.wiring.monitoring import PROCESS_TASKS
 from bot.wiring.settings import BotSettings
-from compaction.errors import StoreError
 from config.schema import Settings
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, settings_for, settle
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import ADA as PERSON
-from tests.fakes.place import FakePlace
-from tests.fakes.rooms import House
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -123,7 +114,7 @@ async def test_a_stop_while_it_goes_back_to_its_rooms_ends_it_in_order(
         stop.set()
         await asyncio.Future()
 
-    monkeypatch.setattr("bot.app._rejoin", never_ends)
+    monkeypatch.setattr("bot.app.rejoin_sessions", never_ends)
     async with LocalDiscord() as local:
         starting = running_bot(settings_in(data, local), observe=ignore_event, zone=UTC)
         async with asyncio.timeout(PATIENCE_S), unless_stopped(stop, starting) as running:
@@ -131,57 +122,3 @@ async def test_a_stop_while_it_goes_back_to_its_rooms_ends_it_in_order(
             with folder_lock(data):
                 pass
         assert [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS)] == []
-
-
-def client_in(place: FakePlace) -> Any:
-    """Return a client that serves every server and knows one voice channel."""
-
-    async def serves(_: int) -> bool:
-        return True
-
-    return SimpleNamespace(
-        admission=SimpleNamespace(serves=serves),
-        place=lambda *_: place,
-        logged_shard=lambda _: nullcontext(),
-    )
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("is_same", [True, False])
-async def test_a_session_that_is_written_down_is_rejoined_as_such(tmp_path: Path, *, is_same: bool) -> None:
-    """The room is told what was asked for before the restart, so it also holds where the bot is moved. A request of
-    another session does not count.
-    """
-    house, place = House(), FakePlace(people=[PERSON])
-    async with open_database(tmp_path / "roomtone.db") as database:
-        sessions = Sessions(database, FakeClock())
-        opened = await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
-        session_id = opened.session.id if is_same else "another"
-        listens = ListenOnly(session_id, "thread", 601)
-        await house.servers.change(place.guild_id, lambda _: ServerSettings(listen_only=listens), by=1)
-        stores = SimpleNamespace(sessions=sessions, servers=house.servers)
-        async with house.supervisor as rooms:
-            await _rejoin(client_in(place), rooms, cast("Any", stores), ONLY_SHARD)
-    assert house.listens == [ListenRequest("thread", 601) if is_same else None]
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (StoreError("The disk is full."), "I could not come back. The disk is full."),
-        (KeyError("what Ada said"), "I could not come back. Something in me broke."),
-    ],
-)
-async def test_a_room_that_breaks_keeps_no_other_from_beginning(tmp_path: Path, error: Exception, told: str) -> None:
-    """The bot starts although a session cannot go on, also because of a defect, and says so in its channel."""
-    house, place = House(), FakePlace(people=[PERSON])
-    house.fails_to_open = error
-    async with open_database(tmp_path / "roomtone.db") as database:
-        sessions = Sessions(database, FakeClock())
-        for guild_id in (place.guild_id, place.guild_id + 1):
-            await sessions.open(guild_id=guild_id, channel_id=place.channel_id, resume_within_s=0.0)
-        stores = SimpleNamespace(sessions=sessions, servers=house.servers)
-        async with house.supervisor as rooms:
-            await _rejoin(client_in(place), rooms, cast("Any", stores), ONLY_SHARD)
-    assert place.written == [told, told]

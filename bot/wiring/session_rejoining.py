@@ -1,0 +1,55 @@
+"""Lets the bot go on, after a crash, with the sessions that were open then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.errors import crash_sentence
+from bot.room.listen_only import stored_request
+from bot.settings import RESUME_WITHIN_S
+from bot.texts.text import Text
+
+if TYPE_CHECKING:
+    from bot.channel.port import ListenRequest, Place
+    from bot.discord.client import RoomtoneClient
+    from bot.room.supervisor import RoomSupervisor
+    from bot.shards import Shards
+    from bot.wiring.process_parts import Stores
+    from compaction.model import SessionId
+
+log = structlog.get_logger()
+
+
+async def rejoin_sessions(client: RoomtoneClient, supervisor: RoomSupervisor, stores: Stores, shards: Shards) -> None:
+    """Rejoin the channels of sessions that a crashed process left open, if people are still there.
+
+    Those of other shards belong to other processes, in which they may go on.
+    """
+    for session in await stores.sessions.unfinished(resume_within_s=RESUME_WITHIN_S):
+        if session.guild_id is None or session.channel_id is None or not shards.serves(session.guild_id):
+            continue
+        if supervisor.place_of(session.guild_id) is not None:
+            # It was taken back, or somebody has called the bot meanwhile.
+            continue
+        if not await client.admission.serves(session.guild_id):
+            log.info("session_not_resumed", session_id=session.id, reason="guild_not_served")
+            continue
+        place = client.place(session.guild_id, session.channel_id)
+        if place is None or all(person.is_bot for person in place.members()):
+            log.info("session_not_resumed", session_id=session.id, reason="nobody_there")
+            continue
+        with client.logged_shard(session.guild_id):
+            listen = stored_request(session.guild_id, stores.servers, session.id)
+            await _rejoin_one(place, supervisor, session.id, listen)
+
+
+async def _rejoin_one(
+    place: Place, supervisor: RoomSupervisor, session_id: SessionId, listen: ListenRequest | None
+) -> None:
+    try:
+        await supervisor.join(place, listen=listen)
+    except Exception as error:  # noqa: BLE001 - a room that breaks, and has logged it, keeps no other from beginning
+        log.warning("session_not_resumed", session_id=session_id, reason="not_joined", problem=error)
+        await place.write(Text("I could not come back. {why}", why=crash_sentence(error)))
