@@ -158,6 +158,8 @@ class Link(Protocol):
 class Place(Protocol):
     """One voice channel of one guild, with its own text chat."""
 
+    # -- which channel it is -------------------------------------------------------------------------------
+
     @property
     def guild_id(self) -> int:
         """Return the id of the Discord server."""
@@ -175,18 +177,26 @@ class Place(Protocol):
         """Return the guild's name, for the recogniser's glossary."""
 
     @property
+    def language(self) -> str:
+        """Return the language of what everybody in the channel reads, as a Discord locale."""
+
+    @property
     def occasions(self) -> Sequence[str]:
         """Return what people here may speak of: topics, and the titles of events that go on or come. They can read it.
 
         Written by anybody who may; for the recogniser's glossary only.
         """
 
-    @property
-    def language(self) -> str:
-        """Return the language of what everybody in the channel reads, as a Discord locale."""
+    # -- who is there, and what they may do ----------------------------------------------------------------
 
-    def chat_for(self, asker_id: int | None) -> Chat:
-        """Return the text chat with the permissions of one member, for tools. None: nobody asked."""
+    def members(self) -> Sequence[Person]:
+        """Return the members of the channel now, without the bot itself."""
+
+    async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
+        """Ask Discord what the members present may do, since it does not tell when a role is taken away.
+
+        Until it is known of somebody, they are no moderator, and only this channel is shared. A failure is logged.
+        """
 
     def shared_channels(self) -> frozenset[int]:
         """Return this channel and the guild's other voice channels that everybody present may see and enter now.
@@ -194,17 +204,10 @@ class Place(Protocol):
         What was said in these may be told here. If it is not known who is present, only this channel.
         """
 
-    def members(self) -> Sequence[Person]:
-        """Return the members of the channel now, without the bot itself."""
-
     async def is_current(self) -> bool:
         """Return True once what people have chosen until now is in effect in the room; False if that is not known."""
 
-    async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
-        """Ask Discord what the members present may do, since it does not tell when a role is taken away.
-
-        Until it is known of somebody, they are no moderator, and only this channel is shared. A failure is logged.
-        """
+    # -- what the bot writes -------------------------------------------------------------------------------
 
     async def write(self, sentence: Text) -> None:
         """Write into the text chat. A failure is logged and not raised, because nothing depends on it."""
@@ -221,14 +224,8 @@ class Place(Protocol):
         None: Discord refused it, which is logged.
         """
 
-    async def open_thread(self, channel_id: int) -> Thread:
-        """Begin a thread in a text channel of the server, for a transcript. Raises `ChatError`.
-
-        A voice channel's own chat has no threads: there the chat itself is returned.
-        """
-
-    async def post_file(self, name: str, content: bytes, text: Text) -> None:
-        """Post a file into the channel's own chat. Raises `ChatError`."""
+    async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
+        """Offer to tell somebody who comes back what was said; return whether Discord accepted it. Calls nobody."""
 
     async def write_recap(self, digest: Digest) -> int | None:
         """Write what a session was about, and return the message's id. None: Discord refused it, which is logged."""
@@ -236,26 +233,19 @@ class Place(Protocol):
     async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
         """Replace what a recap says, or delete it (None). Return whether nothing of the old one is left."""
 
-    async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
-        """Offer to tell somebody who comes back what was said; return whether Discord accepted it. Calls nobody."""
+    async def post_file(self, name: str, content: bytes, text: Text) -> None:
+        """Post a file into the channel's own chat. Raises `ChatError`."""
 
-    async def show_listening(self, *, on: bool) -> bool:
-        """Mark the bot's name or the channel as listening, or remove the mark. Return whether the mark is visible.
+    async def open_thread(self, channel_id: int) -> Thread:
+        """Begin a thread in a text channel of the server, for a transcript. Raises `ChatError`.
 
-        A refusal is logged.
+        A voice channel's own chat has no threads: there the chat itself is returned.
         """
 
-    @property
-    def audible(self) -> bool:
-        """Return whether people can hear the bot: nobody has muted it, and on a stage it is a speaker."""
+    def chat_for(self, asker_id: int | None) -> Chat:
+        """Return the text chat with the permissions of one member, for tools. None: nobody asked."""
 
-    @property
-    def muted(self) -> bool:
-        """Return whether somebody has muted the bot on the server."""
-
-    @property
-    def deafened(self) -> bool:
-        """Return whether somebody has deafened the bot on the server, so that Discord sends it no sound."""
+    # -- the voice connection ------------------------------------------------------------------------------
 
     def refusal(self) -> Text | None:
         """Return why the bot cannot or may not come in now, or None: a permission is missing, the channel is full."""
@@ -278,4 +268,22 @@ class Place(Protocol):
         `is_owner`: asked before Discord is asked to let the bot in or out; if it returns False, Discord is not asked.
         None: nobody else could run the room. `claim`: the number of the room's claim, for the process that asks
         Discord if it is another one: it asks for no older claim than it has seen.
+        """
+
+    @property
+    def audible(self) -> bool:
+        """Return whether people can hear the bot: nobody has muted it, and on a stage it is a speaker."""
+
+    @property
+    def muted(self) -> bool:
+        """Return whether somebody has muted the bot on the server."""
+
+    @property
+    def deafened(self) -> bool:
+        """Return whether somebody has deafened the bot on the server, so that Discord sends it no sound."""
+
+    async def show_listening(self, *, on: bool) -> bool:
+        """Mark the bot's name or the channel as listening, or remove the mark. Return whether the mark is visible.
+
+        A refusal is logged.
         """
