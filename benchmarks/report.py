@@ -19,8 +19,10 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target and its measured value. `met` is None if this run could not measure it;
-    `value` then says why. `sample`: what was counted."""
+    """A target and its measured value. `sample`: what was counted.
+
+    `met` is None if this run could not measure it; `value` then says why.
+    """
 
     name: str
     goal: str

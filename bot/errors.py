@@ -35,20 +35,6 @@ class ModelSourceError(ModelError):
     """A model could not be fetched from one of its sources: network, mirror, disk or the file itself."""
 
 
-def why_not_listening(error: OSError) -> str:
-    """Return why a port could not be opened, without the address.
-
-    asyncio's own sentence quotes the address, and the log withholds what is quoted.
-    """
-    if error.errno is None:
-        # From Python 3.13 on asyncio says it so if no address is this machine's.
-        return os.strerror(errno.EADDRNOTAVAIL)
-    if isinstance(error, socket.gaierror):
-        # A name that is not found has a number of its own kind.
-        return error.strerror or type(error).__name__
-    return os.strerror(error.errno)
-
-
 # Errors with a plain sentence for people. Any other one is a defect.
 KNOWN_ERRORS = (BotError, VoiceError, CompactionError)
 
@@ -69,3 +55,17 @@ def crash_sentence(error: BaseException) -> Text:
     may be anything.
     """
     return sentence_of(error) if isinstance(error, KNOWN_ERRORS) else Text("Something in me broke.")
+
+
+def why_not_listening(error: OSError) -> str:
+    """Return why a port could not be opened, without the address.
+
+    asyncio's own sentence quotes the address, and the log withholds what is quoted.
+    """
+    if error.errno is None:
+        # From Python 3.13 on asyncio says it so if no address is this machine's.
+        return os.strerror(errno.EADDRNOTAVAIL)
+    if isinstance(error, socket.gaierror):
+        # A name that is not found has a number of its own kind.
+        return error.strerror or type(error).__name__
+    return os.strerror(error.errno)

@@ -30,7 +30,7 @@ class RecordRefusedError(StoreError):
 class StaleOwnerError(CompactionError):
     """Another process has taken the session over: the store refuses this one's writes for good. The caller must stop.
 
-    No `StoreError`: nobody may go on and write later.
+    It is no `StoreError`, after which callers go on and write later.
     """
 
 
@@ -58,7 +58,9 @@ class EmbeddingError(CompactionError):
 
 
 class SummaryRefusedError(CompactionError):
-    """A model's answer is not a summary: it is blank, cut off, a refusal, a copy of the turns, or a reply to them."""
+    """A model's answer is not used. It is no summary: blank, cut off, a refusal, a copy of the turns, or a reply to
+    them. Or somebody's words in it were withheld, or given back, while it was made.
+    """
 
 
 class ContextOverflowError(CompactionError):
