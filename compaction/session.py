@@ -35,7 +35,17 @@ if TYPE_CHECKING:
 
     from compaction.context.build import SessionContext
     from compaction.folding.events import CompactionEvent
-    from compaction.model import CompactionState, Mode, Note, RenderedSummary, Segment, SessionId, TurnKind, TurnPart
+    from compaction.model import (
+        CompactionState,
+        Mode,
+        Note,
+        RenderedSummary,
+        Segment,
+        SessionId,
+        Strategy,
+        TurnKind,
+        TurnPart,
+    )
     from compaction.payload import PayloadPart
     from compaction.ports import SessionClock, TurnStore
     from compaction.restored_session import RestoredSession
@@ -110,21 +120,8 @@ class SessionMemory:
             settings=settings,
             rng=Random() if rng is None else rng,  # noqa: S311 - jitter and names of runs, no secret
         )
-        parts = FoldParts(
-            session_id,
-            machine=machine,
-            timeline=restored.timeline,
-            outbox=restored.outbox,
-            input=FoldInput(
-                session_id,
-                timeline=restored.timeline,
-                outbox=restored.outbox,
-                withheld=restored.withheld,
-                strategy=settings.strategy,
-            ),
-            summarisers=Summarisers(summariser, fallback, strategy=settings.strategy, timeout_s=settings.timeout_s),
-            clock=clock,
-        )
+        summarisers = Summarisers(summariser, fallback, strategy=settings.strategy, timeout_s=settings.timeout_s)
+        parts = _fold_parts(session_id, restored, machine, summarisers, strategy=settings.strategy, clock=clock)
         compactor = Compactor(parts, restored.view, log=log, on_event=on_event)
         contexts = ContextSource(
             restored,
@@ -142,15 +139,6 @@ class SessionMemory:
             yield memory
         finally:
             await memory._aclose()
-
-    def withhold(self, who: Callable[[], frozenset[str]]) -> None:
-        """Send a model nothing of the people whose ids `who` returns, from now on. Nothing is deleted."""
-        self._withheld.withhold(who)
-
-    def allowed_part(self, turn: Turn) -> Turn:
-        """Return a turn without the words that are withheld now."""
-        self._compactor.update_withheld()
-        return self._withheld.turn(turn)
 
     # -- input ----------------------------------------------------------------------------
 
@@ -239,6 +227,17 @@ class SessionMemory:
     def record_call(self, message_digests: Sequence[str], *, answer_to: Seq) -> None:
         """Log the digests of the messages that one model call was sent for the reply to turn `answer_to`."""
         self._contexts.record_call(message_digests, answer_to=answer_to)
+
+    # -- people who opted out -------------------------------------------------------------------------------
+
+    def withhold(self, who: Callable[[], frozenset[str]]) -> None:
+        """Send a model nothing of the people whose ids `who` returns, from now on. Nothing is deleted."""
+        self._withheld.withhold(who)
+
+    def allowed_part(self, turn: Turn) -> Turn:
+        """Return a turn without the words that are withheld now."""
+        self._compactor.update_withheld()
+        return self._withheld.turn(turn)
 
     # -- the mode ---------------------------------------------------------------------------------------------
 
@@ -356,3 +355,17 @@ class SessionMemory:
     def known_facts(self) -> tuple[KnownFact, ...]:
         """Return the standing facts that a new batch may replace: the newest and the weightiest."""
         return self._compactor.known_facts
+
+
+def _fold_parts(
+    session_id: SessionId,
+    restored: RestoredSession,
+    machine: FoldingMachine,
+    summarisers: Summarisers,
+    *,
+    strategy: Strategy,
+    clock: SessionClock,
+) -> FoldParts:
+    timeline, outbox = restored.timeline, restored.outbox
+    fold_input = FoldInput(session_id, timeline=timeline, outbox=outbox, withheld=restored.withheld, strategy=strategy)
+    return FoldParts(session_id, machine, timeline, outbox, fold_input, summarisers, clock)
