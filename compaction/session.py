@@ -115,7 +115,6 @@ class SessionMemory:
         restored = await restore_session(session_id, store, timeout_s=settings.store_timeout_s, log=log)
         machine = FoldingMachine(
             restored.state,
-            session_id=session_id,
             mode=mode,
             settings=settings,
             rng=Random() if rng is None else rng,  # noqa: S311 - jitter and names of runs, no secret

@@ -52,11 +52,8 @@ THRESHOLD = RECENT_WINDOW + BATCH_SIZE
 class FoldingMachine:
     """Makes the compaction decisions of one session. Not thread-safe; owned by one compactor."""
 
-    def __init__(
-        self, state: SessionState, *, session_id: str, mode: Mode, settings: CompactionSettings, rng: Random
-    ) -> None:
+    def __init__(self, state: SessionState, *, mode: Mode, settings: CompactionSettings, rng: Random) -> None:
         self._state = state
-        self._session_id = session_id
         self._mode = mode
         self._settings = settings
         self._rng = rng

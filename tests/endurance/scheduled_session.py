@@ -86,7 +86,6 @@ class ScheduledSession:
                 live=NoteBuffer(live=tuple(self._stored.live.values())),
                 ended=self._stored.ended,
             ),
-            session_id="evening",
             mode=Mode.SUMMARY,
             settings=CompactionSettings(),
             rng=self._rng,

@@ -149,7 +149,6 @@ class Workshop:
         self.outbox = Outbox(self.store, EVENING, stored_turns=total, timeout_s=SETTINGS.store_timeout_s)
         self.machine = FoldingMachine(
             SessionState.restored(stored.state, live=NoteBuffer(), ended=False),
-            session_id=EVENING,
             mode=Mode.SUMMARY,
             settings=SETTINGS,
             rng=random.Random(3),

@@ -43,7 +43,6 @@ SETTINGS = CompactionSettings()
 def machine(state: SessionState | None = None, *, mode: Mode = Mode.SUMMARY) -> FoldingMachine:
     return FoldingMachine(
         SessionState() if state is None else state,
-        session_id="evening",
         mode=mode,
         settings=SETTINGS,
         rng=random.Random(1),
