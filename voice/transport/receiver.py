@@ -69,6 +69,7 @@ class Receiver:
         self._deliver = deliver
         self._is_excluded = is_excluded
         self._clock = clock
+        # The time that stands for the clock's, while datagrams are read late (`set_time`).
         self._read_at: float | None = None
         self._lock = threading.Lock()
         self._opener = PacketOpener()
@@ -79,8 +80,10 @@ class Receiver:
         self._keys: LiveKeys | None = None
         self._batch: list[AudioEvent] = []
         self._delivered_at = clock()
-        self._sounded = False  # sound waits for the next batch
-        self._due = clock()  # a lower bound: no stream is due before
+        # Whether sound waits for the next batch.
+        self._sounded = False
+        # A lower bound: no stream is due before.
+        self._due = clock()
 
     # Called by the reader thread.
 
@@ -206,21 +209,23 @@ class Receiver:
             return self._roster.members
 
     def counters(self) -> PacketCounters:
+        """Return a copy of what was counted so far."""
         with self._lock:
             counters = self._counters.copy()
             counters.unknown_ssrc = self._roster.dropped
             return counters
 
     def check(self, *, connected: bool, runner_alive: bool, in_transition: bool) -> list[WatchdogFinding]:
+        """Return what is wrong with the sound now, each problem once. Parameters: see `Watchdog.check`."""
         with self._lock:
             return self._watchdog.check(
                 self._now(), connected=connected, runner_alive=runner_alive, in_transition=in_transition
             )
 
+    # Called with the lock held.
+
     def _now(self) -> float:
         return self._clock() if self._read_at is None else self._read_at
-
-    # Called with the lock held.
 
     def _take_unknown(self, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
         """Hold a frame of an unknown SSRC, unless a member's key opens it."""
