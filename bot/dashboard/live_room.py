@@ -1,4 +1,4 @@
-"""What the dashboard knows of one open room: the figures of its charts, from the room's events.
+"""What the dashboard knows of one open room: it tells the pages the room's events, and keeps its `room_charts`.
 
 Words are not kept here: a page that opens reads them from the session's memory and store, so that nothing outlives its
 deletion.
@@ -6,16 +6,16 @@ deletion.
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from typing import TYPE_CHECKING, Final
+from collections import Counter
+from typing import TYPE_CHECKING
 
 from bot import events
 from bot.dashboard.messages import note_json, turn_json
-from bot.dropped_sounds import reasons_text
+from bot.dashboard.room_charts import RoomCharts
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from bot.channel.port import Place
     from bot.clock import Clock
@@ -23,20 +23,6 @@ if TYPE_CHECKING:
     from bot.participation.guild_participation import GuildParticipation
     from bot.web.dashboard_port import Json
     from compaction.model import SessionId
-
-# The charts: this many replies, ten minutes of packets and queues (every 5 s), and two hours of costs (every minute).
-REPLIES_SHOWN: Final = 24
-MEASURED: Final = 120
-COSTS: Final = 120
-COST_EVERY_S: Final = 60.0
-FOLDS: Final = 200
-PROBLEMS: Final = 5
-# Utterances whose stages are waited for by a reply.
-_STAGES: Final = 32
-
-
-# The queues of the chart: from a person's speech to the bot's.
-SHOWN_QUEUES: Final = ("recognise", "record", "answer", "play")
 
 
 class LiveRoom:
@@ -64,17 +50,9 @@ class LiveRoom:
         self.opened_at = clock.now()
         self._clock = clock
         self._publish = publish
-        self._stages: dict[str, Mapping[str, float]] = {}
-        self._replies: deque[Json] = deque(maxlen=REPLIES_SHOWN)
-        self._packets: deque[Json] = deque(maxlen=MEASURED)
-        self._queues: deque[Json] = deque(maxlen=MEASURED)
-        self._costs: deque[Json] = deque(maxlen=COSTS)
-        self._folds: deque[Json] = deque(maxlen=FOLDS)
-        self._problems: deque[Json] = deque(maxlen=PROBLEMS)
-        self._dropped: Counter[str] = Counter()
-        self._link = ""
+        self._charts = RoomCharts(clock)
         self._people: Json = {}
-        self._cost_at = float("-inf")
+        # What the last hour had cost when the pages were told.
         self._used: tuple[object, ...] = ()
         # Who has spoken or shared a screen in the session, as far as anybody had to know.
         self._speakers: set[str] = set()
@@ -97,7 +75,7 @@ class LiveRoom:
                 self._tell("heard", {"id": event.utterance_id, "speaker": speaker, "who": who, "text": event.text})
             case events.TurnRecorded():
                 for spoken in event.utterances:
-                    self._remember_stages(spoken)
+                    self._charts.remember_stages(spoken)
                 self.add_speakers(part.speaker_id for part in event.turn.parts)
                 heard = [spoken.utterance.id for spoken in event.utterances]
                 turn = turn_json(self.memory.allowed_part(event.turn))
@@ -108,13 +86,10 @@ class LiveRoom:
                 if self.shows_notes:
                     self._tell("note", {"note": note_json(event.note)})
             case events.ReplySpoken():
-                self._add_reply(event)
+                if (reply := self._charts.add_reply(event)) is not None:
+                    self._tell("reply", {"reply": reply})
             case events.LinkChanged():
-                self._link = event.state
-                round_trip_ms = None if event.round_trip_s is None else round(1000 * event.round_trip_s)
-                figures = {"at": self._clock.now(), **event.counters, "round_trip_ms": round_trip_ms}
-                self._packets.append(figures)
-                self._tell("packets", {"packets": figures, "link": event.state})
+                self._tell("packets", {"packets": self._charts.add_packets(event), "link": event.state})
             case _:
                 self._observe_rest(event)
 
@@ -122,28 +97,16 @@ class LiveRoom:
         match event:
             case events.SpeechDropped():
                 self._end_interim(event.speaker_id)
-                self._dropped[event.reason] += 1
-                self._tell("dropped", {"id": event.utterance_id, "dropped": reasons_text(self._dropped)})
+                self._tell("dropped", {"id": event.utterance_id, "dropped": self._charts.add_dropped(event.reason)})
             case events.ContextBuilt():
                 tokens: Counter[str] = Counter()
                 for part in event.parts:
                     tokens[part.kind.value] += part.tokens
                 self._tell("prompt", {"answer_to": event.answer_to, "tokens": dict(tokens)})
             case events.QueuesMeasured():
-                lengths = {queue.name: queue.waiting for queue in event.queues if queue.name in SHOWN_QUEUES}
-                figures = {"at": self._clock.now(), **lengths, "unfolded": len(self.memory.window)}
-                self._queues.append(figures)
-                self._tell("queues", {"queues": figures})
+                self._tell("queues", {"queues": self._charts.add_queues(event, unfolded=len(self.memory.window))})
             case events.CompactionLanded():
-                self._folds.append(
-                    {
-                        "at": self._clock.now(),
-                        "from": event.old_cursor,
-                        "to": event.new_cursor,
-                        "ms": round(event.latency_ms),
-                        "degraded": event.degraded,
-                    }
-                )
+                self._charts.add_fold(event)
             case events.CompactionFailed():
                 self._add_problem("memory", Text("A fold failed, and will be tried again."))
             case events.Problem():
@@ -200,20 +163,13 @@ class LiveRoom:
         """Return the charts, and what they are about, without anything that people said."""
         return {
             **self.brief(),
-            "link": self._link,
+            **self._charts.as_json(self._cost(self._clock.monotonic())),
             "present": self.people_json(),
-            "replies": list(self._replies),
-            "packets": list(self._packets),
-            "queues": list(self._queues),
-            "costs": [*self._costs, self._cost(self._clock.monotonic())],
             "ceiling": {
                 "calls": self.guild.costs.ceiling.calls,
                 "tokens": self.guild.costs.ceiling.tokens,
                 "spoken_s": self.guild.costs.ceiling.spoken_s,
             },
-            "folds": list(self._folds),
-            "problems": list(self._problems),
-            "dropped": reasons_text(self._dropped),
         }
 
     def memory_json(self) -> Json:
@@ -228,7 +184,7 @@ class LiveRoom:
             "cursor": memory.cursor,
             "window_from": window[0].seq if window else memory.total_turns,
             "summary": "" if summary is None else summary.text,
-            "folds": list(self._folds),
+            "folds": self._charts.folds,
         }
 
     def people_json(self) -> Json:
@@ -268,10 +224,7 @@ class LiveRoom:
     def _tell_cost(self, now: float) -> None:
         """Tell the pages what the last hour has cost if it has changed; keep a sample for the chart each minute."""
         cost = self._cost(now)
-        kept = now - self._cost_at >= COST_EVERY_S
-        if kept:
-            self._cost_at = now
-            self._costs.append(cost)
+        kept = self._charts.add_cost(cost, now)
         used = (cost["calls"], cost["tokens"], cost["spoken_s"])
         if kept or used != self._used:
             self._used = used
@@ -287,33 +240,4 @@ class LiveRoom:
         }
 
     def _add_problem(self, where: str, sentence: Text) -> None:
-        self._problems.append({"at": self._clock.now(), "where": where, "sentence": sentence})
-        self._tell("problem", {"problem": self._problems[-1]})
-
-    def _remember_stages(self, spoken: events.SpokenText) -> None:
-        while len(self._stages) >= _STAGES:
-            del self._stages[next(iter(self._stages))]
-        figures = {"ended_at": spoken.ended_at}
-        for name in ("endpoint_ms", "queue_ms", "recognise_ms"):
-            figures[name] = float(spoken.stages_ms[name])
-        self._stages[spoken.utterance.id] = figures
-
-    def _add_reply(self, event: events.ReplySpoken) -> None:
-        """Add a reply's latencies. Without an utterance, nobody waited for it."""
-        stages = self._stages.get(event.utterance_id or "")
-        if stages is None or event.first_audio_at is None:
-            return
-        total = 1000 * (event.first_audio_at - stages["ended_at"])
-        model = event.model_first_token_ms
-        voice = event.synthesis_first_audio_ms
-        reply: Json = {
-            "turn": event.answer_to,
-            "total": round(total),
-            "endpoint": round(stages["endpoint_ms"]),
-            "recognise": round(stages["queue_ms"] + stages["recognise_ms"]),
-            "model": None if model is None else round(model),
-            "voice": None if voice is None else round(voice - (model or 0.0)),
-            "interrupted": event.interrupted,
-        }
-        self._replies.append(reply)
-        self._tell("reply", {"reply": reply})
+        self._tell("problem", {"problem": self._charts.add_problem(where, sentence)})
