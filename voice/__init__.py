@@ -4,6 +4,9 @@ Subpackages: `transport` (Discord's voice connection), `listening` (voice activi
 (speech recognition), `speaking` (text normalisation, voices, playback, barge-in), `realtime` (speech-to-speech),
 `screen` (pictures of shared screens). Start at each subpackage's `port` and settings; `transport.link.VoiceLink` joins
 a channel. This package never imports `bot` or `compaction`.
+
+What they share: `audio` (the sound format), `errors`, `queue_figures`; for services, `endpoint` with
+`endpoint_settings`, `server_keys`, `cancellable_http`, `circuit_breaker` and `retry_pause`; and `thread_future`.
 """
 
 import os

@@ -2,12 +2,16 @@
 
 - A room's channel: `place` implements its port, `chat` the text channel, `stage` asks to speak in stage channels,
   `entry` decides which channels can be entered, `listening_mark` shows that the bot listens, `consent_buttons` ask
-  people to agree. `changes` and `voice_presence` notice who comes and goes.
+  people to agree. `changes` and `voice_presence` notice who comes and goes. `occasions` finds words for the recogniser,
+  `digest_embed` shows what a session was about.
 - Commands: `commands` has them, on the `command_tree`, which `command_registration` tells Discord. `access` decides who
-  may use them, `audience` whose channels somebody may read, `cooldowns` how often. `answers` writes the replies, and
-  `failures` those to a command that broke.
+  may use them, `audience` whose channels somebody may read, `session_choice` which sessions, `cooldowns` how often.
+  `answers` writes the replies, and `failures` those to a command that broke.
 - Servers and shards: `admission` decides which servers are served, `invite` makes the link that adds the bot.
   `shard_choice` and `shard_losses` are about the connections of large bots.
 
-`endpoint` selects the real Discord or a local one. `live_probe` is `roomtone doctor --live`.
+- The dashboard: `dashboard_access` finds out what somebody may see, `place_names` how servers and channels are called.
+
+`endpoint` selects the real Discord or a local one, `bot_token` knows a wrong token by its form, `request_errors` are
+what a request can fail with. `live_probe` is `roomtone doctor --live`.
 """

@@ -1,5 +1,8 @@
 """Speech-to-speech over OpenAI's Realtime protocol. Start at `port`. `protocol` is sans-I/O, and `session` runs it.
 
 `connector` keeps a session connected, and `connection` holds one websocket; `availability` decides when the session is
-given up and when it is in use again; `pending_inputs`, `reply_queue` and `tool_calls` are what waits in a session.
+given up and when it is in use again, by its `failure_budget` and `limits`; `error_messages` says what failed.
+`pending_inputs`, `reply_queue` and `tool_calls` are what waits in a session, `active_reply` is what is being said.
+`mixing` makes one track of several people, `speech_assembler` frames of a reply. `protocol` returns `effects`, and
+`wire` builds what is sent.
 """
