@@ -48,6 +48,7 @@ THREAD_SWITCH_S = 0.001
 
 
 def main() -> None:
+    """Run the command line, and end the process with its exit status."""
     sys.setswitchinterval(THREAD_SWITCH_S)
     with ExitStack() as loading:
         loading.enter_context(interrupts_end_the_process())
