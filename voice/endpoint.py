@@ -26,6 +26,11 @@ OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_TIMEOUT_S = 5.0
 # What is read of a redirect or an error, which the libraries read whole. OpenAI's errors have a few hundred bytes.
 MAX_REFUSAL_BYTES = 64 * 1024
+# What is read of an answer; the libraries read one without an end until the memory is full. The vectors of a full batch
+# have some 8 MB as JSON, and the sound of a sentence fewer.
+MAX_ANSWER_MB = 32
+# A compressed megabyte may become a thousand. Servers are asked to send what they have as it is, and few do otherwise.
+MAX_COMPRESSED_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +94,9 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
             transport=httpx2.AsyncHTTPTransport(limits=openai.DEFAULT_CONNECTION_LIMITS) if stays else None,
             timeout=httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
             limits=openai.DEFAULT_CONNECTION_LIMITS,
+            headers={"Accept-Encoding": "identity"},
             follow_redirects=True,
-            event_hooks={"request": [_in_one_piece], "response": [_shorten_refusal]},
+            event_hooks={"request": [_in_one_piece], "response": [_bound_answer]},
         )
     except (ImportError, ValueError, httpx2.InvalidURL) as error:
         raise EnvironmentProxyError from error
@@ -108,10 +114,40 @@ async def _in_one_piece(request: httpx2.Request) -> None:
     await request.aread()
 
 
-async def _shorten_refusal(response: httpx2.Response) -> None:
-    """Let no more than `MAX_REFUSAL_BYTES` of a redirect or an error be read, however much the server sends."""
-    if not response.is_success and isinstance(response.stream, httpx2.AsyncByteStream):
+async def _bound_answer(response: httpx2.Response) -> None:
+    """Let no more of an answer be read than it may have, however much the server sends: of a redirect or an error the
+    first `MAX_REFUSAL_BYTES`; any other fails beyond `MAX_ANSWER_MB`.
+    """
+    if not isinstance(response.stream, httpx2.AsyncByteStream):
+        return
+    if not response.is_success:
         response.stream = _Beginning(response.stream)
+        return
+    is_plain = response.headers.get("content-encoding", "identity").lower() == "identity"
+    response.stream = _Bounded(response.stream, MAX_ANSWER_MB * 1_000_000 if is_plain else MAX_COMPRESSED_BYTES)
+
+
+class AnswerTooLargeError(httpx2.HTTPError):
+    """An endpoint sent more than any answer has."""
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """Another stream, which fails after `most_bytes`."""
+
+    def __init__(self, whole: httpx2.AsyncByteStream, most_bytes: int) -> None:
+        self._whole = whole
+        self._most_bytes = most_bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        read = 0
+        async for piece in self._whole:
+            read += len(piece)
+            if read > self._most_bytes:
+                raise AnswerTooLargeError("an answer that is too large")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._whole.aclose()
 
 
 class _Beginning(httpx2.AsyncByteStream):
@@ -139,6 +175,10 @@ def describe_failure(error: Exception, remedies: Remedies) -> EndpointFailureErr
     """
     section = remedies.section
     match error:
+        case AnswerTooLargeError():
+            return EndpointFailureError(
+                "sent more than {size} MB at once. Check {section}.base_url", size=MAX_ANSWER_MB, section=section
+            )
         case openai.APITimeoutError() | TimeoutError() | httpx2.TimeoutException():
             if remedies.timeout:
                 return EndpointFailureError(

@@ -9,6 +9,7 @@ import openai
 
 from bot.llm.port import FILTERED, ChatModelError
 from bot.texts.text import Text
+from voice.endpoint import AnswerTooLargeError
 
 # Longer messages of a server are cut; some send pages of HTML.
 QUOTE_CHARS = 200
@@ -94,6 +95,14 @@ _ERROR_KINDS = (
         Text(
             "The language model {model} at {where} broke off its answer: '{reason}'. "
             "Try again, or look at its server's log."
+        ),
+        retryable=True,
+    ),
+    _ErrorKind(
+        AnswerTooLargeError,
+        Text(
+            "The language model {model} at {where} sent far more than any answer has. Look at its server, or choose "
+            "another one."
         ),
         retryable=True,
     ),

@@ -141,7 +141,11 @@ class OpenAIChat:
             now(), first_token_s=settings.first_token_timeout_s, total_s=settings.total_timeout_s
         )
         response, sent = await self._open_in_time(body, order, max_output_tokens, tools, by=deadlines.next_at)
-        answer = StreamedAnswer(has_tools=bool(tools.offers), unopened=self._features.thinks_unopened)
+        answer = StreamedAnswer(
+            has_tools=bool(tools.offers),
+            unopened=self._features.thinks_unopened,
+            max_output_tokens=max_output_tokens,
+        )
         event_received = False
         try:
             chunks = response.__aiter__()
@@ -158,6 +162,8 @@ class OpenAIChat:
                     handed_on_at = now()
                     yield text
                     deadlines.postpone(now() - handed_on_at)
+                if answer.is_over:
+                    break
         finally:
             await response.close()
         if not event_received:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bot.llm.answer_text import AnswerText
 from bot.llm.port import FinishReason
@@ -14,15 +14,23 @@ if TYPE_CHECKING:
     from compaction.budget.messages import MessageToolCall
 
 
+# A token has four characters on average, and a server counts them itself. One that does not stop would have the bot
+# speak for ever.
+MOST_CHARS_PER_TOKEN: Final = 16
+
+
 class StreamedAnswer:
     """What has come of one answer. `has_tools`: it may contain tool calls. `unopened`: see `Thoughts`.
+    `max_output_tokens`: how long it was to be at most.
 
-    `began`: text or a call has come. `signatures`: what the endpoint sent beside each call.
+    `began`: text or a call has come. `signatures`: what the endpoint sent beside each call. `is_over`: the server goes
+    on far beyond that length, so the rest is left out.
     """
 
-    def __init__(self, *, has_tools: bool, unopened: bool) -> None:
-        self.began = False
+    def __init__(self, *, has_tools: bool, unopened: bool, max_output_tokens: int) -> None:
+        self.began = self.is_over = False
         self.reason = ""
+        self._left_chars = MOST_CHARS_PER_TOKEN * max_output_tokens
         self.signatures: list[object] = []
         self._calls = StreamedCalls()
         self._words = AnswerText(has_tools=has_tools, unopened=unopened)
@@ -38,12 +46,19 @@ class StreamedAnswer:
         """Add the text of a chunk; return the words that can be passed on now."""
         self.reason = content.finish_reason or self.reason
         self.began = self.began or bool(content.text or content.calls)
-        return self._words.feed(content.text)
+        return self._within_length(self._words.feed(content.text))
 
     def end(self) -> str:
         """Return the rest of the words."""
         rest, self._written = self._words.end(cut_off=self.reason == FinishReason.LENGTH)
-        return rest
+        return self._within_length(rest)
+
+    def _within_length(self, words: str) -> str:
+        kept = words[: self._left_chars]
+        self._left_chars -= len(kept)
+        if len(kept) < len(words):
+            self.is_over, self.reason = True, FinishReason.LENGTH
+        return kept
 
     @property
     def thoughts(self) -> Thoughts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,17 @@ import pytest
 
 from rehearsal.servers.chat import LocalChatServer
 from tests.patience import PATIENCE_S
-from voice.endpoint import MAX_REFUSAL_BYTES, OPENAI_URL, Endpoint, Remedies, describe_failure, is_retryable
+from voice.endpoint import (
+    MAX_ANSWER_MB,
+    MAX_COMPRESSED_BYTES,
+    MAX_REFUSAL_BYTES,
+    OPENAI_URL,
+    AnswerTooLargeError,
+    Endpoint,
+    Remedies,
+    describe_failure,
+    is_retryable,
+)
 from voice.errors import EnvironmentProxyError
 
 if TYPE_CHECKING:
@@ -108,16 +119,18 @@ async def test_a_form_goes_out_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class _Flood(httpx2.AsyncByteStream):
-    """An answer that is a hundred times as long as what is read of a refusal."""
+    """An answer of so many bytes, a hundred times as many as are read of a refusal."""
 
-    def __init__(self) -> None:
+    def __init__(self, length: int = 100 * MAX_REFUSAL_BYTES, piece: bytes = b" " * 4_096) -> None:
         self.sent = 0
         self.closed = False
+        self._length = length
+        self._piece = piece
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while self.sent < 100 * MAX_REFUSAL_BYTES:
-            self.sent += 4_096
-            yield b" " * 4_096
+        while self.sent < self._length:
+            self.sent += len(self._piece)
+            yield self._piece
 
     async def aclose(self) -> None:
         self.closed = True
@@ -141,3 +154,24 @@ async def test_a_refusal_without_end_is_not_read_to_its_end(
             await client.models.retrieve("m")
     assert [flood.sent for flood in floods] == [MAX_REFUSAL_BYTES] * answers
     assert all(flood.closed for flood in floods)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+async def test_an_answer_without_end_is_not_read_to_its_end(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is a small one that becomes a large one; servers are asked to compress nothing."""
+    most = MAX_ANSWER_MB * 1_000_000 if encoding == "identity" else MAX_COMPRESSED_BYTES
+    piece = b" " * 1_000_000 if encoding == "identity" else gzip.compress(b" " * 30_000_000)
+    flood = _Flood(10 * most, piece)
+
+    async def answer(transport: httpx2.AsyncHTTPTransport, request: httpx2.Request) -> httpx2.Response:
+        assert request.headers["accept-encoding"] == "identity"
+        return httpx2.Response(200, headers={"content-encoding": encoding}, stream=flood)
+
+    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", answer)
+    async with Endpoint("http://127.0.0.1:9/v1", "m", KEY).open() as client:
+        with pytest.raises(AnswerTooLargeError) as caught:
+            await client.models.retrieve("m")
+    assert flood.sent <= most + len(piece)
+    assert flood.closed
+    assert f"sent more than {MAX_ANSWER_MB} MB at once" in str(describe_failure(caught.value, REMEDIES))

@@ -90,6 +90,16 @@ async def test_streams_the_answer_in_pieces() -> None:
         assert (body["model"], body["max_tokens"], body["stream"]) == ("local-chat", 50, True)
 
 
+@pytest.mark.asyncio
+async def test_an_answer_that_does_not_end_is_cut_off() -> None:
+    """A server that minds no output limit does not have the bot speak for ever."""
+    async with endpoint() as (chat, server):
+        server.behaviour.answer = lambda call: "And then? " * 1_000
+        pieces = await streamed(chat)
+    assert "".join(each for each in pieces if isinstance(each, str)) == "And then? " * 80
+    assert pieces[-1] == StreamEnd(FinishReason.LENGTH)
+
+
 FAILURES = [
     (ChatMode.WRONG_KEY, False, False, "llm.api_key"),
     (ChatMode.UNKNOWN_MODEL, False, False, "llm.model"),
