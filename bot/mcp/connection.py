@@ -249,4 +249,5 @@ def describe_error(error: BaseException) -> str:
             sentence = error.message
         case _:
             sentence = str(error) or type(error).__name__
-    return " ".join(_ADDRESS.sub(r"\1\2", visible(sentence)).split())[:_ERROR_CHARS]
+    # Reading all of a message of megabytes would hold up the bot.
+    return " ".join(_ADDRESS.sub(r"\1\2", visible(sentence[: 10 * _ERROR_CHARS])).split())[:_ERROR_CHARS]

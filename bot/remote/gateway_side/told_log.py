@@ -33,8 +33,7 @@ _LATE_S: Final = 2.0
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 _EVENT: Final = re.compile(r"[a-z][a-z0-9_]{0,79}")
 _KEY: Final = re.compile(r"[a-zA-Z]\w{0,59}", re.ASCII)
-# The longest words are ids, paths and digests. The search for secrets takes the square of a word's length: 0.2 s of the
-# event loop for one of 8,000 characters.
+# The longest words are ids, paths and digests.
 _LONG_WORD: Final = re.compile(r"\S{301}")
 _MOST_KEYS: Final = 60
 _DEEPEST: Final = 5

@@ -25,6 +25,7 @@ from bot.logs.redaction import NAME_KEYS, REDACTED, LogRedactor, describe_librar
 from compaction.errors import StoreError
 from compaction.folding.events import CompactionEvent
 from compaction.payload import context_built_fields
+from tests.growth import LINEAR, cpu_growth
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
@@ -61,6 +62,13 @@ def test_secrets_never_pass(field: str, value: object) -> None:
     assert TOKEN not in shown
     assert "hunter" not in shown
     assert REDACTED in shown
+
+
+@pytest.mark.parametrize("unit", ["a", "a_", "a-", f"{'a' * 20}.", "sk-", "xoxb-", "Bearer ", "Bot a.", "1 "])
+def test_a_long_text_is_looked_through_in_time(unit: str) -> None:
+    """Twice the text takes less than three times the CPU time, whatever it is: a long word held up the event loop."""
+    redactor = LogRedactor(speech=True)
+    assert cpu_growth(lambda text: redactor(None, "", {"detail": text}), unit) < LINEAR
 
 
 def test_figures_about_tokens_and_speech_pass() -> None:
