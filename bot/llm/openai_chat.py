@@ -19,7 +19,7 @@ from bot.llm.endpoint_errors import refusal_of, translate_error
 from bot.llm.endpoint_features import REFUSED_IN_STREAM, REFUSED_STATUSES, EndpointFeatures
 from bot.llm.message_order import MessageOrder, in_order
 from bot.llm.port import FILTERED, NO_TOOLS, NO_WORDS, ChatModelError, ChatRole, FinishReason, StreamEnd, Usage
-from bot.llm.streamed_answer import StreamDeadlines, StreamedAnswer
+from bot.llm.streamed_answer import MOST_CHARS_PER_TOKEN, StreamDeadlines, StreamedAnswer
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
@@ -367,10 +367,11 @@ class OpenAIChat:
         choices = getattr(response, "choices", None)
         if not choices or choices[0].message is None:
             raise ValueError("no choices in the answer")
-        usage = response.usage
+        usage, text, reason = response.usage, choices[0].message.content or "", choices[0].finish_reason
+        most_chars = MOST_CHARS_PER_TOKEN * request.max_output_tokens
         return CompletionAnswer(
-            text=choices[0].message.content or "",
-            finish_reason=choices[0].finish_reason,
+            text=text[:most_chars],
+            finish_reason=reason if len(text) <= most_chars else FinishReason.LENGTH,
             prompt_tokens=usage.prompt_tokens if usage else None,
             completion_tokens=usage.completion_tokens if usage else None,
         )

@@ -96,8 +96,10 @@ async def test_an_answer_that_does_not_end_is_cut_off() -> None:
     async with endpoint() as (chat, server):
         server.behaviour.answer = lambda call: "And then? " * 1_000
         pieces = await streamed(chat)
+        answer = await chat.complete(REQUEST)
     assert "".join(each for each in pieces if isinstance(each, str)) == "And then? " * 80
     assert pieces[-1] == StreamEnd(FinishReason.LENGTH)
+    assert (answer.text, answer.finish_reason) == ("And then? " * 320, FinishReason.LENGTH)
 
 
 FAILURES = [
