@@ -16,6 +16,7 @@ from aiohttp import web
 from bot.texts.text import Text, sentence_of
 from bot.web.connection import WebConnection
 from bot.web.dashboard_port import NotShownError
+from bot.web.fair_places import first_of_most
 from bot.web.fair_reads import FairReads, TooManyReadsError
 from bot.web.login_routes import LOGIN_PATH
 from bot.web.page_language import json_response, page_language
@@ -158,9 +159,7 @@ class DashboardRoutes:
         if viewer is None:
             return json_response(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
         client = self._client(request)
-        theirs = sum(person == viewer.user_id for person in self._feeds.values())
-        full = len(self._feeds) >= MAX_FEEDS or theirs >= MAX_FEEDS_OF_ONE_PERSON
-        if full or not self._pages.has_room(client):
+        if not self._pages.has_room(client) or not self._has_place(viewer):
             self._count(WebRefusal.CROWDED)
             crowded = Text("Too many pages are open. Close one and load this page again.")
             return json_response(request, {"error": crowded}, HTTPStatus.TOO_MANY_REQUESTS)
@@ -185,7 +184,22 @@ class DashboardRoutes:
             return response
         finally:
             self._pages.closed(connection)
-            del self._feeds[task]
+            self._feeds.pop(task, None)
+
+    def _has_place(self, viewer: Viewer) -> bool:
+        """Return whether one more page of this person gets live events. Where all places are taken, the first page of
+        who has most of them loses its own, if that person still has as many as the viewer then.
+        """
+        theirs = sum(person == viewer.user_id for person in self._feeds.values())
+        if theirs >= MAX_FEEDS_OF_ONE_PERSON:
+            return False
+        if len(self._feeds) >= MAX_FEEDS:
+            first, most = first_of_most(self._feeds)
+            if most <= theirs + 1:
+                return False
+            del self._feeds[first]
+            first.cancel()
+        return True
 
     async def _send_events(
         self, response: web.StreamResponse, feed: LiveFeed, is_logged_in: Callable[[], bool]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -18,6 +18,7 @@ from bot.settings import WebSettings
 from bot.shards import Shards
 from bot.store.forgetting import SpeechForgetter
 from bot.store.tables import turns
+from bot.web import dashboard_routes
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS_OF_ONE_PERSON
 from bot.web.login_cookies import LOGIN
 from bot.web.viewer import Viewer
@@ -382,6 +383,32 @@ async def test_streams_of_one_person_are_bounded(browser: Browser) -> None:
                 if answer.status == 200:
                     break
             await asyncio.sleep(0)
+    for each in opened:
+        each.close()
+
+
+@pytest.mark.asyncio
+async def test_a_few_people_do_not_keep_others_from_live_events(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has most open pages gives the first one up, and gets no place back at the cost of those who have fewer."""
+    monkeypatch.setattr(dashboard_routes, "MAX_FEEDS", 4)
+    await browser.log_in()
+    house, url = browser.house, f"{browser.house.base}/api/events"
+    opened = [await browser.http.get(url) for _ in range(4)]
+    for each in opened:
+        await each.content.readline()
+    ben = house.web._logins.log_in(Viewer("Ben", BEN.id))
+    async with with_cookie(LOGIN, ben) as http, http.get(url) as first, http.get(url) as second:
+        assert (first.status, second.status) == (200, 200)
+        async with asyncio.timeout(PATIENCE_S):
+            for each in opened[:2]:
+                with suppress(aiohttp.ClientPayloadError):
+                    await each.content.read()
+        for client in (http, browser.http):
+            async with client.get(url) as refused:
+                assert refused.status == 429
+        assert not opened[2].content.at_eof()
     for each in opened:
         each.close()
 
