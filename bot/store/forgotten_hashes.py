@@ -6,7 +6,6 @@ The words cannot be read from the hashes. Whoever has the database can test whet
 from __future__ import annotations
 
 import hashlib
-import math
 from typing import TYPE_CHECKING
 
 from sqlalchemy import case, func, select
@@ -38,10 +37,8 @@ async def list_session(connection: AsyncConnection, session_id: SessionId, *, fr
     Call it inside a write transaction. The time of a session rises with each call, also if the clock was set back: open
     rooms and restored backups learn from it that more was forgotten.
     """
-    # Exports have whole seconds.
-    row = insert_into(connection, forgotten_sessions).values(
-        digest=session_digest(session_id), from_seq=from_seq, at=math.floor(at)
-    )
+    digest = session_digest(session_id)
+    row = insert_into(connection, forgotten_sessions).values(digest=digest, from_seq=from_seq, at=at)
     stored = forgotten_sessions.c
     earlier = case((stored.from_seq < row.excluded.from_seq, stored.from_seq), else_=row.excluded.from_seq)
     later = case((stored.at < row.excluded.at, row.excluded.at), else_=stored.at + 1)

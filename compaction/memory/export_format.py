@@ -1,6 +1,7 @@
 """Writes and reads segments and the compression queue in the JSON format of spec 3. Pure.
 
-Times are ISO 8601 in UTC, to the second. `end_turn` is the last turn of a segment (inclusive).
+Times are ISO 8601 in UTC, with the part of a second, which tells what was made before something was forgotten and what
+after it. `end_turn` is the last turn of a segment (inclusive).
 """
 
 from __future__ import annotations
@@ -237,7 +238,7 @@ def is_queue(written: object) -> bool:
 
 def iso(at: float) -> str:
     """Return a time as it is written in the files. `at`: UTC epoch seconds."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+    return datetime.fromtimestamp(at, UTC).isoformat()
 
 
 def _pending(written: object, latest: float) -> PendingEntry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from sqlalchemy import select
 from bot.store.database import open_database
 from bot.store.forgotten_hashes import _BATCH, NOTHING_MADE, is_forgotten, list_session, list_words, listed_at
 from bot.store.tables import forgotten_sessions
+from compaction.memory.export_format import read_record, record_json
 from compaction.memory.quotations import runs_of
 from compaction.memory.segment_record import make_record
 from compaction.model import SessionId
@@ -62,6 +64,18 @@ async def test_what_was_made_before_of_forgotten_turns_is_forgotten(
     async with open_database(place) as database, database.writing() as connection:
         await list_session(connection, session_id, from_seq=from_seq, at=at)
         assert await is_forgotten(connection, RECORD, "") is forgotten
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("made_at", "forgotten"), [(50.2, True), (50.7, False), (50.9, False)])
+async def test_an_export_of_the_same_second_is_told_from_what_was_made_afterwards(
+    place: Place, made_at: float, *, forgotten: bool
+) -> None:
+    """Also when it was written to a file meanwhile."""
+    exported = read_record(json.loads(json.dumps(record_json(replace(RECORD, compressed_at=made_at)))))
+    async with open_database(place) as database, database.writing() as connection:
+        await list_session(connection, RECORD.session_id, from_seq=0, at=50.7)
+        assert await is_forgotten(connection, exported, "") is forgotten
 
 
 @pytest.mark.asyncio
