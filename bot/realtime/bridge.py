@@ -22,6 +22,7 @@ from bot.realtime.reply_tools import ReplyTools
 from bot.texts.text import Text, sentence_of
 from compaction.model import TurnKind
 from compaction.untrusted_text import without_marks
+from voice.asr.port import MAX_TEXT_CHARS
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.queue_figures import QueueFigures
@@ -202,7 +203,7 @@ class RealtimeBridge:
         except RealtimeError as error:
             log.warning("realtime_input_failed", problem=error)
             transcript = None
-        if transcript is None or transcript.text is None:
+        if transcript is None or transcript.text is None or len(transcript.text) > MAX_TEXT_CHARS:
             own = await self._recognizer.recognize(
                 pcm, language=language, glossary=glossary, speaker_id=speaker_id, careful=careful
             )

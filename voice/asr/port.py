@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from voice.audio import Pcm
+
+# Half a minute of fast speech has 700 characters; an endpoint that sends more than this is not a recogniser.
+MAX_TEXT_CHARS: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ import structlog
 from voice.asr.glossary import glossary_prompt
 from voice.asr.language_names import language_code
 from voice.asr.pool_request import CAREFUL_HEADER, INTERIM_HEADER, LONGEST_S, SPEAKER_HEADER
-from voice.asr.port import Recognition
+from voice.asr.port import MAX_TEXT_CHARS, Recognition
 from voice.asr.repetition import compression_ratio
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.endpoint import Remedies, describe_failure
@@ -43,8 +43,6 @@ CALLS_AT_ONCE = 8
 TIMEOUT_S = 6.0
 # OpenAI refuses shorter sound, and nobody can say a word in it.
 SHORTEST_S = 0.1
-# Half a minute of fast speech has 700 characters; an endpoint that sends more than this is not a recogniser.
-MAX_TEXT_CHARS = 4_000
 MAX_ANSWER_BYTES = 1_000_000
 # Assumed where the endpoint reports no probabilities: low enough for the guards to drop a hallucinated 'Thank you.'
 UNKNOWN_LOGPROB = -0.6

@@ -44,6 +44,19 @@ async def test_what_is_heard_again_is_not_said_again() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_text_that_nobody_can_have_said_is_not_believed() -> None:
+    """The room's own recogniser then says what was said. The model keeps the sound."""
+    async with desk() as room:
+        room.session.heard.append("and then " * 1_000)
+        room.recognizer.texts.append("good evening")
+        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        assert recognition.text == "good evening"
+        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        await room.record(TurnKind.SPEECH, "1", "Ada", recognition.text, spoken)
+        assert list(room.session.items.values()) == ["Ada speaks:", "and then " * 1_000]
+
+
+@pytest.mark.asyncio
 async def test_what_became_no_turn_does_not_stay() -> None:
     """Sound that became no turn, such as a cough, is deleted at the next turn of the same person."""
     async with desk() as room:
