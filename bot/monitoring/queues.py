@@ -32,5 +32,6 @@ QUEUES: Final[Mapping[str, str]] = {
     "recogniser": "voice.asr.scheduler.QueuedRecognizer._queue",
     "embedding": "bot.embedding.worker.ThreadedEmbedder._jobs",
     "room_log": "bot.remote.room_side.room_log.RoomLog._waiting",
+    "log_tails": "bot.shared_log.shared_log.SharedLog._tails",
     "dashboard": "bot.dashboard.follower.Follower._waiting",
 }

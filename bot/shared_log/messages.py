@@ -43,7 +43,8 @@ _Count = Annotated[int, Field(ge=0)]
 class LogRequest:
     """Answer with the lines of your log.
 
-    `tail`: a number for this tail; its answers go to a channel of that name. `last`: only so many of those that the log
+    `tail`: a number for this tail; its answers go to a channel of that name. `at`: when this was asked, by the
+    database's clock, so that nobody can ask it again. `last`: only so many of those that the log
     has; None: as many as are told. `follow`: tell new ones too, until this is not asked again for `FORGET_S`.
     `since_s`: how long ago the tail began; a process that did not hear of it before begins there. None: this is the
     beginning. `seen`: the time of the last line from each log, where a process that was away goes on. `ends`: tell no
@@ -52,6 +53,7 @@ class LogRequest:
 
     tail: _TailId
     machine: _Machine
+    at: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     session: Annotated[str, Field(max_length=MOST_SESSION_CHARS)] | None = None
     patterns: Annotated[tuple[_Pattern, ...], Field(max_length=MOST_PATTERNS)] = ()
     last: Annotated[int, Field(ge=1)] | None = None

@@ -1,8 +1,8 @@
 """Seals what is asked and answered, with a key from the bot's token, which all its processes have.
 
 Any user of a PostgreSQL database may hear and send notifications there, also one that may read none of its tables. So
-they are encrypted and authenticated: such a user learns nothing of the log, and whatever he sends is not opened. He may
-repeat a request, which costs the reading of a log; the database's own locks he could take as well.
+they are encrypted and authenticated: such a user learns nothing of the log, and whatever he sends is not opened. A
+request that he repeats is refused (`bot.shared_log.shared_log`).
 """
 
 from __future__ import annotations

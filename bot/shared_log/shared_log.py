@@ -31,6 +31,7 @@ from bot.shared_log.messages import (
 from bot.shared_log.requested_lines import RequestedLines
 from bot.shared_log.sealed import Seal, answer_seal, fitting, request_seal
 from compaction.errors import StoreError
+from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -98,8 +99,20 @@ class SharedLog:
         self._started = clock.now()
         self._tails: dict[str, _Asked] = {}
         self._stopping = threading.Event()
-        self._refused = 0
+        # When each tail has asked last, by the database's clock, as long as that request would be taken again.
+        self._asked_at: dict[str, float] = {}
+        # The time by that clock, once it was asked for what came at once.
+        self._now: float | None = None
+        self._refused = self._refused_before = self._crowded = 0
         self._said_at = float("-inf")
+
+    @property
+    def queue(self) -> QueueFigures:
+        """Return how many tails are answered, how many were too many, and how many requests were refused: they were not
+        the bot's, or were repeated.
+        """
+        dropped = {"full": self._crowded, "refused": self._refused_before + self._refused}
+        return QueueFigures("log_tails", len(self._tails), MOST_TAILS, dropped)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -136,6 +149,7 @@ class SharedLog:
     async def _serve(self, link: Notifications) -> None:
         while True:
             heard = await link.heard(_POLL_S if self._tails else _IDLE_S)
+            self._now = None
             for text in heard[:_MOST_HEARD]:
                 await self._hear(text, link)
             self._refused += len(heard[_MOST_HEARD:])
@@ -153,12 +167,16 @@ class SharedLog:
         except MalformedError:
             self._refused += 1
             return
+        if not await self._is_new(request, link):
+            self._refused += 1
+            return
         now, asked = self._clock.monotonic(), self._tails.get(request.tail)
         if request.ends:
             self._drop(request.tail)
         elif asked is not None:
             asked.heard_at, asked.greets = now, True
         elif len(self._tails) >= MOST_TAILS:
+            self._crowded += 1
             refusal = answer_seal(self._token, request.tail).sealed(replace(self._name, refused=True))
             assert refusal is not None, "it has no lines"
             await link.tell(answers_channel(request.tail), refusal)
@@ -166,6 +184,17 @@ class SharedLog:
             self._tails[request.tail] = self._begun(request, now)
             if request.since_s is None:
                 log.info("log_shared", machine=request.machine, follow=request.follow)
+
+    async def _is_new(self, request: LogRequest, link: Notifications) -> bool:
+        """Return whether a request was made just now, and was not heard before: anybody may repeat what they heard."""
+        if request.at <= self._asked_at.get(request.tail, float("-inf")):
+            return False
+        now = self._now = await link.time() if self._now is None else self._now
+        self._asked_at = {tail: at for tail, at in self._asked_at.items() if now - at <= FORGET_S}
+        if now - request.at > FORGET_S:
+            return False
+        self._asked_at[request.tail] = request.at
+        return True
 
     def _begun(self, request: LogRequest, now: float) -> _Asked:
         lines = RequestedLines(
@@ -249,4 +278,5 @@ class SharedLog:
         now = self._clock.monotonic()
         if self._refused and now - self._said_at >= _SAY_EVERY_S:
             log.warning("log_requests_refused", count=self._refused)
+            self._refused_before += self._refused
             self._said_at, self._refused = now, 0

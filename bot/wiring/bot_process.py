@@ -130,6 +130,7 @@ async def _share_log(stack: AsyncExitStack, parts: ProcessParts, shards: Shards)
             clock=parts.clock,
         )
         await stack.enter_async_context(shared.running())
+        parts.metrics.add_queue(lambda: shared.queue)
 
 
 def _participation(parts: ProcessParts, shards: Shards) -> GuildParticipations:

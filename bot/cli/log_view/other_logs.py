@@ -56,8 +56,8 @@ AWAY: Final = "The logs of the bot's other processes, if it has some, are not sh
 
 
 class OtherLogs:
-    """The lines of other processes. `request`: what is asked, without a tail's number. `own`: the origin of the log
-    that is read here. `connect`: opens a connection for notifications; it raises `StoreError`.
+    """The lines of other processes. `own`: the origin of the log that is read here. `connect`: opens a connection for
+    notifications; it raises `StoreError`. The rest is what is asked, as in `LogRequest`.
     """
 
     def __init__(
@@ -77,7 +77,13 @@ class OtherLogs:
         self._seal = request_seal(token)
         self._begin_tail()
         self._request = LogRequest(
-            self._tail, own_machine(), None if session is None else session[:MOST_SESSION_CHARS], patterns, last, follow
+            self._tail,
+            own_machine(),
+            0.0,
+            None if session is None else session[:MOST_SESSION_CHARS],
+            patterns,
+            last,
+            follow,
         )
         self._asked = AskedLogs(own)
         self._monotonic = monotonic
@@ -221,6 +227,7 @@ class OtherLogs:
         request = LogRequest(
             self._tail,
             asked.machine,
+            await link.time(),
             asked.session,
             asked.patterns,
             asked.last,

@@ -129,6 +129,10 @@ class Notifications(Protocol):
         most."""
         ...
 
+    async def time(self) -> float:
+        """Return the time of the database's clock (UTC epoch seconds), which is one for all who ask."""
+        ...
+
     async def heard(self, within_s: float) -> list[str]:
         """Wait at most so long for texts on the channels, and return those that have come, in order."""
         ...

@@ -52,6 +52,11 @@ class PostgresNotifications:
         assert len(text) <= MOST_NOTIFICATION_CHARS, "whoever makes the text sees to its length"
         await self._execute("SELECT pg_notify(%s, %s)", [self._named(channel), text])
 
+    async def time(self) -> float:
+        """See `Notifications.time`."""
+        ((now,),) = await self._execute("SELECT extract(epoch FROM clock_timestamp())::float8")
+        return float(now)
+
     async def heard(self, within_s: float) -> list[str]:
         """See `Notifications.heard`."""
         with _translated(self._place):

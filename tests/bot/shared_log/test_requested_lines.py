@@ -47,11 +47,11 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("request_", "wanted"),
     [
-        (LogRequest(TAIL, "m"), [0, 1, 2, 3, 4, 5]),
-        (LogRequest(TAIL, "m", last=2), [4, 5]),
-        (LogRequest(TAIL, "m", session="s1"), [1, 3, 5]),
-        (LogRequest(TAIL, "m", session="s1", last=1), [5]),
-        (LogRequest(TAIL, "m", patterns=("event_2", "*_3")), [2, 3]),
+        (LogRequest(TAIL, "m", 0.0), [0, 1, 2, 3, 4, 5]),
+        (LogRequest(TAIL, "m", 0.0, last=2), [4, 5]),
+        (LogRequest(TAIL, "m", 0.0, session="s1"), [1, 3, 5]),
+        (LogRequest(TAIL, "m", 0.0, session="s1", last=1), [5]),
+        (LogRequest(TAIL, "m", 0.0, patterns=("event_2", "*_3")), [2, 3]),
     ],
 )
 def test_the_wanted_lines_are_told(path: Path, request_: LogRequest, wanted: list[int]) -> None:
@@ -67,7 +67,7 @@ def test_the_wanted_lines_are_told(path: Path, request_: LogRequest, wanted: lis
 
 def test_what_is_left_out_is_known(path: Path) -> None:
     """A log that is larger than what is read has older lines, and the first line that is read is whole."""
-    lines = lines_of(path, LogRequest(TAIL, "m"), most_bytes=path.stat().st_size // 2)
+    lines = lines_of(path, LogRequest(TAIL, "m", 0.0), most_bytes=path.stat().st_size // 2)
     assert names(lines.existing()) == ["event_3", "event_4", "event_5"]
     assert lines.older
     lines.close()
@@ -76,7 +76,7 @@ def test_what_is_left_out_is_known(path: Path) -> None:
 def test_it_goes_on_after_a_time(path: Path) -> None:
     """A process that comes back tells only what is newer."""
     write(path, {"event": "later", "timestamp": "2026-11-20T04:11:05.5Z"})
-    lines = lines_of(path, LogRequest(TAIL, "m"), after=datetime.fromisoformat("2026-11-20T04:11:05Z"))
+    lines = lines_of(path, LogRequest(TAIL, "m", 0.0), after=datetime.fromisoformat("2026-11-20T04:11:05Z"))
     assert names(lines.existing()) == ["later"]
     lines.close()
 
@@ -92,7 +92,7 @@ def test_all_that_came_since_a_time_is_told_however_few_were_asked_for(
             *({"event": f"later_{count}_{each}", "timestamp": f"2026-11-2{count}T00:00:00Z"} for each in range(count)),
         )
         lines = lines_of(
-            path, LogRequest(TAIL, "m", last=1), after=datetime.fromisoformat(f"2026-11-2{count - 1}T12:00:00Z")
+            path, LogRequest(TAIL, "m", 0.0, last=1), after=datetime.fromisoformat(f"2026-11-2{count - 1}T12:00:00Z")
         )
         assert names(lines.existing()) == [f"later_{count}_{each}" for each in wanted]
         assert lines.older is older
@@ -104,7 +104,7 @@ def test_what_was_not_read_is_missing_only_if_it_may_be_later(path: Path, read: 
     """Once an earlier line is read, all later ones are."""
     write(path, *({"event": "later", "timestamp": "2026-11-20T04:11:06Z"} for _ in range(6)))
     after = datetime.fromisoformat("2026-11-20T04:11:05Z")
-    lines = lines_of(path, LogRequest(TAIL, "m"), after=after, most_bytes=int(path.stat().st_size * read))
+    lines = lines_of(path, LogRequest(TAIL, "m", 0.0), after=after, most_bytes=int(path.stat().st_size * read))
     lines.existing()
     assert lines.older is older
     lines.close()
@@ -127,7 +127,7 @@ def test_what_people_said_is_not_told(tmp_path: Path, speech: bool) -> None:
             {"event": "failed", "exception": f"Traceback\nKeyError: '{said}'", "error": f"could not parse {said}"},
             {"event": "library_logged", "detail": f"could not parse {said}", "problem": f"no {said}"},
         )
-    lines = lines_of(path, LogRequest(TAIL, "m"), speech=speech)
+    lines = lines_of(path, LogRequest(TAIL, "m", 0.0), speech=speech)
     told = lines.existing()
     assert said not in "".join(told)
     assert all(event_in(line) is not None for line in told)
@@ -140,6 +140,6 @@ def test_it_gives_up_when_the_process_ends(tmp_path: Path) -> None:
     """Between two pieces of a large log."""
     path = tmp_path / "roomtone.jsonl"
     write(path, *({"event": "one", "detail": "x" * 200} for _ in range(1_000)))
-    lines = lines_of(path, LogRequest(TAIL, "m"), pause=lambda _: True)
+    lines = lines_of(path, LogRequest(TAIL, "m", 0.0), pause=lambda _: True)
     assert 0 < len(lines.existing()) < 1_000
     lines.close()

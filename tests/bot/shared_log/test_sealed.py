@@ -21,7 +21,7 @@ ANSWER = LogAnswer(RUN, "north", "0-1/4", RUN)
 
 def test_a_message_comes_back_and_its_text_tells_nothing() -> None:
     """It is the same after it was opened, and no word of it stands in the text."""
-    request = LogRequest(TAIL, "north", session="2026", patterns=("room_*",), last=5, follow=True, seen={RUN: "x"})
+    request = LogRequest(TAIL, "north", 0.0, session="2026", patterns=("room_*",), last=5, follow=True, seen={RUN: "x"})
     text = request_seal("token").sealed(request)
     assert text is not None
     assert request_seal("token").opened(text, LogRequest) == request
@@ -36,7 +36,7 @@ def test_a_message_comes_back_and_its_text_tells_nothing() -> None:
 )
 def test_what_was_sealed_for_something_else_is_not_opened(seal: Seal) -> None:
     """Neither another bot's requests, nor an answer as a request."""
-    text = seal.sealed(LogRequest(TAIL, "north"))
+    text = seal.sealed(LogRequest(TAIL, "north", 0.0))
     assert text is not None
     with pytest.raises(MalformedError):
         request_seal("token").opened(text, LogRequest)

@@ -36,10 +36,12 @@ class Asker:
         self._clock = clock
         self.tail = f"{number:032x}"
         self.answers: list[LogAnswer] = []
+        self.asked: list[str] = []
 
     async def ask(self, **wanted: Any) -> None:
-        text = request_seal(TOKEN).sealed(LogRequest(self.tail, "south", **wanted))
+        text = request_seal(TOKEN).sealed(LogRequest(self.tail, "south", await self._link.time(), **wanted))
         assert text is not None
+        self.asked.append(text)
         await self._link.tell(CHANNEL, text)
 
     async def until(self, event: str) -> list[str]:
@@ -67,11 +69,17 @@ class Asker:
         return [name for answer in self.answers for name in names(list(answer.lines))]
 
 
+def shared_log(path: Path, bus: Bus, clock: FakeClock) -> SharedLog:
+    return SharedLog(path, bus.connected, token=TOKEN, shards=parse_shards("2-3/4"), speech=False, clock=clock)
+
+
 @asynccontextmanager
-async def sharing(path: Path, clock: FakeClock) -> AsyncIterator[tuple[Bus, BusConnection]]:
+async def sharing(
+    path: Path, clock: FakeClock, *, bus: Bus | None = None, shared: SharedLog | None = None
+) -> AsyncIterator[tuple[Bus, BusConnection]]:
     """Share a log, and yield the database and a tail's connection."""
-    bus = Bus(parse_shards("0-3/4"))
-    shared = SharedLog(path, bus.connected, token=TOKEN, shards=parse_shards("2-3/4"), speech=False, clock=clock)
+    bus = bus or Bus(parse_shards("0-3/4"))
+    shared = shared or shared_log(path, bus, clock)
     async with shared.running(), bus.connected() as link:
         async with asyncio.timeout(PATIENCE_S):
             await bus.until_connected(2)
@@ -151,9 +159,10 @@ async def test_nobody_is_told_anything_over_a_new_connection_before_they_ask_aga
 @pytest.mark.asyncio
 async def test_too_many_tails_are_refused_and_rubbish_is_counted(path: Path) -> None:
     """Whatever comes, the process goes on."""
-    clock = FakeClock()
+    clock, bus = FakeClock(), Bus(parse_shards("0-3/4"))
+    shared = shared_log(path, bus, clock)
     with capture_logs() as logged:
-        async with sharing(path, clock) as (_, link):
+        async with sharing(path, clock, bus=bus, shared=shared) as (_, link):
             await link.tell(CHANNEL, "rubbish")
             askers = [Asker(link, clock, number) for number in range(MOST_TAILS + 1)]
             for asker in askers[:-1]:
@@ -169,7 +178,37 @@ async def test_too_many_tails_are_refused_and_rubbish_is_counted(path: Path) -> 
     events = [each["event"] for each in logged]
     assert events.count("log_shared") == MOST_TAILS + 1
     assert events.count("log_requests_refused") == 1
+    assert shared.queue.dropped == {"full": 1, "refused": 1}
+    assert (shared.queue.name, shared.queue.waiting, shared.queue.capacity) == ("log_tails", 0, MOST_TAILS)
     assert TOKEN not in json.dumps(logged)
+
+
+@pytest.mark.asyncio
+async def test_nobody_asks_again_what_the_bot_has_asked(path: Path) -> None:
+    """Any user of the database hears a request and may send it again: at once, after its tail has ended, and later to a
+    process that has not heard it.
+    """
+    clock, bus = FakeClock(), Bus(parse_shards("0-3/4"))
+    shared = shared_log(path, bus, clock)
+    with capture_logs() as logged:
+        async with sharing(path, clock, bus=bus, shared=shared) as (_, link):
+            asker, later = Asker(link, clock), Asker(link, clock, 1)
+            # Not heard by this process, because it was not there.
+            unheard = request_seal(TOKEN).sealed(LogRequest(f"{2:032x}", "south", await link.time()))
+            assert unheard is not None
+            bus.time += FORGET_S + 1
+            await link.tell(CHANNEL, unheard)
+            await link.listen(answers_channel(asker.tail))
+            await asker.ask(follow=True)
+            await asker.until("two")
+            await asker.ask(ends=True)
+            for text in asker.asked:
+                await link.tell(CHANNEL, text)
+            await link.listen(answers_channel(later.tail))
+            await later.ask()
+            await later.until("two")
+            assert shared.queue.dropped == {"full": 0, "refused": 3}
+    assert [each["event"] for each in logged].count("log_shared") == 2
 
 
 @pytest.mark.asyncio

@@ -62,6 +62,15 @@ async def test_a_text_reaches_all_that_listen(postgres_place: SecretStr) -> None
 
 
 @pytest.mark.asyncio
+async def test_everybody_is_told_the_time_of_one_clock(postgres_place: SecretStr) -> None:
+    """It goes on between two questions, also of different connections."""
+    async with notifications_of(postgres_place) as one, notifications_of(postgres_place) as two:
+        times = [await each.time() for each in (one, two, one)]
+        assert times == sorted(set(times))
+        assert all(isinstance(each, float) for each in times)
+
+
+@pytest.mark.asyncio
 async def test_a_schema_has_channels_of_its_own(postgres_place: SecretStr) -> None:
     """A server's database may have several bots."""
     url = postgres_place.get_secret_value()
