@@ -93,6 +93,8 @@ class GuildParticipations:
         self._guilds: dict[int, GuildParticipation] = {}
         # Held while a server's participation is read, which other tasks then wait for.
         self._reading: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        # Held while an opt-out of a server is stored.
+        self._storing: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def of_guild(self, guild_id: int) -> GuildParticipation:
         """Return a server's participation.
@@ -321,7 +323,9 @@ class GuildParticipations:
         if is_new:
             guild.unrecorded.drop(person_id)
         log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
-        await self._opt_outs.put(guild_id, person_id, out=out)
+        async with self._storing[guild_id]:
+            # What holds by now: whoever has changed their mind meanwhile may have been stored already.
+            await self._opt_outs.put(guild_id, person_id, out=person_id in guild.opted_out)
 
     async def _store_unread(
         self, guild_id: int, person_id: int, *, out: bool, unread: ParticipationUnreadError

@@ -237,6 +237,39 @@ async def test_what_cannot_be_read_is_not_changed() -> None:
     assert (guild.voice_mode, guild.wake_names) == (VoiceMode.ENGAGED, NAMES)
 
 
+class SlowOptOuts(FakeOptOuts):
+    """A store whose first change takes until the test lets it go on, as a connection that stalls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked = asyncio.Event()
+        self.goes_on = asyncio.Event()
+
+    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Store it, or wait first."""
+        if not self.is_asked.is_set():
+            self.is_asked.set()
+            await self.goes_on.wait()
+        await super().put(guild_id, person_id, out=out)
+
+
+@pytest.mark.asyncio
+async def test_who_changes_their_mind_has_opted_out_after_a_restart_too() -> None:
+    """Also if the earlier change is stored last."""
+    house = House()
+    house.opt_outs = slow = SlowOptOuts()
+    participation = house.again()
+    goes_in = asyncio.create_task(participation.set_opt_out(GUILD, ADA, out=False))
+    await slow.is_asked.wait()
+    leaves = asyncio.create_task(participation.set_opt_out(GUILD, ADA, out=True))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert (await participation.of_guild(GUILD)).excludes(ADA)
+    slow.goes_on.set()
+    await asyncio.gather(goes_in, leaves)
+    assert (await house.again().of_guild(GUILD)).excludes(ADA)
+
+
 @pytest.mark.asyncio
 async def test_an_opt_out_while_a_server_is_read_holds() -> None:
     """The opt-outs were read before it. The choice can be read only this once."""
