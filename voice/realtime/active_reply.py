@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 # Maximum rounds of tool calls in one reply. After them the model must speak.
 TOOL_STEPS = 2
+# What a reply may have at most; with more than that the service is broken, or means harm. OpenAI's longest replies have
+# three and a half minutes of sound.
+MOST_CALLS = 8
+MOST_ITEMS = 100
+MOST_CHARS = 50_000
+MOST_SOUND_S = 600
 # The name under which a response carries the number of its request.
 _REQUEST = "request"
 
@@ -31,9 +37,9 @@ class ActiveReply:
     refused: bool = False
     over: bool = False
     steps: int = 0
-    # State of the current response: its unanswered tool calls, whether it called any tool, and whether it has ended.
+    # State of the current response: its unanswered tool calls, how many it has made, and whether it has ended.
     calls: set[str] = field(default_factory=set)
-    called: bool = False
+    called: int = 0
     done: bool = False
     sound: dict[str, int] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
@@ -57,12 +63,22 @@ class ActiveReply:
         """
         self.response_id = None
         self.calls.clear()
-        self.called = self.done = self.refused = False
+        self.called, self.done, self.refused = 0, False, False
         self.request = str(number)
         response: dict[str, Any] = {"metadata": {_REQUEST: self.request}}
         if self.steps >= TOOL_STEPS:
             response["tool_choice"] = "none"
         return {"type": "response.create", "response": response}
+
+    @property
+    def is_too_long(self) -> bool:
+        """Return whether more has arrived than a reply has."""
+        return (
+            self.called > MOST_CALLS
+            or max(len(self.words), len(self.sound)) > MOST_ITEMS
+            or sum(map(len, self.words.values())) > MOST_CHARS
+            or sum(self.sound.values()) > 1_000 * MOST_SOUND_S
+        )
 
     def takes(self, response: Mapping[str, Any]) -> bool:
         """Return whether a response that the server begins is the one that was requested."""

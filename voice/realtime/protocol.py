@@ -27,8 +27,18 @@ from voice.realtime.effects import (
     TextDelta,
     ToolCallRequested,
 )
-from voice.realtime.port import REALTIME_RATE_HZ, ConversationItem, ItemRole, RealtimeToolCall
-from voice.realtime.wire import create_item, decode_audio, input_events, label_ids, session_update, tool_schema
+from voice.realtime.port import REALTIME_RATE_HZ, ConversationItem, ItemRole
+from voice.realtime.wire import (
+    code_of,
+    create_item,
+    decode_audio,
+    id_of,
+    input_events,
+    label_ids,
+    session_update,
+    tool_call,
+    tool_schema,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,6 +53,10 @@ BROKEN_OFF = (
 )
 # Our own code for a reply in writing: models sometimes answer without sound.
 NO_SOUND = "no_sound"
+# Our own code for a reply that goes far beyond what a reply has.
+TOO_LONG = "reply_too_long"
+# Responses that nobody waits for, which end within moments.
+_MOST_ORPHANS = 64
 # Error codes caused by races with the server: it had already done what was requested.
 NOTHING_TO_CANCEL = "response_cancel_not_active"
 HARMLESS = frozenset({NOTHING_TO_CANCEL, "item_not_found"})
@@ -73,7 +87,7 @@ class RealtimeProtocol:
         self._untranscribed: dict[int, _PendingInput] = {}
         self._reply: ActiveReply | None = None
         # Responses that the server began after their reply was given up.
-        self._orphans: set[str] = set()
+        self._orphans: dict[str, None] = {}
 
     @property
     def idle(self) -> bool:
@@ -245,7 +259,7 @@ class RealtimeProtocol:
         return []
 
     def _error(self, error: Mapping[str, Any]) -> list[Effect]:
-        code = str(error.get("code") or error.get("type") or "unknown")
+        code = code_of(error)
         if code == "session_expired":
             return [SessionExpired()]
         reply = self._reply
@@ -273,38 +287,55 @@ class RealtimeProtocol:
         if event.get("response_id") != reply.response_id:
             # This is a late piece of a reply that was cut off.
             return []
-        item_id = str(event.get("item_id"))
+        return self._bounded(reply, self._on_piece(reply, kind, event))
+
+    def _on_piece(self, reply: ActiveReply, kind: str, event: Mapping[str, Any]) -> list[Effect]:
+        """Handle a piece of the reply."""
+        item_id = id_of(event.get("item_id"))
         match kind:
             case "response.output_audio.delta":
                 pcm = decode_audio(str(event.get("delta", "")))
+                if not len(pcm):
+                    return []
                 reply.sound[item_id] = reply.sound.get(item_id, 0) + len(pcm) * 1000 // REALTIME_RATE_HZ
-                return [AudioDelta(item_id, pcm)] if len(pcm) else []
+                return [AudioDelta(item_id, pcm)]
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
                 words = str(event.get("delta", ""))
+                if not words:
+                    return []
                 reply.words[item_id] = reply.words.get(item_id, "") + words
-                return [TextDelta(item_id, words)] if words else []
+                return [TextDelta(item_id, words)]
             case "response.function_call_arguments.done":
-                call = RealtimeToolCall(str(event.get("call_id")), str(event.get("name")), str(event.get("arguments")))
+                call = tool_call(event)
                 reply.calls.add(call.call_id)
-                reply.called = True
+                reply.called += 1
                 return [ToolCallRequested(call)]
         return []
+
+    def _bounded(self, reply: ActiveReply, effects: list[Effect]) -> list[Effect]:
+        """Return the effects of a piece, or end the reply before it if there is too much of it."""
+        if not reply.is_too_long:
+            return effects
+        reply.over = True
+        return [SendEvent({"type": "response.cancel"}), ResponseEnded(ResponseStatus.FAILED, TOO_LONG)]
 
     def _begun(self, response: Mapping[str, Any]) -> list[Effect]:
         """Take a response that the server begins as that of the reply. One that nobody waits for any more is cancelled:
         its reply was given up before the server began it, and there was nothing to cancel then.
         """
-        response_id, reply = str(response.get("id")), self._reply
+        response_id, reply = id_of(response.get("id")), self._reply
         if reply is not None and reply.takes(response):
             reply.response_id = response_id
             return []
-        self._orphans.add(response_id)
+        self._orphans[response_id] = None
+        while len(self._orphans) > _MOST_ORPHANS:
+            del self._orphans[next(iter(self._orphans))]
         return [SendEvent({"type": "response.cancel", "response_id": response_id})]
 
     def _done(self, response: Mapping[str, Any]) -> list[Effect]:
-        response_id, reply = str(response.get("id")), self._reply
+        response_id, reply = id_of(response.get("id")), self._reply
         if response_id in self._orphans:
-            self._orphans.discard(response_id)
+            del self._orphans[response_id]
             forgotten = [SendEvent(event) for event in self.delete_items(_items_of(response))]
             return [*_bill(response), *forgotten, *self._ask_again()]
         if reply is None or reply.over or response_id != reply.response_id:
@@ -324,7 +355,7 @@ class RealtimeProtocol:
             case "failed":
                 reply.over = True
                 error = details.get("error") or {}
-                return [ResponseEnded(ResponseStatus.FAILED, str(error.get("code") or error.get("type") or "unknown"))]
+                return [ResponseEnded(ResponseStatus.FAILED, code_of(error))]
             case "cancelled":
                 reply.over = True
                 return [ResponseEnded(ResponseStatus.CANCELLED)]

@@ -15,6 +15,8 @@ MOST_SOUND_S = 300
 # Characters that may wait: words come before their sound, and an endpoint may send words alone. This is ten times what
 # is said in five minutes.
 MOST_CHARS = 50_000
+# Pieces that may wait. Each has some 50 ms of sound or a word.
+MOST_PIECES = 20_000
 # Maximum samples returned at once: two seconds, so that playback has enough sound while the event loop is busy.
 MOST_AT_ONCE = 2 * REALTIME_RATE_HZ
 
@@ -67,7 +69,7 @@ class ReplyQueue:
 
     def _has_room(self, piece: ReplyPiece) -> bool:
         sound = self._samples + _samples(piece) <= MOST_SOUND_S * REALTIME_RATE_HZ
-        return sound and self._chars + len(piece.words) <= MOST_CHARS
+        return len(self._waiting) < MOST_PIECES and sound and self._chars + len(piece.words) <= MOST_CHARS
 
     def _append(self, piece: ReplyPiece | ResponseEnded) -> None:
         self._waiting.append(piece)

@@ -1,4 +1,4 @@
-"""Builds the Realtime protocol's client events, and decodes its audio. Pure.
+"""Builds the Realtime protocol's client events, and reads parts of the server's. Pure.
 
 Names and shapes are those of the GA protocol (`openai.types.realtime`).
 """
@@ -6,14 +6,17 @@ Names and shapes are those of the GA protocol (`openai.types.realtime`).
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from voice.realtime.port import REALTIME_RATE_HZ, ConversationItem, ItemRole
+from voice.realtime.port import REALTIME_RATE_HZ, ConversationItem, ItemRole, RealtimeToolCall
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from voice.audio import Pcm
     from voice.realtime.port import Briefing, RealtimeTool
 
@@ -23,6 +26,11 @@ ClientEvent: TypeAlias = dict[str, Any]
 APPEND_BYTES = 96_000
 # The server refuses to commit less sound than this, so shorter sound is padded with silence.
 LEAST_COMMIT_SAMPLES = REALTIME_RATE_HZ // 10
+# Ids and names have some thirty characters.
+MOST_ID_CHARS = 200
+MOST_ARGUMENT_CHARS = 20_000
+# What is logged and shown of a server's codes. A sentence is none.
+_CODE = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +118,20 @@ def decode_audio(encoded: str) -> Pcm:
     except ValueError:
         return np.zeros(0, np.int16)
     return np.frombuffer(raw[: len(raw) // 2 * 2], dtype="<i2").astype(np.int16)
+
+
+def tool_call(event: Mapping[str, Any]) -> RealtimeToolCall:
+    """Return the call in a server event. Arguments that are too long are cut, and so are none."""
+    arguments = str(event.get("arguments"))[:MOST_ARGUMENT_CHARS]
+    return RealtimeToolCall(id_of(event.get("call_id")), id_of(event.get("name")), arguments)
+
+
+def id_of(written: object) -> str:
+    """Return an id or a name that a server has written."""
+    return str(written)[:MOST_ID_CHARS]
+
+
+def code_of(error: Mapping[str, Any]) -> str:
+    """Return the code of an error that a server has written."""
+    code = str(error.get("code") or error.get("type") or "unknown")
+    return code if _CODE.fullmatch(code) else "unknown"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.realtime.active_reply import TOOL_STEPS
+from voice.realtime.active_reply import MOST_CALLS, MOST_CHARS, MOST_ITEMS, MOST_SOUND_S, TOOL_STEPS
 from voice.realtime.effects import (
     AudioDelta,
     InputTranscribed,
@@ -26,8 +26,8 @@ from voice.realtime.effects import (
     ToolCallRequested,
 )
 from voice.realtime.port import Briefing, ConversationItem, ItemRole, RealtimeTool, RealtimeToolCall
-from voice.realtime.protocol import BROKEN_OFF, NO_SOUND, STILL_ANSWERING, RealtimeProtocol
-from voice.realtime.wire import SessionConfiguration, label_ids
+from voice.realtime.protocol import BROKEN_OFF, NO_SOUND, STILL_ANSWERING, TOO_LONG, RealtimeProtocol
+from voice.realtime.wire import MOST_ID_CHARS, SessionConfiguration, label_ids
 
 SECOND = np.full(24_000, 7, np.int16)
 BRIEFING = Briefing(
@@ -294,6 +294,57 @@ def test_a_reply_that_is_too_long_ends_where_the_room_keeps_it() -> None:
     assert protocol.idle
     assert [event["audio_end_ms"] for event in protocol.interrupt(500)] == [500]
     assert protocol.end_reply(lost_ms=0) == []
+
+
+def _words(words: str, *, item: str = "item_1") -> dict[str, Any]:
+    kind = "response.output_audio_transcript.delta"
+    return {"type": kind, "response_id": "resp_1", "item_id": item, "delta": words}
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [_words("word " * 100) for _ in range(MOST_CHARS // 500 + 1)],
+        [_words("w", item=f"item_{number}") for number in range(MOST_ITEMS + 1)],
+        [_sound(0.001, item=f"item_{number}") for number in range(MOST_ITEMS + 1)],
+        [_sound(60.0) for _ in range(MOST_SOUND_S // 60 + 1)],
+        [_called(f"c{number}") for number in range(MOST_CALLS + 1)],
+    ],
+)
+def test_a_reply_without_an_end_is_ended(pieces: list[dict[str, Any]]) -> None:
+    """Whatever a server sends too much of. The piece that is too much has no effect, and nothing more is kept."""
+    protocol = _open()
+    _begun(protocol)
+    *within, beyond = pieces
+    for piece in within:
+        (effect,) = protocol.receive(piece)
+        assert isinstance(effect, AudioDelta | TextDelta | ToolCallRequested)
+    cancel, ended = protocol.receive(beyond)
+    assert cancel == SendEvent({"type": "response.cancel"})
+    assert ended == ResponseEnded(ResponseStatus.FAILED, TOO_LONG)
+    assert protocol.receive(beyond) == []
+    assert protocol.idle
+
+
+def test_responses_that_nobody_waits_for_are_not_kept_for_ever() -> None:
+    """A server may begin as many as it likes. The newest are known when they end."""
+    protocol = _open()
+    for number in range(1_000):
+        protocol.receive({"type": "response.created", "response": {"id": f"resp_{number}"}})
+    assert len(protocol._orphans) < 100
+    ended = {**_done("cancelled", response="resp_999")["response"], "output": [{"id": "item_9"}]}
+    (deleted,) = protocol.receive({"type": "response.done", "response": ended})
+    assert deleted == SendEvent({"type": "conversation.item.delete", "item_id": "item_9"})
+
+
+def test_what_a_server_names_is_cut_and_a_sentence_is_no_code() -> None:
+    """Codes are logged, and tasks have the names of tools."""
+    protocol = _open()
+    _begun(protocol)
+    (called,) = protocol.receive({**_called("c" * 1_000), "name": "n" * 1_000, "arguments": "a" * 100_000})
+    assert called == ToolCallRequested(RealtimeToolCall("c" * MOST_ID_CHARS, "n" * MOST_ID_CHARS, "a" * 20_000))
+    assert protocol.receive(_refusal("Ada said no")) == [ServerError("unknown", "")]
+    assert protocol.receive(_done("failed", code="Ada said no")) == [ResponseEnded(ResponseStatus.FAILED, "unknown")]
 
 
 def test_a_tool_is_called_and_the_answer_goes_on() -> None:

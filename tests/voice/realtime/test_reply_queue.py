@@ -9,7 +9,7 @@ import pytest
 
 from voice.realtime.effects import ResponseEnded, ResponseStatus
 from voice.realtime.port import REALTIME_RATE_HZ, ReplyPiece
-from voice.realtime.reply_queue import MOST_AT_ONCE, MOST_CHARS, MOST_SOUND_S, ReplyQueue
+from voice.realtime.reply_queue import MOST_AT_ONCE, MOST_CHARS, MOST_PIECES, MOST_SOUND_S, ReplyQueue
 
 
 def sound(item_id: str, samples: int, words: str = "") -> ReplyPiece:
@@ -91,3 +91,11 @@ def test_words_without_sound_are_bounded_too() -> None:
     pieces = ReplyQueue()
     assert pieces.put(ReplyPiece("a", words="x" * MOST_CHARS))
     assert not pieces.put(ReplyPiece("a", words="x"))
+
+
+@pytest.mark.asyncio
+async def test_crumbs_do_not_fill_the_queue() -> None:
+    """A service may send each sample alone, and of two items in turn, so that none are joined."""
+    pieces = ReplyQueue()
+    assert all(pieces.put(sound("ab"[number % 2], 1)) for number in range(MOST_PIECES))
+    assert not pieces.put(sound("a", 1))
