@@ -21,6 +21,8 @@ MAX_TEXTS = 64
 TIMEOUT_S = 10.0
 # Small models read 512 tokens, and some servers refuse longer texts instead of cutting them.
 MAX_CHARS = 1_500
+# Numbers in one vector, which is stored for each passage. The largest known models make 8,192.
+MAX_NUMBERS = 16_384
 
 
 _REMEDIES = Remedies(section="recall", refused="recall.model")
@@ -75,6 +77,12 @@ class OpenAIEmbeddings:
         if len(vectors) != len(sent) or len({len(vector) for vector in vectors}) != 1:
             raise EmbeddingError(
                 f"{self._endpoint.where} sent {len(vectors)} embeddings for {len(sent)} texts. "
+                "Choose another recall.model.",
+                retryable=False,
+            )
+        if len(vectors[0]) > MAX_NUMBERS:
+            raise EmbeddingError(
+                f"{self._endpoint.where} sent an embedding of {len(vectors[0]):,} numbers, more than any model makes. "
                 "Choose another recall.model.",
                 retryable=False,
             )
