@@ -12,6 +12,7 @@ from bot.cli.doctor.file_access import GIVE_RIGHTS, describe_unreadable, is_ther
 from bot.cli.doctor.finding import Finding, Status
 from bot.shards import Shards, ranges
 from bot.store.dialects.open import describe_database
+from bot.store.dialects.port import STRANGERS_REMEDY
 from bot.store.dialects.sqlite import verify_database_file
 from compaction.errors import StoreError
 
@@ -82,6 +83,8 @@ def _described(database: DatabaseDescription) -> Finding:
         if unserved:
             detail += f", and nobody serves {ranges(unserved)}: their servers do not reach the bot"
             orders.append(f'`roomtone run --shards "{Shards(unserved, each.total)}"`')
-    if not orders:
-        return Finding("database", Status.OK, detail)
-    return Finding("database", Status.WARNING, detail, f"Start a process for the rest: {' or '.join(orders)}.")
+    remedies = [f"Start a process for the rest: {' or '.join(orders)}."] if orders else []
+    if database.strangers:
+        detail += "; other users of its server can have the bot run functions of theirs, and so read and change it all"
+        remedies.append(STRANGERS_REMEDY)
+    return Finding("database", Status.WARNING if remedies else Status.OK, detail, " ".join(remedies))

@@ -87,12 +87,22 @@ class PlainSql:
     search_vectors: Callable[[Sequence[float], Scope, str, int], PlainQuery] | None = None
 
 
+# What helps against other users of the server who can make the bot run functions of theirs.
+STRANGERS_REMEDY: Final = (
+    "Let an administrator do `REVOKE CREATE ON SCHEMA public FROM PUBLIC` in this database, and `REVOKE ALL ON "
+    "DATABASE … FROM PUBLIC` (docs/operations.md, PostgreSQL)."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class DatabaseDescription:
-    """What a database is, for `roomtone doctor`. `running`: the shards that processes serve now, for each total."""
+    """What a database is, for `roomtone doctor`. `running`: the shards that processes serve now, for each total.
+    `strangers`: how many other users of the server can make the bot run functions of theirs.
+    """
 
     text: str
     running: tuple[Shards, ...]
+    strangers: int = 0
 
 
 class WorkLock(Protocol):

@@ -11,6 +11,7 @@ swallows packets.
 from __future__ import annotations
 
 import re
+from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
@@ -29,6 +30,7 @@ from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import HELD, PostgresWorkLock, held_lock, held_shards
 from bot.store.dialects.postgresql_notifications import open_notifications
 from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL
+from bot.store.dialects.postgresql_strangers import count_strangers, warn_of_strangers
 from bot.store.dialects.reader import ThreadedReader
 from bot.store.migrations.upgrade import HEAD, too_new
 from bot.store.tables import metadata
@@ -36,7 +38,7 @@ from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from bot.shards import Shards
@@ -127,8 +129,11 @@ class PostgresDialect:
     async def is_held_by_bot(self, connection: AsyncConnection) -> bool:
         return (await connection.exec_driver_sql(HELD)).first() is not None
 
-    def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
-        return held_lock(self._options, self.place, shards)
+    @asynccontextmanager
+    async def held_by_bot(self, shards: Shards) -> AsyncIterator[BotLock]:
+        async with held_lock(self._options, self.place, shards) as lock:
+            await warn_of_strangers(self._options)
+            yield lock
 
     def work_lock(self, work: str) -> PostgresWorkLock:
         return PostgresWorkLock(self._options, work)
@@ -226,13 +231,15 @@ def describe(url: str) -> DatabaseDescription:
             found = connection.execute("SELECT version_num FROM alembic_version").fetchone() if is_made else None
             search = describe_search(connection)
             running = held_shards(connection)
+            strangers = count_strangers(connection)
     except PostgresDialect.failures as exc:
         raise postgresql_failure(exc, "ROOMTONE_DATABASE_URL") from None
     version = None if found is None else str(found[0])
     if version is not None and version > HEAD:
         raise too_new(version)
     held = "no memory in it yet; the first session makes it" if version is None else f"{size_bytes // 1_000_000:,} MB"
-    return DatabaseDescription(f"{place_of(url)}, PostgreSQL {server}, {held}; {search}", tuple(running))
+    told = f"{place_of(url)}, PostgreSQL {server}, {held}; {search}"
+    return DatabaseDescription(told, tuple(running), strangers)
 
 
 def notifications_of(url: str) -> AbstractAsyncContextManager[Notifications]:
