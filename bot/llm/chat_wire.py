@@ -23,6 +23,8 @@ _LENGTHS = frozenset({"maxLength", "minLength"})
 # Endpoints refuse other names of tools.
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _MOST_NAME_CHARS = 64
+# Gemini's signatures have some thousand.
+MOST_SIGNATURE_CHARS = 64_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +172,15 @@ def read_chunk(chunk: object) -> ChunkContent:
     calls = getattr(delta, "tool_calls", None) or ()
     return ChunkContent(
         text=_text(getattr(delta, "content", None)),
-        calls=tuple((_call_piece(call), getattr(call, "extra_content", None)) for call in calls),
+        calls=tuple((_call_piece(call), _signature_of(call)) for call in calls),
         finish_reason=_text(getattr(choices[0], "finish_reason", None)),
     )
+
+
+def _signature_of(call: object) -> object:
+    """Return what the endpoint sent beside a call, which is kept for as long as the call; None if it is too long."""
+    signature = getattr(call, "extra_content", None)
+    return signature if signature is None or len(str(signature)) <= MOST_SIGNATURE_CHARS else None
 
 
 def _call_piece(call: object) -> CallPiece:

@@ -69,7 +69,7 @@ class StreamedCalls:
         if piece.name != call.name:
             call.name += piece.name
         call.arguments += piece.arguments
-        if len(call.name) > MOST_NAME_CHARS or len(call.arguments) > MOST_ARGUMENT_CHARS:
+        if len(call.name) > MOST_NAME_CHARS or max(len(call.arguments), len(call.id)) > MOST_ARGUMENT_CHARS:
             raise MalformedCallsError("a tool call that is too long")
 
     def _index_of(self, piece: CallPiece) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bot.llm.chat_wire import (
+    MOST_SIGNATURE_CHARS,
     ChunkContent,
     OwnCall,
     read_chunk,
@@ -154,5 +155,7 @@ def test_a_chunk_is_read_whatever_it_lacks() -> None:
     piece = CallPiece(index=None, id="", name="look", arguments="{")
     assert read_chunk(chunk) == ChunkContent(calls=((piece, "s"),), finish_reason="stop")
     assert read_chunk(SimpleNamespace(choices=[])) == ChunkContent()
+    call.extra_content = {"google": {"thought_signature": "s" * MOST_SIGNATURE_CHARS}}
+    assert read_chunk(chunk) == ChunkContent(calls=((piece, None),), finish_reason="stop")
     with pytest.raises(ValueError, match="without choices"):
         read_chunk(SimpleNamespace())

@@ -50,8 +50,12 @@ def test_no_pieces_are_no_calls() -> None:
 
 
 def test_what_runs_wild_is_refused() -> None:
-    """An overlong name or overlong arguments raise a MalformedCallsError."""
-    for piece in (CallPiece(name="x" * 129), CallPiece(name="x", arguments="1" * 20_001)):
+    """An overlong name, id or overlong arguments raise a MalformedCallsError."""
+    for piece in (
+        CallPiece(name="x" * 129),
+        CallPiece(name="x", arguments="1" * 20_001),
+        CallPiece(name="x", id="1" * 20_001),
+    ):
         with pytest.raises(MalformedCallsError):
             StreamedCalls().feed(piece)
 
