@@ -67,6 +67,10 @@ _MANAGE = discord.Permissions(manage_guild=True)
 # A connection takes seconds; a file of everything and a look at a screen take a model or much of the database.
 _SELDOM = Cooldown(5, 60.0)
 
+# An opt-out takes effect at once, and ends the reply in progress, which may hold the person's words. Somebody who opted
+# out and in again and again, from wherever on the server, would leave the bot no answer. So nobody waits to opt out.
+OFTEN_IN = Cooldown(3, 60.0)
+
 # Who is in the channel can always silence the bot or send it away, and everybody decides about their own words, so
 # these commands need neither role nor permission.
 RULES: Mapping[str, Rule] = {
@@ -81,7 +85,7 @@ RULES: Mapping[str, Rule] = {
     "persona": Rule(Who.EVERYBODY, options={"text": Who.MANAGERS}),
     "rolling-context": Rule(Who.EVERYBODY, options={"mode": Who.MANAGERS, "budget": Who.MANAGERS}),
     "opt-out": Rule(Who.EVERYBODY),
-    "opt-in": Rule(Who.EVERYBODY),
+    "opt-in": Rule(Who.EVERYBODY, cooldown=OFTEN_IN),
     "privacy": Rule(Who.EVERYBODY),
     "my-data": Rule(Who.EVERYBODY, cooldown=Cooldown(2, 60.0)),
     "forget-me": Rule(Who.EVERYBODY, cooldown=Cooldown(3, 60.0)),

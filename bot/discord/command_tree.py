@@ -15,9 +15,8 @@ from discord import app_commands
 from bot.discord.access import RULES, CommandUser, refusal
 from bot.discord.admission import Verdict
 from bot.discord.answers import answer
-from bot.discord.cooldowns import Cooldowns
+from bot.discord.cooldowns import Cooldowns, often
 from bot.discord.request_errors import REQUEST_ERRORS
-from bot.texts.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,13 +117,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
             return None
         now = time.monotonic()
         wait_s = self._cooldowns.use(interaction.guild_id, interaction.user.id, command, cooldown, now=now)
-        if not wait_s:
-            return None
-        return counted(
-            wait_s,
-            "That was often. Try again in {count} second.",
-            "That was often. Try again in {count} seconds.",
-        )
+        return often(wait_s) if wait_s else None
 
     def user_of(self, interaction: discord.Interaction) -> CommandUser:
         """Return what the rules need to know of the person who uses a command."""

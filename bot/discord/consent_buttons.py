@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 import discord
 
+from bot.discord.access import OFTEN_IN
 from bot.discord.answers import answer_when_known
+from bot.discord.cooldowns import Cooldowns, often
 from bot.discord.failures import AnsweringView
 from bot.errors import BotError
 from bot.texts.catalogue import ENGLISH
@@ -39,6 +42,7 @@ class ConsentButtons(AnsweringView):
         self.do_not_hear.label = in_language(DO_NOT_HEAR_ME, language)
         self._consents = consents
         self._whereabouts = whereabouts
+        self._presses = Cooldowns()
 
     @discord.ui.button(style=discord.ButtonStyle.success, custom_id="roomtone:hear-me")
     async def hear(self, interaction: discord.Interaction, _: discord.ui.Button[Any]) -> None:
@@ -64,5 +68,12 @@ class ConsentButtons(AnsweringView):
         here = None if interaction.guild_id is None else self._whereabouts.place_of(interaction.guild_id)
         if interaction.guild_id is None or here is None or here.channel_id != interaction.channel_id:
             return NOT_HERE
+        if agrees:
+            # As for /opt-in.
+            used = self._presses.use(
+                interaction.guild_id, interaction.user.id, "hear-me", OFTEN_IN, now=time.monotonic()
+            )
+            if used:
+                return often(used)
         await self._consents.set_agreed(interaction.guild_id, interaction.user.id, agrees=agrees)
         return HEARD if agrees else NOT_HEARD

@@ -1,10 +1,12 @@
-"""Keeps people from using a costly command too often. Pure: times are monotonic seconds given by the caller."""
+"""Keeps people from using a command or button too often. Pure: times are monotonic seconds given by the caller."""
 
 from __future__ import annotations
 
 import math
 from collections import OrderedDict, deque
 from dataclasses import dataclass
+
+from bot.texts.text import Text, counted
 
 # Beyond this many people and commands the longest unused are forgotten: they may then use theirs again.
 MOST_KEPT = 2_000
@@ -37,3 +39,10 @@ class Cooldowns:
             return math.ceil(times[0] + cooldown.per_s - now)
         times.append(now)
         return 0
+
+
+def often(wait_s: int) -> Text:
+    """Return what to say to somebody who has to wait for so many seconds."""
+    return counted(
+        wait_s, "That was often. Try again in {count} second.", "That was often. Try again in {count} seconds."
+    )

@@ -6,6 +6,7 @@ forgotten or withheld meanwhile. What was said after the command was used is lef
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from bot.channel.markdown import escape_markdown, in_message
 from bot.discord.answers import answer, defer, embed_in, guild_id_of, language_of
 from bot.discord.audience import nearest_channels, readable_channels
 from bot.discord.commands.store_failures import not_looked_up
+from bot.discord.cooldowns import Cooldown, Cooldowns, often
 from bot.discord.failures import AnsweringView
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
@@ -39,6 +41,8 @@ AROUND = 6
 # Discord lets a bot change an answer that only one person sees for fifteen minutes.
 BUTTONS_S = 14 * 60
 MOST_WORDS_CHARS = 200
+# Presses of the buttons below all answers of one person. Each searches, or reads a whole session.
+PRESSES = Cooldown(20, 60.0)
 # How the ids of its buttons begin, and how they go on besides `around-` and a number.
 _BUTTON = "roomtone:recall-"
 _BUTTONS = ("before", "next", "back", "earlier", "later")
@@ -83,6 +87,12 @@ class RecallSearch:
         self._reader = reader
         self._now = now
         self._zone = zone
+        self._presses = Cooldowns()
+
+    def wait_s(self, interaction: discord.Interaction) -> int:
+        """Count a press; return for how many seconds the person has to wait if there were too many, else 0."""
+        guild_id, user_id = guild_id_of(interaction), interaction.user.id
+        return self._presses.use(guild_id, user_id, "recall", PRESSES, now=time.monotonic())
 
     async def begin(self, interaction: discord.Interaction, words: str, who: str | None, since: str | None) -> None:
         """Answer the command with the first page."""
@@ -237,6 +247,9 @@ class _Pages(AnsweringView):
         )
 
         async def pressed(interaction: discord.Interaction) -> None:
+            if wait_s := self._search.wait_s(interaction):
+                await answer(interaction, often(wait_s))
+                return
             # The message gets other buttons; these would be kept until their time is over.
             self.stop()
             await self._search.turn(interaction, wanted)

@@ -77,6 +77,20 @@ async def test_a_press_is_an_answer_that_only_the_person_sees() -> None:
 
 
 @pytest.mark.asyncio
+async def test_nobody_agrees_and_takes_it_back_without_end() -> None:
+    """Taking it back ends the bot's reply, so agreeing has a limit. Nobody waits to take it back."""
+    consents = FakeConsents()
+    buttons = ConsentButtons(consents, whereabouts())
+    for number in range(4):
+        for agrees in (True, False):
+            press: Any = Press()
+            await buttons.press(press, agrees=agrees)
+            ((told, _),) = press.answers
+            assert ("That was often." in told) is (agrees and number == 3)
+            assert consents.agreed == ({ADA} if agrees and number < 3 else set())
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("where", [None, 602])
 async def test_a_button_of_another_evening_agrees_to_nothing(where: int | None) -> None:
     """A press below an old notice, in a channel where the bot is not now, changes nothing."""

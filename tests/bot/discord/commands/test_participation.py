@@ -151,6 +151,17 @@ async def test_who_does_not_want_to_be_heard_is_not() -> None:
 
 
 @pytest.mark.asyncio
+async def test_nobody_opts_out_and_in_without_end() -> None:
+    """Each opt-out ends the reply in progress, so opting in has a limit. Nobody waits to opt out."""
+    async with online() as table:
+        for number in range(4):
+            assert (await table.say(BEN, "opt-out")).startswith("I no longer hear you")
+            told = await table.say(BEN, "opt-in")
+            assert ("That was often." in told) is (number == 3)
+        assert table.standing.opted_out == {BEN}
+
+
+@pytest.mark.asyncio
 async def test_a_store_that_fails_is_told() -> None:
     """If a choice cannot be stored, the answer says so with the remedy, and the choice applies for now."""
     choices = FakeGuildChoices()

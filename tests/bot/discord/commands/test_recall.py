@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.discord.commands import recall
 from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, OVER, RecallSearch, add_recall
+from bot.discord.cooldowns import Cooldown
 from bot.memory.personal_recall import PersonalRecall
 from bot.memory.recall import Recall
 from bot.store.forgetting import SpeechForgetter
@@ -96,6 +98,23 @@ async def test_pages_turn_and_show_what_was_said_around(tmp_path: Path) -> None:
         assert "page 2 of 4" in seen(await here.press(BEN, earlier, "roomtone:recall-back"))
         with pytest.raises(LocalDiscordError, match="Only user"):
             await here.press(ADA, first, "roomtone:recall-next")
+
+
+@pytest.mark.asyncio
+async def test_buttons_are_not_pressed_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each press searches. Who presses too often is told so, and the page stays with its buttons."""
+    monkeypatch.setattr(recall, "PRESSES", Cooldown(2, 60.0))
+    async with searching(tmp_path) as here:
+        for number in range(12):
+            await here.say(ADA, f"Parcel {number}: lemons.")
+        page = await here.use(BEN, "recall", words="lemons")
+        page = await here.press(BEN, page, "roomtone:recall-next")
+        page = await here.press(BEN, page, "roomtone:recall-before")
+        told = await here.press(BEN, page, "roomtone:recall-next")
+        assert "That was often." in told.content
+        assert told.ephemeral
+        monkeypatch.setattr(recall, "PRESSES", Cooldown(3, 60.0))
+        assert "page 2 of 3" in seen(await here.press(BEN, page, "roomtone:recall-next"))
 
 
 @pytest.mark.asyncio
