@@ -90,7 +90,8 @@ RULES: Mapping[str, Rule] = {
     "my-data": Rule(Who.EVERYBODY, cooldown=Cooldown(2, 60.0)),
     "forget-me": Rule(Who.EVERYBODY, cooldown=Cooldown(3, 60.0)),
     "memory me": Rule(Who.EVERYBODY),
-    "memory forget": Rule(Who.EVERYBODY),
+    # It writes, and all open rooms of all servers read their memory again, also for somebody of whom nothing is kept.
+    "memory forget": Rule(Who.EVERYBODY, cooldown=Cooldown(3, 60.0)),
     "settings show": Rule(Who.MANAGERS, default=_MANAGE),
     "settings language": Rule(Who.MANAGERS, default=_MANAGE),
     "settings voice": Rule(Who.MANAGERS, default=_MANAGE, cooldown=_SELDOM),

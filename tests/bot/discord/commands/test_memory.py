@@ -108,6 +108,16 @@ async def test_a_person_sees_and_deletes_what_is_kept_about_them() -> None:
 
 
 @pytest.mark.asyncio
+async def test_nobody_deletes_without_end() -> None:
+    """All open rooms read their memory again each time, also if nothing is kept of the person."""
+    async with online(Book()) as local:
+        told = [await say(local, ADA, "memory forget") for _ in range(4)]
+        assert told[:3] == [NOTHING] * 3
+        assert "That was often." in told[3]
+        assert await say(local, BEN, "memory forget") == NOTHING
+
+
+@pytest.mark.asyncio
 async def test_a_store_that_fails_is_a_sentence() -> None:
     """A failure of the store is reported with its remedy."""
     assert await format_facts(Broken(), 7, "1") == "I cannot look that up now. The disk is full."
