@@ -116,7 +116,8 @@ RULES: Mapping[str, Rule] = {
     "recall": Rule(Who.EVERYBODY, cooldown=Cooldown(10, 60.0)),
     "recap": Rule(Who.EVERYBODY, cooldown=_SELDOM),
     "transcript": Rule(Who.EVERYBODY, cooldown=_SELDOM),
-    "watch start": Rule(Who.PRESENT, needs_role=True, default=_CONNECT),
+    # Each link is good for one share, whose beginning and end are turns.
+    "watch start": Rule(Who.PRESENT, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
     "watch stop": Rule(Who.EVERYBODY, options={"everybody": Who.MODERATORS}, default=_CONNECT),
     "watch status": Rule(Who.PRESENT_OR_MODERATORS, default=_CONNECT),
     "watch look": Rule(Who.PRESENT, needs_role=True, default=_CONNECT, cooldown=_SELDOM),

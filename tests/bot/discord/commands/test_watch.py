@@ -81,6 +81,15 @@ async def say(local: LocalDiscord, user_id: int, command: str, **options: object
 
 
 @pytest.mark.asyncio
+async def test_links_are_not_given_without_end() -> None:
+    """Each is good for a share, whose beginning and end are turns of the conversation."""
+    async with online(Desk()) as local:
+        told = [await say(local, ADA, "start") for _ in range(6)]
+        assert all(URL in each for each in told[:5])
+        assert "That was often." in told[5]
+
+
+@pytest.mark.asyncio
 async def test_a_link_for_the_asker_alone() -> None:
     """The answer has a link without preview, says how long the link is valid, and warns if it works only on this
     computer.
