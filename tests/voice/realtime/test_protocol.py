@@ -307,7 +307,7 @@ def _words(words: str, *, item: str = "item_1") -> dict[str, Any]:
         [_words("word " * 100) for _ in range(MOST_CHARS // 500 + 1)],
         [_words("w", item=f"item_{number}") for number in range(MOST_ITEMS + 1)],
         [_sound(0.001, item=f"item_{number}") for number in range(MOST_ITEMS + 1)],
-        [_sound(60.0) for _ in range(MOST_SOUND_S // 60 + 1)],
+        [_sound(60.0)] * (MOST_SOUND_S // 60 + 1),
         [_called(f"c{number}") for number in range(MOST_CALLS + 1)],
     ],
 )

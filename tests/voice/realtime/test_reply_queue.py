@@ -7,9 +7,10 @@ import asyncio
 import numpy as np
 import pytest
 
+from voice.realtime import reply_queue
 from voice.realtime.effects import ResponseEnded, ResponseStatus
 from voice.realtime.port import REALTIME_RATE_HZ, ReplyPiece
-from voice.realtime.reply_queue import MOST_AT_ONCE, MOST_CHARS, MOST_PIECES, MOST_SOUND_S, ReplyQueue
+from voice.realtime.reply_queue import MOST_AT_ONCE, MOST_CHARS, MOST_SOUND_S, ReplyQueue
 
 
 def sound(item_id: str, samples: int, words: str = "") -> ReplyPiece:
@@ -94,8 +95,9 @@ def test_words_without_sound_are_bounded_too() -> None:
 
 
 @pytest.mark.asyncio
-async def test_crumbs_do_not_fill_the_queue() -> None:
+async def test_crumbs_do_not_fill_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     """A service may send each sample alone, and of two items in turn, so that none are joined."""
+    monkeypatch.setattr(reply_queue, "MOST_PIECES", 100)
     pieces = ReplyQueue()
-    assert all(pieces.put(sound("ab"[number % 2], 1)) for number in range(MOST_PIECES))
+    assert all(pieces.put(sound("ab"[number % 2], 1)) for number in range(100))
     assert not pieces.put(sound("a", 1))
