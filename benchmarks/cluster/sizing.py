@@ -33,6 +33,8 @@ MEMORY_GB_A_MACHINE = 64
 SPARE_MACHINES = 1
 # Of PostgreSQL, that each process keeps at most (docs/operations.md).
 CONNECTIONS_A_PROCESS = 9
+# Several gateway processes share their log, for which each keeps one more (bot/shared_log).
+CONNECTIONS_FOR_SHARED_LOG = 1
 _MB_A_GB = 1_000
 NOT_KEPT = "No figures are kept yet: `roomtone bench cluster --json docs/benchmarks/cluster.json` takes them."
 
@@ -94,7 +96,9 @@ def gateways_for(rooms: int, each: int) -> int:
 
 def connections_for(rooms: int, each: int) -> int:
     """Return how many connections to PostgreSQL the processes of rooms and of gateways keep at most."""
-    return (math.ceil(rooms / each) + gateways_for(rooms, each)) * CONNECTIONS_A_PROCESS
+    gateways = gateways_for(rooms, each)
+    shared_log = CONNECTIONS_FOR_SHARED_LOG * gateways if gateways > 1 else 0
+    return (math.ceil(rooms / each) + gateways) * CONNECTIONS_A_PROCESS + shared_log
 
 
 def _pool_table(cpu_s: float, recogniser_mb: float, head_mb: float) -> list[str]:
@@ -124,9 +128,9 @@ def _about_rooms() -> str:
         f"gateway process takes {MOST_LINKS:,} links from other machines, of which each process opens one for each of "
         "its rooms and one more; a bot with more rooms has [several gateway processes](sharding.md). Each process "
         f"keeps up to {CONNECTIONS_A_PROCESS} connections to PostgreSQL, also one that waits, which is not in the "
-        "tables. PostgreSQL allows 100 by default and has a process of its own for each, and one transaction writes "
-        "at a time for all of them (a lock). What one PostgreSQL carries was not measured: where it would need "
-        "thousands of connections, it is the limit, and not the machines."
+        "tables; each of several gateway processes keeps one more. PostgreSQL allows 100 by default and has a process "
+        "of its own for each, and one transaction writes at a time for all of them (a lock). What one PostgreSQL "
+        "carries was not measured: where it would need thousands of connections, it is the limit, and not the machines."
     )
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.cluster.sizing import (
     BUSY_SHARE,
     CONNECTIONS_A_PROCESS,
+    CONNECTIONS_FOR_SHARED_LOG,
     CORES_A_MACHINE,
     HEARD_TIMES,
     MEMORY_GB_A_MACHINE,
@@ -76,7 +77,7 @@ def test_rooms_in_processes_have_a_table_of_their_own() -> None:
     [told] = [line for line in lines if line.startswith("With 1 in a process")]
     assert "a run of 8 rooms" in told
     assert "| 100 | 5 | 45.0 GB | 2 | 1 | 909 |" in lines
-    assert "| 10,000 | 500 | 4,500.0 GB | 72 | 10 | 90,090 |" in lines
+    assert "| 10,000 | 500 | 4,500.0 GB | 72 | 10 | 90,100 |" in lines
     assert "A gateway process has 1,000 rooms on other machines at most" in told
 
 
@@ -100,14 +101,16 @@ def test_no_gateway_process_has_more_links_than_it_takes(rooms: int, each: int) 
     processes, gateways = math.ceil(rooms / each), gateways_for(rooms, each)
     assert math.ceil(processes / gateways) * (each + 1) <= MOST_LINKS
     assert gateways == 1 or math.ceil(processes / (gateways - 1)) * (each + 1) > MOST_LINKS
-    assert connections_for(rooms, each) == (processes + gateways) * CONNECTIONS_A_PROCESS
+    shared_log = 0 if gateways == 1 else gateways
+    assert connections_for(rooms, each) == (processes + gateways) * CONNECTIONS_A_PROCESS + shared_log
 
 
-def test_the_connections_are_those_of_the_guide() -> None:
-    """The operator reads the same number there."""
-    guide = (Path(__file__).parents[3] / "docs" / "operations.md").read_text("utf-8")
-    assert "A process keeps up to nine connections" in guide
-    assert CONNECTIONS_A_PROCESS == 9
+def test_the_connections_are_those_of_the_guides() -> None:
+    """The operator reads the same numbers there."""
+    docs = Path(__file__).parents[3] / "docs"
+    assert "A process keeps up to nine connections (ten where" in (docs / "operations.md").read_text("utf-8")
+    assert "a process keeps up to ten\nconnections" in (docs / "sharding.md").read_text("utf-8")
+    assert (CONNECTIONS_A_PROCESS, CONNECTIONS_A_PROCESS + CONNECTIONS_FOR_SHARED_LOG) == (9, 10)
 
 
 @pytest.mark.parametrize("report", [{}, {"ours": {}}, {"ours": {"cluster": {"memory_mb_a_recogniser": 200}}}])
