@@ -81,6 +81,7 @@ QUOTED = [
     ("cluster", "while finished speech waits longer than # s", scaling.SLOW_WAIT_S),
     ("cluster", "work less than # % of the time", scaling.IDLE_SHARE * 100),
     ("cluster", "waits for a pause in speech (# s at most)", handover_pause.WITHIN_S),
+    ("cluster", "or after # s in the middle of one", handover_pause.WITHIN_S),
     ("cluster", "keeps # lines while the bot is away", room_log.MOST_WAITING),
     ("cluster", "tells # a second at most", log_messages.LINES_PER_S),
     ("dashboard", "# logged-in browsers", viewer.MAX_LOGINS),
