@@ -183,11 +183,13 @@ def _compactions(record: RunRecord) -> tuple[CompactionReport, ...]:
 
 
 def machine_facts() -> dict[str, str]:
-    return {
+    """Return what the machine is. `load`: how many threads of it wanted a core in the last minute, if that is known."""
+    facts = {
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "cores": str(os.cpu_count()),
+        "cores": str(os.cpu_count() or 1),
     }
+    return {**facts, "load": f"{os.getloadavg()[0]:.1f}"} if hasattr(os, "getloadavg") else facts
 
 
 def overall_word_errors(lines: Sequence[SpokenLine], heard: Sequence[ObservedUtterance]) -> WordErrors:

@@ -16,7 +16,7 @@ from rehearsal.runner.observations import ObservedCompaction
 from rehearsal.runner.ports import RunObserver
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from rich.console import Console
@@ -246,10 +246,25 @@ class TerminalReport(RunObserver):
         wer = "" if report.wer is None else f", word error rate {report.wer:.1%}"
         verdict.append(f" {met} of {len(report.expectations)} expectations met{wer}", style="not bold default")
         self._console.print(verdict)
+        if not report.passed and report.clock_s is None and (busy := busy_sentence(report.machine)):
+            self._console.print(Text(busy))
 
     def _section(self, what: Table | Text) -> None:
         self._console.print(what)
         self._console.print()
+
+
+def busy_sentence(machine: Mapping[str, str]) -> str:
+    """Return what a busy machine may have to do with a failure, or an empty text if it was not busy. `machine`: the
+    facts of the report.
+    """
+    load, cores = float(machine.get("load", 0)), int(machine.get("cores", 1))
+    if load <= cores:
+        return ""
+    return (
+        f"The machine was busy: {load:.1f} threads wanted its {_count(cores, 'core')} at once. Then sound comes late "
+        "and words are misheard, so play it again while little else runs."
+    )
 
 
 def _compared(row: UtteranceReport) -> Text:

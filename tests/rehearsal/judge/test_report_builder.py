@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.judge.matching import match_utterances
@@ -22,6 +23,8 @@ from tests.fakes.virtual_time import run_virtually
 from tests.rehearsal.simulated import JONAS, MIRA, SimulatedEnvironment, SimulatedRecogniser, scenario
 
 if TYPE_CHECKING:
+    import pytest
+
     from rehearsal.report.report import ExpectationResult, RehearsalReport
     from rehearsal.script.scenario import PersonSpec
 
@@ -59,6 +62,14 @@ def told(record: RunRecord, recogniser: SimulatedRecogniser | None = None) -> Re
     return run_virtually(
         build_report(scenario(), record, environment, recogniser or SimulatedRecogniser(), servers=ServerObservations())
     )
+
+
+def test_the_report_has_the_load_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure on a busy machine is read differently. Where the system knows no load, the report has none."""
+    monkeypatch.setattr(os, "getloadavg", lambda: (6.25, 1.0, 1.0))
+    assert told(evening()).machine["load"] == "6.2"
+    monkeypatch.delattr(os, "getloadavg")
+    assert "load" not in told(evening()).machine
 
 
 def test_pieces_are_joined_and_latency_counts_from_the_true_end() -> None:
