@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from dotenv.parser import Binding
+
     from config.schema import Key, Setting
 
 # Where a variable may come from.
@@ -126,9 +128,9 @@ def read_env_file(path: Path) -> tuple[list[Variable], list[str]]:
     try:
         with path.open(encoding="utf-8") as stream:
             for binding in parse_stream(stream):
-                if binding.error:
+                if binding.error or _is_bare_value(binding):
                     # The message does not quote the line, because the line may contain a token.
-                    place = f".env line {binding.original.line}"
+                    place = f".env line {_line_of(binding)}"
                     problems.append(f"{place} is not NAME=value. For example: DISCORD_TOKEN=…")
                 elif binding.key is not None and binding.value is not None:
                     variables.append(Variable(binding.key, binding.value, ".env"))
@@ -138,6 +140,19 @@ def read_env_file(path: Path) -> tuple[list[Variable], list[str]]:
         reason = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8 text"
         problems.append(f".env cannot be read: {reason}. Check the file, or remove it.")
     return variables, problems
+
+
+def _is_bare_value(binding: Binding) -> bool:
+    """Return whether a line has no name, as when somebody pastes a token alone. A name alone is none of our business:
+    Docker takes its value from the shell.
+    """
+    return binding.key is not None and binding.value is None and not binding.key.isidentifier()
+
+
+def _line_of(binding: Binding) -> int:
+    """Return the line of a binding. The parser counts the blank lines before it to it."""
+    text: str = binding.original.string
+    return int(binding.original.line) + text[: len(text) - len(text.lstrip())].count("\n")
 
 
 def read_variables(variables: Iterable[Variable]) -> SourceReading:

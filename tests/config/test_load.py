@@ -172,6 +172,17 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_a_token_without_its_name_is_named_by_its_line(tmp_path: Path) -> None:
+    """Somebody who pastes only the token learns where, and the token is in no message. A name alone is Docker's way to
+    take the value from the shell.
+    """
+    write(tmp_path, "# mine\n\nLANG\n\n\nMTIz.Gabc.xyz-1\n  DISCORD_TOKEN: x\n", ".env")
+    assert problems_of(tmp_path, None) == (
+        ".env line 6 is not NAME=value. For example: DISCORD_TOKEN=…",
+        ".env line 7 is not NAME=value. For example: DISCORD_TOKEN=…",
+    )
+
+
 def test_settings_that_do_not_fit_together_name_their_places(tmp_path: Path) -> None:
     """If two settings contradict each other, the message says where each was set."""
     write(tmp_path, "[budget]\nmax_context_tokens = 2048\n")
