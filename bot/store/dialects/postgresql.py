@@ -222,8 +222,9 @@ class ReconnectingConnection:
 
 def describe(url: str) -> DatabaseDescription:
     """Return what the database is and how large, for `roomtone doctor`. Raises `StoreError`."""
+    options = _options(url, _CHECK_WAIT_S)
+    place = place_of(url)
     try:
-        options = _options(url, _CHECK_WAIT_S)
         with psycopg.connect(**{**options, "autocommit": True}) as connection:
             row = connection.execute(_DESCRIBED).fetchone()
             assert row is not None, "it selects one row"
@@ -233,12 +234,12 @@ def describe(url: str) -> DatabaseDescription:
             running = held_shards(connection)
             strangers = count_strangers(connection)
     except PostgresDialect.failures as exc:
-        raise postgresql_failure(exc, "ROOMTONE_DATABASE_URL") from None
+        raise postgresql_failure(exc, place) from None
     version = None if found is None else str(found[0])
     if version is not None and version > HEAD:
         raise too_new(version)
     held = "no memory in it yet; the first session makes it" if version is None else f"{size_bytes // 1_000_000:,} MB"
-    told = f"{place_of(url)}, PostgreSQL {server}, {held}; {search}"
+    told = f"{place}, PostgreSQL {server}, {held}; {search}"
     return DatabaseDescription(told, tuple(running), strangers)
 
 

@@ -208,13 +208,13 @@ async def test_a_restarted_server_is_found_again(postgres_place: SecretStr) -> N
 
 
 def test_an_absent_server_is_told_in_time() -> None:
-    """An address where nothing listens is an error at once; the sentence has neither user nor password."""
+    """An address where nothing listens is an error at once; the sentence names it without user and password."""
     url = SecretStr(f"postgresql://me:{PASSWORD}@127.0.0.1:1/rooms")
     begun = time.monotonic()
     found = check_database(url)
     assert time.monotonic() - begun < PATIENCE_S
     assert found.status is Status.MISSING
-    assert "cannot be reached" in found.detail
+    assert found.detail == "postgresql://127.0.0.1:1/rooms cannot be reached"
     assert PASSWORD not in f"{found}"
 
 
