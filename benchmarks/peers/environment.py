@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,7 +75,9 @@ async def _run(command: list[str], library: PeerLibrary) -> None:
         async with asyncio.timeout(INSTALL_TIMEOUT_S):
             _, complaints = await process.communicate()
     except BaseException as error:
-        process.kill()
+        # Ctrl-C reaches it too.
+        with suppress(ProcessLookupError):
+            process.kill()
         await process.wait()
         if isinstance(error, TimeoutError):
             raise PeerError(f"{library.name} was not installed within {INSTALL_TIMEOUT_S:g} seconds.") from error

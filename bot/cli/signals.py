@@ -120,4 +120,5 @@ async def until_stopped(work: Coroutine[object, object, T]) -> T:
         finally:
             stopped.cancel()
             run.cancel()
-            await asyncio.wait({run, stopped})
+            # What fails while it is cancelled no longer matters: it is taken, so that asyncio does not print it.
+            await asyncio.gather(run, stopped, return_exceptions=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from contextlib import asynccontextmanager
@@ -130,6 +131,26 @@ async def test_work_is_ended_in_order_at_a_signal() -> None:
         async with asyncio.timeout(PATIENCE_S):
             await until_stopped(work())
     assert closed.is_set()
+
+
+@pytest.mark.asyncio
+async def test_what_fails_at_a_signal_is_not_printed() -> None:
+    """Ctrl-C reaches the processes of a command too, so that closing them may fail. Nobody sees a traceback of that."""
+    told: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+
+    async def work() -> None:
+        asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
+        try:
+            await asyncio.Future()
+        finally:
+            raise ProcessLookupError
+
+    with pytest.raises(typer.Abort):
+        async with asyncio.timeout(PATIENCE_S):
+            await until_stopped(work())
+    gc.collect()
+    assert told == []
 
 
 class Start:
