@@ -94,9 +94,10 @@ def read_token(folder: Path) -> str:
     try:
         token = file.read_text(encoding="ascii").strip()
     except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or "it is no text"
         raise ClusterError(
-            f"{file} cannot be read, which is the cluster's token. `roomtone cluster up` makes it on the first "
-            "machine; copy it from there to the same place."
+            f"The cluster's token cannot be read from {file}: {reason}. `roomtone cluster up` makes it on "
+            "the first machine; copy it from there to the same place."
         ) from error
     if not token:
         raise ClusterError(f"{file} is empty. Copy the cluster's token from its first machine.")

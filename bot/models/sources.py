@@ -263,9 +263,7 @@ class DirectorySource:
         """Copy all files of the directory."""
         report(f"copying from {self.directory}")
         if not self.directory.is_dir():
-            raise ModelSourceError(
-                f"{self.directory} is not a directory. Name the folder that holds the model's files."
-            )
+            raise ModelSourceError(f"{self.directory} is not a folder.")
         if not (self.directory / entry.main_file.name).is_file():
             raise ModelSourceError(
                 f"{self.directory} holds no {entry.main_file.name}, so it does not hold {entry.title}."

@@ -106,7 +106,7 @@ def test_a_machine_without_what_rooms_need_says_so(
     for words, problem in (
         (["cluster", "rooms", "--gateway", "10.0.0.1"], "Give it as HOST:PORT"),
         ([*offering, "--name", "a b"], "is not the name of a machine"),
-        (offering, "cannot be read, which is the cluster's token"),
+        (offering, "token: No such file or directory. `roomtone cluster up` makes it on the first machine"),
     ):
         assert run_command_line(words) == 1
         assert problem in " ".join(capsys.readouterr().err.split())

@@ -137,6 +137,8 @@ def test_a_folder_without_the_model_is_said_once(tmp_path: Path) -> None:
     told: list[str] = []
     with pytest.raises(ModelError, match=r"could not be copied\. .*holds no model\.bin.* Name the folder") as caught:
         ModelDirectory(tmp_path / "models").pull(entry_for(), [DirectorySource(tmp_path)], told.append)
+    with pytest.raises(ModelError, match=r"away is not a folder\. Name the folder that has the files\.$"):
+        ModelDirectory(tmp_path / "models").pull(entry_for(), [DirectorySource(tmp_path / "away")], told.append)
     assert "network" not in str(caught.value)
     assert not any("holds no" in step for step in told)
 
