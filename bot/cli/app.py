@@ -105,8 +105,12 @@ def run_command_line(arguments: Sequence[str], *, on_loaded: Callable[[], None] 
     """
     try:
         command = _assemble(_needed(arguments))
+        from bot.logs.output import warnings_on_terminal
+
         on_loaded()
-        status = command(args=list(arguments), prog_name="roomtone", standalone_mode=False)
+        # A command that keeps a log sends them there instead.
+        with warnings_on_terminal():
+            status = command(args=list(arguments), prog_name="roomtone", standalone_mode=False)
     except typer.Abort:
         return INTERRUPTED
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to catch it: users never see a traceback

@@ -241,6 +241,29 @@ def configured_logging(
         terminal.close()
 
 
+@contextmanager
+def warnings_on_terminal() -> Iterator[None]:
+    """Send warnings to stderr until the context ends, for commands that keep no log: by itself structlog prints every
+    event on stdout, where the command's answer is, which a program may read.
+    """
+    before = structlog.get_config()
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            *_shared_processors(speech=False),
+            LogRedactor(speech=False),
+            _terminal_renderer(sys.stderr),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
 def _log_thread_error(args: threading.ExceptHookArgs) -> None:
     """Log an error with which a thread has ended."""
     if args.exc_value is not None and args.exc_type is not SystemExit:

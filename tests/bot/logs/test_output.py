@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bot.logs.output import LogFile, LogStatus, configured_logging, log_path
+from bot.logs.output import LogFile, LogStatus, configured_logging, log_path, warnings_on_terminal
 from bot.settings import LogsSettings
 from compaction.errors import StoreError
 
@@ -78,6 +78,22 @@ def test_libraries_are_heard_from_warning_up(tmp_path: Path) -> None:
     assert heard["logger"] == "discord.client"
     assert heard["detail"] == f"Improper token [str of {len(TOKEN)} withheld] passed"
     assert heard["location"].startswith("test_output:")
+
+
+def test_without_a_log_only_warnings_are_told_and_not_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    """A program reads stdout. What people said is in no warning either, and afterwards all is as before."""
+    before = structlog.get_config()
+    with warnings_on_terminal():
+        log = structlog.get_logger()
+        log.info("embedder_absent")
+        log.warning("rows_unreadable", text="Ada said", count=3)
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "embedder_absent" not in told.err
+    assert "rows_unreadable" in told.err
+    assert "count=3" in told.err
+    assert "Ada" not in told.err
+    assert structlog.get_config() == before
 
 
 def test_what_was_before_is_restored(tmp_path: Path) -> None:

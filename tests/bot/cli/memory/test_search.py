@@ -59,6 +59,16 @@ def test_json_has_every_field(data_dir: Path, capsys: pytest.CaptureFixture[str]
     assert {"kind", "speaker", "at", "turns", "superseded_by", "likeness"} <= set(found[0])
 
 
+@pytest.mark.usefixtures("data_dir")
+def test_nothing_but_the_answer_is_on_stdout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A program reads it. That no embedding model is here, which is logged, is no part of it."""
+    monkeypatch.setenv("ROOMTONE_RECALL__EMBEDDER", "auto")
+    monkeypatch.setenv("ROOMTONE_MODELS__DIRECTORY", str(tmp_path))
+    assert len(json.loads(searched(capsys, "lisbon", "--json"))) > 1
+
+
 def test_filters_are_options(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Results can be limited by speaker and time, and an empty query lists the newest turns."""
     del data_dir
