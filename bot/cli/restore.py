@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.confirmation import confirm
 from bot.cli.output import count, say
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ def command(
     require_file(file)
     with folder_lock(storage.data_dir):
         if storage.database_path.exists() and not yes:
-            typer.confirm(
-                f"{file} will take the place of {storage.database_path}, which is kept aside. Go on?", abort=True
-            )
+            confirm(f"{file} will take the place of {storage.database_path}, which is kept aside. Go on?")
         now = SystemClock().now()
         done = asyncio.run(restore_backup(file, storage.database_path, now=now, regardless=regardless))
     for line in _lines(done):

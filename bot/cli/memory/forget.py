@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.confirmation import confirm
 from bot.cli.output import count, say
 
 if TYPE_CHECKING:
@@ -56,9 +57,7 @@ def command(
     if not yes:
         where = f"turn {turn} of session {session}" if turn is not None else f"session {session}"
         where = where if session else count(len(speaker.sessions), "session")
-        typer.confirm(
-            f"Everything that {speaker.label} ({speaker.id}) said in {where} will be forgotten. Go on?", abort=True
-        )
+        confirm(f"Everything that {speaker.label} ({speaker.id}) said in {where} will be forgotten. Go on?")
     erased = asyncio.run(_forget(settings, speaker, session, turn))
     done = erased.stored
     if not (done.sessions or done.rules):

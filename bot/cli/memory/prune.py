@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.confirmation import confirm
 from bot.cli.output import count, say
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def command(
     place, shorter = asyncio.run(_memory(settings))
     say("\n".join((f"Memory: {place}", *_times(settings), *_shorter(shorter))))
     if not yes:
-        typer.confirm("What is older will be deleted, which cannot be undone. Go on?", abort=True)
+        confirm("What is older will be deleted, which cannot be undone. Go on?")
     done = asyncio.run(_prune(settings))
     parts = (
         (done.pruned, "Pruned", "archived segment"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.confirmation import confirm
 from bot.cli.output import count, open_console, print_json, say
 
 if TYPE_CHECKING:
@@ -97,9 +98,8 @@ def archive(
     if clear:
         if not yes:
             where = f"of session {session}" if session else "of all sessions"
-            typer.confirm(
-                f"The facts of every archived segment {where} will be deleted; a few sentences of each stay. Continue?",
-                abort=True,
+            confirm(
+                f"The facts of every archived segment {where} will be deleted; a few sentences of each stay. Continue?"
             )
         cleared = asyncio.run(_clear(load(), session))
         say(f"Cleared: {count(cleared, 'archived segment')} reduced to the short content.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.cli.failures import INTERRUPTED
+from bot.cli.failures import FAILED, INTERRUPTED
 from bot.folder_lock import folder_lock
 from bot.server_settings import ServerSettings
 from bot.store.servers import SqlServerSettings
@@ -33,13 +33,14 @@ def test_it_says_what_it_goes_by_and_asks_first(
         await evening.memory.end()
 
     at_evening(data_dir, end)
-    for answer in ("n\n", ""):
+    for answer, status, told_then in (("n\n", INTERRUPTED, "Nothing was changed."), ("", FAILED, "Add --yes")):
         monkeypatch.setattr("sys.stdin", io.StringIO(answer))
-        out = told(capsys, "memory", "prune", status=INTERRUPTED)
+        out = told(capsys, "memory", "prune", status=status)
         assert out.startswith(f"Memory: {data_dir / 'roomtone.db'}\n")
         assert f"the log lines in {data_dir / 'logs'}, are kept for 30 days (the default)." in out
         assert "Archived segments keep their details for 30 days." in out
         assert "Go on?" in out
+        assert told_then in out
     assert "evening" in told(capsys, "memory", "list")
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     monkeypatch.setenv("ROOMTONE_TIERS__RETENTION_DAYS", "1")
