@@ -291,6 +291,8 @@ class LogTail:
             )
         if self._skipped:
             self._say(f"Skipped {count(self._skipped, 'incomplete or unreadable line')}.")
+        if not self._seen and self._path.exists():
+            self._say(f"{self._path} has no event yet.")
         if not shown and self._seen:
             names = ", ".join(name for name, _ in self._seen.most_common(12))
             has = count(self._seen.total(), "event")

@@ -115,13 +115,13 @@ def test_rubbish_is_skipped_and_counted(path: Path) -> None:
 
 
 def test_another_file_is_no_log(tmp_path: Path) -> None:
-    """A text without a single event is refused, and an empty log is not."""
+    """A text without a single event is refused, and an empty log is not: a full disk leaves one."""
     other = tmp_path / "notes.txt"
     other.write_text("Milk\nBread\n")
     with pytest.raises(SetupError, match="is not a log of Roomtone: it has no event, but 2 other lines"):
         tail(other)
     other.write_text("")
-    assert tail(other) == ("", "")
+    assert tail(other) == ("", f"{other} has no event yet.\n")
 
 
 def test_nothing_to_show_is_told(path: Path) -> None:
