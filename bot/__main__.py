@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from contextlib import ExitStack, contextmanager
+import threading
+from contextlib import ExitStack, contextmanager, suppress
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import NoReturn
 
 
 @contextmanager
@@ -62,7 +64,23 @@ def main() -> None:
         os.umask(private_files.UMASK)
         private_files.forbid_core_dumps()
 
-        sys.exit(run_command_line(sys.argv[1:], on_loaded=loading.close))
+        end(run_command_line(sys.argv[1:], on_loaded=loading.close))
+
+
+def end(status: int) -> NoReturn:
+    """End the process with this status.
+
+    A thread that was abandoned while it loads a model cannot be ended. As soon as it came back to an interpreter that
+    is shutting down, C++ would abort the process ("terminate called without an active exception"), so Python does not
+    get that far then. What had to be closed is closed.
+    """
+    if any(thread.daemon for thread in threading.enumerate()):
+        for stream in (sys.stdout, sys.stderr):
+            # It is None after a closed pipe.
+            with suppress(AttributeError, OSError, ValueError):
+                stream.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

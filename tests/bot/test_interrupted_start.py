@@ -1,4 +1,4 @@
-"""Ctrl-C while `roomtone` still imports its modules."""
+"""Ctrl-C while `roomtone` still imports its modules or loads its models."""
 
 from __future__ import annotations
 
@@ -36,6 +36,18 @@ def run(arguments, *, on_loaded):
 bot.cli.app.run_command_line = run
 bot.__main__.main()
 """
+_ENDED = """
+import atexit, threading
+import bot.cli.app, bot.__main__
+atexit.register(print, "Python has ended")
+def run(arguments, *, on_loaded):
+    if ABANDONED:
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+    print("all is closed")
+    return 3
+bot.cli.app.run_command_line = run
+bot.__main__.main()
+"""
 
 
 def _run(program: str) -> subprocess.CompletedProcess[str]:
@@ -61,3 +73,14 @@ def test_a_command_handles_ctrl_c_itself_once_it_is_loaded(inherited: str, while
     """From then on Python raises KeyboardInterrupt, as commands expect. What the parent ignores stays ignored."""
     ended = _run(_LOADED.replace("INHERITED", inherited))
     assert (ended.returncode, ended.stdout.split()) == (0, [while_loading, afterwards]), ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("abandoned", "told"), [("False", "all is closed\nPython has ended\n"), ("True", "all is closed\n")]
+)
+def test_a_thread_that_still_loads_a_model_does_not_abort_the_end(abandoned: str, told: str) -> None:
+    """If it came back to an interpreter that shuts down, C++ would end the process with SIGABRT. So
+    Python is left at once, with the status and all that was printed.
+    """
+    ended = _run(_ENDED.replace("ABANDONED", abandoned))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, told, "")
