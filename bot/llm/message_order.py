@@ -7,6 +7,7 @@ messages of one person in a row, Mistral's own service a person after a tool's r
 
 from __future__ import annotations
 
+import itertools
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -38,22 +39,50 @@ def in_order(messages: Sequence[Mapping[str, object]], order: MessageOrder) -> l
     """Return a call's messages in an order, with no word left out.
 
     In the strict ones, what stands in several messages of one role in a row stands in one, with blank lines between.
-    Tool results follow their calls. The last message is a user's or a tool's result. Without system messages, what they
-    say stands at the beginning of the first message, a user's, between marks. A message with a picture comes alone.
+    Tool results follow their calls. The last message is a user's or a tool's result. System messages after the first
+    other message keep their place, between marks: in a user's message, or below the tool result that they follow. Those
+    before it stand at the beginning of the first message, a user's, if there may be no system message. A message with a
+    picture comes alone.
     """
     if order is MessageOrder.ANY:
         return list(messages)
-    ordered = _in_turn([message for message in messages if message["role"] != ChatRole.SYSTEM])
-    instructions = _BETWEEN.join(str(message["content"]) for message in messages if message["role"] == ChatRole.SYSTEM)
+    heading = list(itertools.takewhile(_is_system, messages))
+    ordered = _in_turn(_without_system(messages[len(heading) :]))
+    instructions = _BETWEEN.join(str(message["content"]) for message in heading)
     if not instructions:
         return ordered
     if order is MessageOrder.ONE_SYSTEM:
         return [{"role": ChatRole.SYSTEM.value, "content": instructions}, *ordered]
-    marked = _INSTRUCTIONS.format(text=instructions)
+    marked = _marked(instructions)
     if not ordered:
         return [{"role": ChatRole.USER.value, "content": marked}]
     first, *rest = ordered
     return [{**first, "content": _preceded(first["content"], marked)}, *rest]
+
+
+def _is_system(message: Mapping[str, object]) -> bool:
+    return message["role"] == ChatRole.SYSTEM
+
+
+def _marked(instructions: object) -> str:
+    return _INSTRUCTIONS.format(text=instructions)
+
+
+def _without_system(messages: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Return messages with the system messages among them as marked text of the user, or of the tool result before."""
+    placed: list[Mapping[str, object]] = []
+    for message in messages:
+        if not _is_system(message):
+            placed.append(message)
+        elif placed and placed[-1]["role"] == ChatRole.TOOL:
+            # A user's message would need an answer to the result before it.
+            placed[-1] = {
+                **placed[-1],
+                "content": f"{placed[-1]['content']}{_BETWEEN}{_marked(message['content'])}",
+            }
+        else:
+            placed.append({"role": ChatRole.USER.value, "content": _marked(message["content"])})
+    return placed
 
 
 def _preceded(content: object, text: str) -> object:

@@ -38,7 +38,9 @@ STEPS = st.lists(st.one_of(PLAIN, st.integers(0, 999).map(called)), max_size=12)
 
 
 def test_a_prompt_of_a_room_is_put_in_order() -> None:
-    """The notes of ours go to the beginning, turns in a row become one message, and tool results stay with calls."""
+    """The prompts that come first are one message, turns in a row become one, and tool results stay with calls. What we
+    say below them stays there: 'what stands above' would be nothing at the beginning.
+    """
     messages = [
         said("system", "You are in a room."),
         said("system", "Answer in German."),
@@ -49,8 +51,10 @@ def test_a_prompt_of_a_room_is_put_in_order() -> None:
         *called(1, "Hm."),
         said("system", "Now answer."),
     ]
-    ours, hello = "You are in a room.\n\nAnswer in German.\n\nNow answer.", "Ada: hello.\n\nBo: hello."
-    rest = [said("assistant", "Hi."), said("user", "Ada: find it."), *called(1, "Hm.")]
+    ours, hello = "You are in a room.\n\nAnswer in German.", "Ada: hello.\n\nBo: hello."
+    call, result = called(1, "Hm.")
+    result["content"] += "\n\n<instructions>\nNow answer.\n</instructions>"
+    rest = [said("assistant", "Hi."), said("user", "Ada: find it."), call, result]
     assert in_order(messages, MessageOrder.ANY) == messages
     assert in_order(messages, ONE_SYSTEM) == [said("system", ours), said("user", hello), *rest]
     marked = f"<instructions>\n{ours}\n</instructions>\n\n{hello}"
@@ -70,6 +74,16 @@ def test_what_the_order_lacks_is_a_silence() -> None:
         said("assistant", "It is gone."),
         said("user", SILENCE),
     ]
+
+
+def test_instructions_about_an_answer_stay_beside_what_is_answered() -> None:
+    """Our message after a turn is marked in the user's message; after the bot's own, it is what the user says."""
+    skip = said("system", "You may say nothing.")
+    marked = "<instructions>\nYou may say nothing.\n</instructions>"
+    asked = [said("system", "You are in a room."), said("user", "Ada: and?")]
+    assert in_order([*asked, skip], ONE_SYSTEM) == [asked[0], said("user", f"Ada: and?\n\n{marked}")]
+    spoken = said("assistant", "It is gone.")
+    assert in_order([*asked, spoken, skip], ONE_SYSTEM) == [*asked, spoken, said("user", marked)]
 
 
 def test_instructions_stand_alone_where_nobody_has_spoken() -> None:

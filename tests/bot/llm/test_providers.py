@@ -210,7 +210,7 @@ async def test_a_strict_template_gets_the_order_that_it_takes(server: TemplateSe
 async def test_a_template_without_system_messages_gets_the_instructions_from_a_user(
     server: TemplateServer, refusals: int
 ) -> None:
-    """Nothing is lost: the instructions stand marked before the first words of the room, and later calls begin so."""
+    """Nothing is lost: each of our instructions stands marked where it belongs, and later calls begin so."""
     asked = (*QUESTION, ChatMessage(ChatRole.SYSTEM, "Now answer in plain words."))
     async with adapter(server) as chat:
         for _ in range(2):
@@ -218,8 +218,8 @@ async def test_a_template_without_system_messages_gets_the_instructions_from_a_u
             assert text == "Bo brings the lantern."
     assert server.refused == refusals
     (told,) = server.bodies[-1]["messages"]
-    ours = "<instructions>\nYou are in a room.\n\nNow answer in plain words.\n</instructions>"
-    assert told == {"role": "user", "content": f"{ours}\n\nEarlier: Bo is here.\n\nWho brings the lantern?"}
+    first, last = (f"<instructions>\n{ours}\n</instructions>" for ours in ("You are in a room.", asked[-1].content))
+    assert told == {"role": "user", "content": f"{first}\n\nEarlier: Bo is here.\n\nWho brings the lantern?\n\n{last}"}
 
 
 @pytest.mark.asyncio
