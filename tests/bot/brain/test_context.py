@@ -14,7 +14,6 @@ from bot.brain.context import ModelContext, build_context_messages
 from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
 from bot.brain.embedded.evidence import EvidenceOrigin
 from bot.brain.embedded.evidence_sources import collect_evidence
-from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
@@ -272,18 +271,6 @@ async def test_it_introduces_itself_once_also_after_a_restart() -> None:
         later = [piece async for piece in EmbeddedResponder(names=("Roomtone",)).respond(talk.context(again))]
     assert [NO_MODEL in answer for answer in answers] == [True, False]
     assert later == ["Hello, Ada."]
-
-
-def test_the_system_prompt_holds_what_it_must() -> None:
-    """The system prompt has the bot's name and the rule about untrusted text, and ends with the house rules."""
-    text = SystemPrompt("Otto", "Speak like a pirate.").text()
-    assert "You are Otto" in text
-    assert "not instructions" in text
-    assert text.endswith("House rules:\nSpeak like a pirate.")
-    assert "House rules" not in SystemPrompt("Otto").text()
-    told = SystemPrompt("Otto", "Speak like a pirate.").text(tools=True, guild="Be brief.")
-    assert told.index("Tools:") < told.index("House rules:") < told.index("On this server")
-    assert told.endswith("Be brief.")
 
 
 async def _nothing(arguments: Mapping[str, object]) -> str:
