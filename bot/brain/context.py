@@ -73,6 +73,7 @@ def build_context_messages(
     current: Turn,
     *,
     system: Sequence[str],
+    closing: Sequence[str] = (),
     max_input_tokens: int,
     now: float,
     zone: tzinfo,
@@ -85,10 +86,11 @@ def build_context_messages(
 ) -> ModelContext:
     """Build the input of a reply to `current`.
 
-    Order: system prompts, facts about the people present (`participants`), summary, window, live notes, quotes, current
-    turn; at most `max_input_tokens` in all. `policy`: how tokens are counted, and whether an excerpt replaces turns
-    that do not fit. `toolbox`: tools to offer on behalf of `asker`. `may_skip`: the system prompt offers SKIP. The call
-    also lets the session check whether a batch is due; folding runs in the background. Raises `ContextOverflowError`.
+    Order: system prompts, summary, facts about the people present (`participants`), window, live notes, quotes, current
+    turn, prompts about this reply (`closing`); at most `max_input_tokens` in all. `policy`: how tokens are counted, and
+    whether an excerpt replaces turns that do not fit. `toolbox`: tools to offer on behalf of `asker`. `may_skip`: a
+    prompt offers SKIP. The call also lets the session check whether a batch is due; folding runs in the background.
+    Raises `ContextOverflowError`.
     """
     count = estimate_text_tokens if policy is None else policy.count_tokens
     tools: QuestionTools | None = None
@@ -103,6 +105,7 @@ def build_context_messages(
     build = partial(
         build_payload,
         system=system,
+        closing=closing,
         recall=[quote.part for quote in quotes],
         participants=participants,
         zone=zone,

@@ -46,7 +46,7 @@ _P = TypeVar("_P", bound=CostedPart)
 class PartCandidates(Generic[_P]):
     """All parts that could be sent, by kind. Each kind is oldest first, except `recall`, which is best first.
 
-    Parts in `fixed` and `current` are never left out.
+    Parts in `fixed`, `current` and `closing` are never left out.
     """
 
     fixed: tuple[_P, ...] = ()
@@ -57,6 +57,7 @@ class PartCandidates(Generic[_P]):
     notes: tuple[_P, ...] = ()
     recall: tuple[_P, ...] = ()
     current: tuple[_P, ...] = ()
+    closing: tuple[_P, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class _Payload(Generic[_P]):
         self._whole: dict[str, tuple[_P, ...]] = {name: getattr(offered, name) for name in CUTTABLE}
         # How many parts of each kind are left out. Quotes are left out from the end, all other kinds from the start.
         self.out = dict.fromkeys(CUTTABLE, 0)
-        never = (*offered.fixed, *offered.current)
+        never = (*offered.fixed, *offered.current, *offered.closing)
         self._cost = sum(part.tokens for parts in (never, *self._whole.values()) for part in parts)
         self._note: tuple[_P, ...] | None = None
 
@@ -137,6 +138,7 @@ class _Payload(Generic[_P]):
             *self.kept("notes"),
             *self.kept("recall"),
             *offered.current,
+            *offered.closing,
         )
 
     def _of(self, name: str, first: int, last: int) -> tuple[_P, ...]:

@@ -63,6 +63,7 @@ def build_payload(
     context: SessionContext,
     *,
     system: Sequence[str] = (),
+    closing: Sequence[str] = (),
     recall: Sequence[PayloadPart] = (),
     participants: Sequence[PayloadPart] = (),
     continuity: Sequence[PayloadPart] = (),
@@ -76,7 +77,9 @@ def build_payload(
     """Return the messages for one model call, in order, with at most `max_input_tokens` tokens (default: the context's
     limit).
 
-    `system`: prompts and tool rules, one message each, never left out. `recall`: quotes found by memory search.
+    `system`: prompts and tool rules, one message each, never left out. `closing`: prompts that stand last, because they
+    are about this answer: what precedes them stays as it was in the last call, and servers need not read it again.
+    `recall`: quotes found by memory search.
     `participants`: facts about the people present (`memory.people`). `continuity`: what was said in older
     conversations. `condensed`: a summary of the turns that did not fit (`left_out_turns`). `newest`: how many of the
     newest turns are left out last. `zone`: the time zone of clock times. `searchable`: the model has
@@ -95,6 +98,7 @@ def build_payload(
             notes=tuple(parts.note(note) for note in context.live_notes),
             recall=tuple(recall),
             current=() if context.current is None else (turn_part(context.current, PartKind.CURRENT, zone, count),),
+            closing=tuple(make_part("system", PartKind.SYSTEM, text, count=count) for text in closing),
         ),
         max_input_tokens=limit,
         newest=newest,

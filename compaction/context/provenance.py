@@ -96,6 +96,8 @@ def _written(record: ContextRecord, kept: StoredSources, lost: list[str]) -> lis
     if record.answer_to is not None and current is None:
         lost.append(f"Turn {record.answer_to}, the one that was answered, is not stored any more.")
     window = _window(record, kept, lost)
+    prompts = _prompts(record, kept, lost)
+    first = len(prompts) - record.closing
     return list(
         build_payload(
             replace(
@@ -106,7 +108,8 @@ def _written(record: ContextRecord, kept: StoredSources, lost: list[str]) -> lis
                 live_notes=_notes(record, kept, lost),
                 current=current,
             ),
-            system=_prompts(record, kept, lost),
+            system=[text for text in prompts[:first] if text is not None],
+            closing=[text for text in prompts[first:] if text is not None],
             participants=_participants(record, kept, lost),
             recall=_recalled(record, kept, lost),
             condensed=_as_sent(record, kept),
@@ -120,7 +123,8 @@ def _realtime(record: ContextRecord, kept: StoredSources, lost: list[str]) -> li
     sent as audio.
     """
     window = build_payload(_context(record, _window(record, kept, lost)), zone=record.zone)
-    prompts = [make_part("system", PartKind.SYSTEM, text) for text in _prompts(record, kept, lost)]
+    texts = _prompts(record, kept, lost)
+    prompts = [make_part("system", PartKind.SYSTEM, text) for text in texts if text is not None]
     return [*prompts, *_as_sent(record, kept), *window]
 
 
@@ -197,11 +201,12 @@ def _notes(record: ContextRecord, kept: StoredSources, lost: list[str]) -> tuple
     return tuple(kept.notes[note_id] for note_id in record.note_ids if note_id in kept.notes)
 
 
-def _prompts(record: ContextRecord, kept: StoredSources, lost: list[str]) -> list[str]:
+def _prompts(record: ContextRecord, kept: StoredSources, lost: list[str]) -> list[str | None]:
+    """Return the prompts in order, None for each that is not stored."""
     gone = [digest for digest in record.system if digest not in kept.prompts]
     if gone:
         lost.append(f"{len(gone)} system prompts were other ones then and are not stored.")
-    return [kept.prompts[digest] for digest in record.system if digest in kept.prompts]
+    return [kept.prompts.get(digest) for digest in record.system]
 
 
 def _participants(record: ContextRecord, kept: StoredSources, lost: list[str]) -> tuple[PayloadPart, ...]:
@@ -241,9 +246,11 @@ def _eviction(record: ContextRecord) -> PayloadPart:
 
 
 def _place_of_eviction(payload: Sequence[PayloadPart]) -> int:
-    """Return the position at which to insert the eviction note, which is before the turns."""
-    before = {PartKind.TURN, PartKind.CURRENT}
-    return next((index for index, each in enumerate(payload) if each.kind in before), len(payload))
+    """Return the position at which to insert the eviction note: before the turns, and before what follows them if none
+    was sent.
+    """
+    after = {PartKind.TURN, PartKind.NOTE, PartKind.RECALL, PartKind.CURRENT}
+    return next((index for index, each in enumerate(payload) if each.kind in after), len(payload))
 
 
 def _listed(seqs: Sequence[int]) -> str:

@@ -46,6 +46,7 @@ class ContextRecord:
     digest: str | None
     # Kind and digest of each part whose text is stored as it was sent.
     texts: tuple[tuple[str, str], ...] = ()
+    closing: int = 0
 
     @property
     def spoken(self) -> bool:
@@ -112,6 +113,7 @@ def read_record(event: Mapping[str, object], local: tzinfo = UTC) -> ContextReco
         zone=_zone(event.get("utc_offset_s"), at, local),
         digest=digest if isinstance(digest, str) else None,
         texts=_pairs(event.get("as_sent")),
+        closing=_number(event.get("closing")) or 0,
     )
 
 

@@ -80,7 +80,8 @@ class PromptBuilder:
         context = build_context_messages(
             self._memory,
             question.turn,
-            system=(self._instructions(policy), *self.reply_instructions(question)),
+            system=(self._instructions(policy), *self._names()),
+            closing=self._answer_instructions(question),
             max_input_tokens=services.max_input_tokens if policy is None else policy.max_input_tokens,
             now=services.clock.now(),
             zone=services.zone,
@@ -109,20 +110,26 @@ class PromptBuilder:
         return "" if policy is None else policy.instructions
 
     def reply_instructions(self, question: Question) -> tuple[str, ...]:
+        return (*self._names(), *self._answer_instructions(question))
+
+    def _names(self) -> tuple[str, ...]:
         # Quoted, because people on the server choose them.
         names = [
             f'"{plain_name(name)}"'
             for name in self._participation.wake_names
             if name not in self._services.brain.wake_names
         ]
-        called = f"Here they also call you {' or '.join(names)}." if names else ""
+        return (f"Here they also call you {' or '.join(names)}.",) if names else ()
+
+    def _answer_instructions(self, question: Question) -> tuple[str, ...]:
+        """Return what changes with the reply: the date, with those of the days that are named, and how to answer."""
         skipping = skip_instruction(question.reason) if question.may_skip and question.reason is not None else ""
         language = language_name(question.language)
         answering = f"Whom you answer now speaks {language}. Answer in {language}." if language else ""
         # Turns have clock times only, and summaries name dates. A remark after a long silence follows a turn of before.
         now = replace(question.turn, started_at=self._services.clock.now())
         today = f"Today is {format_day([now], self._services.zone)}."
-        return tuple(text for text in (today, called, skipping, answering) if text)
+        return tuple(text for text in (today, skipping, answering) if text)
 
     def introductions(self, asker: Asker) -> list[str]:
         if self._upkeep is None:

@@ -20,6 +20,7 @@ from tests.compaction.summary.test_ledger import batch, fact
 from tests.compaction.turn_store_contract import EVENING, note, turn
 
 SYSTEM = "You take part."
+CLOSING = "Answer in German."
 
 
 def context(window: range, *, current: int | None = None, limit: int = 100_000) -> SessionContext:
@@ -42,7 +43,7 @@ def context(window: range, *, current: int | None = None, limit: int = 100_000) 
 
 def logged(made: SessionContext) -> tuple[dict[str, Any], Any]:
     """Return the log line of a payload, and the payload."""
-    payload = build_payload(made, system=[SYSTEM])
+    payload = build_payload(made, system=[SYSTEM], closing=[CLOSING])
     fields = context_built_fields(
         payload,
         summary_revision=made.summary_revision,
@@ -62,11 +63,12 @@ def kept(made: SessionContext) -> StoredSources:
         summary=None if made.summary is None else made.summary.text,
         segments=folded,
         notes={each.id: each for each in made.live_notes},
-        prompts={text_digest(SYSTEM): SYSTEM},
+        prompts={text_digest(text): text for text in (SYSTEM, CLOSING)},
     )
 
 
-@given(st.integers(1, 60), st.integers(0, 3), st.integers(200, 4000))
+# Below 201 tokens, newer turns than the answered one may not fit, and the line does not tell which were sent.
+@given(st.integers(1, 60), st.integers(0, 3), st.integers(220, 4000))
 def test_whatever_was_sent_comes_out_again(length: int, after: int, limit: int) -> None:
     """A payload is restored word for word from its log line, including the eviction note, for any window, any current
     turn and any limit.
@@ -82,6 +84,18 @@ def test_whatever_was_sent_comes_out_again(length: int, after: int, limit: int) 
     ]
     assert rebuilt.exact is True
     assert rebuilt.lost == ()
+
+
+def test_prompts_about_the_answer_keep_their_place() -> None:
+    """The rebuilt payload ends with what was said about the answer, also if the first prompt is not stored any more."""
+    made = context(range(20, 30), current=29)
+    record = read_record(logged(made)[0])
+    assert record is not None
+    for prompts in ((SYSTEM, CLOSING), (CLOSING,)):
+        store = replace(kept(made), prompts={text_digest(text): text for text in prompts})
+        rebuilt = rebuild_payload(record, store)
+        assert [part.content for part in rebuilt.payload if part.kind is PartKind.SYSTEM] == list(prompts)
+        assert (rebuilt.payload[-1].content, rebuilt.payload[-2].kind) == (CLOSING, PartKind.CURRENT)
 
 
 def test_a_word_that_changed_since_is_noticed() -> None:
@@ -178,7 +192,7 @@ def test_spoken_conversation_comes_out_again() -> None:
     assert record.spoken
     store = StoredSources(
         turns={each.seq: each for each in window},
-        prompts={text_digest(SYSTEM): SYSTEM},
+        prompts={text_digest(text): text for text in (SYSTEM, CLOSING)},
         texts={text_digest(each.content): each.content for each in (*told[1:], *tools)},
     )
     rebuilt = rebuild_payload(record, store)
