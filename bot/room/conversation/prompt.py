@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot import events
 from bot.brain.context import build_context_messages
+from bot.brain.presence import presence_part
 from bot.brain.skip import skip_instruction
 from bot.brain.tools.permission import NOBODY, Asker
 from bot.brain.wakeword import strip_name
@@ -146,7 +147,12 @@ class PromptBuilder:
         return self._participation.without_opted_out(self._participants.present())
 
     def _about_people(self, asker: Asker) -> tuple[PayloadPart, ...]:
-        return () if self._upkeep is None else self._upkeep.participants(self._audience(asker), self._present())
+        """Return who is here, and what those who are heard have said about themselves."""
+        present = self._present()
+        unheard = len(self._participants.people) - len(present)
+        here = presence_part([name for _, name in present], unheard=unheard)
+        facts = () if self._upkeep is None else self._upkeep.participants(self._audience(asker), present)
+        return (here, *facts)
 
     def _audience(self, asker: Asker) -> Audience:
         asker_id = str(asker.user_id) if asker.present else None
