@@ -38,7 +38,8 @@ _SILENCE_BY_LANGUAGE = {
     ),
     "de": (
         "sei still", "sei ruhig", "sei leise", "ruhe", "ruhig", "halt den mund", "halt die klappe", "klappe",
-        "klappe halten", "mund halten", "schweig", "hör auf", "hör auf zu reden", "sag nichts", "sag nichts mehr",
+        "klappe halten", "mund halten", "die klappe halten", "den mund halten", "schweig", "hör auf",
+        "hör auf zu reden", "sag nichts", "sag nichts mehr",
         "nicht reden", "nicht sprechen", "still sein", "ruhig sein", "leise sein", "psst", "pst", "stopp",
         "halt's maul", "halts maul", "halt das maul", "maul halten", "halt die schnauze", "schnauze", "halt die fresse",
         "halt den rand", "hör auf zu sprechen", "sei stumm",

@@ -7,6 +7,7 @@ requests for silence, and notices long quiet in the room. It speaks through its 
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -14,15 +15,17 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.decider import Decision, HeardText, Reason, Situation, decide
+from bot.brain.silence_durations import split_duration
 from bot.brain.silence_requests import asks_for_silence, asks_to_talk
 from bot.brain.wakeword import mentions_name, strip_name
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement
+from bot.participation.notices import over_ceiling, silenced_for
 from bot.participation.person_names import PersonNames
 from bot.participation.quiet_timer import QuietTimer
 from bot.participation.statistics import ParticipationStatistics
-from bot.texts.text import Text, counted
+from bot.texts.text import Text
 from compaction.errors import StoreError
 from voice.queue_figures import QueueFigures
 
@@ -45,17 +48,6 @@ CHECK_QUIET_S = 5.0
 # that nobody can hear while Discord stalls.
 NOTICES_WAITING = 8
 SILENCED = Text("I am silent now and go on listening. /talk lets me speak again.")
-
-
-def over_ceiling(minutes: int) -> Text:
-    """Return the notice that the hour's ceiling is reached, and for how long."""
-    return counted(
-        minutes,
-        "I have talked as much as an hour may cost on this server, so I am silent for about a minute. I go on "
-        "listening; /status shows the figures.",
-        "I have talked as much as an hour may cost on this server, so I am silent for about {count} minutes. I go on "
-        "listening; /status shows the figures.",
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +247,8 @@ class Participation:
     # -- what people say -------------------------------------------------------------------------------------
 
     def on_utterance(self, user_id: int, text: str, *, started_at: float, ended_at: float) -> None:
-        """Carry out a request to be silent, or to speak again. Call it as soon as the text is known.
+        """Carry out a request to be silent, perhaps for some minutes, or to speak again. Call it as soon as the text is
+        known.
 
         A request for silence counts if it names the bot, if the person is alone with the bot, or if they are engaged
         with it. A moderator's silence goes on whatever others say, and the sentence in the channel says so.
@@ -271,12 +264,18 @@ class Participation:
         request = strip_name(text, self.wake_names)
         silence = self._guild.silence
         silenced_for_now = silence.applies_for_now(self._session_id, now=self._clock.now())
-        if asks_for_silence(request):
-            self._guild.silence = silence.silence_session(self._session_id)
+        words, minutes = split_duration(request)
+        if asks_for_silence(words):
             self._engagement.clear()
             self._replies.stop_speaking()
+            told = SILENCED
+            if minutes is None:
+                self._guild.silence = silence.silence_session(self._session_id)
+            elif not silenced_for_now:
+                self._guild.silence = silence.silence_until(self._clock.now() + 60 * minutes)
+                told = silenced_for(math.ceil(minutes))
             if not silenced_for_now:
-                self.notify(SILENCED_FOR_GOOD if silence.always else SILENCED, silenced_by=user_id)
+                self.notify(SILENCED_FOR_GOOD if silence.always else told, silenced_by=user_id)
         elif named and silenced_for_now and asks_to_talk(request):
             self._guild.silence = silence.lift(by_moderator=False)
             self.notify(SILENCED_FOR_GOOD if silence.always else MAY_SPEAK, silenced_by=user_id)

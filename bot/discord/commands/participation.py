@@ -17,8 +17,9 @@ from bot.discord.answers import answer_when_known, guild_id_of
 from bot.errors import BotError
 from bot.guild import VoiceMode
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, ParticipationUnreadError
+from bot.participation.notices import silenced_for
 from bot.participation.statistics import mode_sentence
-from bot.texts.text import Text, counted, sentence_of
+from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -110,11 +111,7 @@ async def silence(
     await participation.silence_for_now(guild_id, by=by, minutes=minutes)
     if minutes is None:
         return Text("I am silent until /talk or the end of this session. I go on listening.")
-    return counted(
-        minutes,
-        "I am silent for {count} minute, or until /talk. I go on listening.",
-        "I am silent for {count} minutes, or until /talk. I go on listening.",
-    )
+    return silenced_for(minutes)
 
 
 async def end_silence(

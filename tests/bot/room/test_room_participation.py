@@ -15,6 +15,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import MembershipChange, Person
 from bot.llm.port import ChatModelError
 from bot.participation.all_guilds import MAY_SPEAK
+from bot.participation.notices import silenced_for
 from bot.participation.participation import CHECK_QUIET_S, SILENCED
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.membership import TURN_EVERY_S
@@ -68,9 +69,9 @@ async def test_who_was_answered_goes_on_without_the_name(tmp_path: Path) -> None
             await house.reply(1)
             await house.say(ADA.id, "And what about the fence behind it?")
             await house.reply(2)
-            assert [len(context.messages) for context in responder.contexts] == [3, 6]
-            assert "SKIP" in responder.contexts[1].messages[2].content
-            assert "SKIP" not in responder.contexts[0].messages[0].content
+            assert [len(context.messages) for context in responder.contexts] == [4, 7]
+            assert "SKIP" in responder.contexts[1].messages[-1].content
+            assert "SKIP" not in responder.contexts[0].messages[-1].content
             assert [context.may_skip for context in responder.contexts] == [False, True]
             await house.say(BO.id, "And what about the roof?")
             await silent(house)
@@ -205,6 +206,21 @@ async def test_silence_for_some_minutes_is_over_by_itself(tmp_path: Path) -> Non
 
 
 @pytest.mark.asyncio
+async def test_silence_for_some_minutes_can_be_asked_for_aloud(tmp_path: Path) -> None:
+    """'Be quiet for two minutes' is done, not answered: the channel is told for how long, and then it is over."""
+    async with a_house(tmp_path) as house, living(house):
+        await house.say(BO.id, "Roomtone, be quiet for two minutes.")
+        await settle(lambda: house.place.written[-1] == silenced_for(2))
+        await settle(lambda: bool(house.choices.stored))
+        assert house.choices.stored[house.place.guild_id].silence.session_id is None
+        await house.say(ADA.id, "Roomtone, hello.")
+        await silent(house)
+        await house.pass_time(120.0, step_s=1.0)
+        await house.say(ADA.id, "Roomtone, hello there.")
+        await house.reply(1)
+
+
+@pytest.mark.asyncio
 async def test_over_the_ceiling_it_says_so_once_and_is_silent(tmp_path: Path) -> None:
     """Over the hourly ceiling the bot writes so once and is silent. After an hour it speaks again, and the status has
     the figures.
@@ -241,7 +257,7 @@ async def test_a_question_to_the_room_is_answered_where_it_speaks_freely(tmp_pat
             await silent(house)
             await house.say(ADA.id, "When does the concert start?")
             await house.reply(1)
-            assert "a question to the room" in responder.contexts[0].messages[2].content
+            assert "a question to the room" in responder.contexts[0].messages[-1].content
 
 
 @pytest.mark.asyncio
@@ -255,7 +271,7 @@ async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
             await silent(house)
             await house.say(ADA.id, "Jeeves, hello.")
             await house.reply(1)
-            assert 'they also call you "Jeeves"' in responder.contexts[0].messages[2].content
+            assert 'they also call you "Jeeves"' in responder.contexts[0].messages[1].content
             assert house.recognizer.asked[-1][2][0] == "Jeeves"
 
 
@@ -277,7 +293,7 @@ async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:
             ):
                 await house.say(speaker.id, question)
                 await house.reply(number)
-                instructions = responder.contexts[-1].messages[2].content
+                instructions = responder.contexts[-1].messages[-1].content
                 assert (answered is None and "Answer in" not in instructions) or (answered or "") in instructions
         assert {"Curse", "Strahd"} <= set(house.recognizer.asked[0][2])
 
@@ -312,7 +328,7 @@ async def test_a_quiet_room_may_hear_a_thought(tmp_path: Path) -> None:
             await house.pass_time(2 * CHECK_QUIET_S + 20.0, step_s=CHECK_QUIET_S)
             await house.reply(1)
             (context,) = responder.contexts
-            assert "Nobody has said anything for a while" in context.messages[2].content
+            assert "Nobody has said anything for a while" in context.messages[-1].content
             await house.pass_time(300.0, step_s=CHECK_QUIET_S)
             assert len(responder.contexts) == 1
 
