@@ -1,7 +1,8 @@
 """Tracks who is talking with the bot, and so need not say its name. Pure.
 
 A person whom the bot has answered stays engaged for a while. Engagement ends when they speak to somebody else, or when
-others take over the conversation. A backchannel, thanks, or a word or two from somebody else do not end it.
+others take over the conversation. A backchannel, thanks, or a word or two from somebody else do not end it, nor does
+what others say over the answer: whoever asked has not got the rest of it, and may ask the bot to go on.
 """
 
 from __future__ import annotations
@@ -58,13 +59,15 @@ class Engagement:
         last = self._last_replies.get(user_id)
         return last is not None and last.was_question and at - last.ended_at <= self._window_s
 
-    def on_utterance(self, user_id: int, text: str, decision: Decision) -> None:
-        """Record an utterance and the decision about it; end engagements if it was for somebody else."""
+    def on_utterance(self, user_id: int, text: str, decision: Decision, *, started_at: float) -> None:
+        """Record an utterance and the decision about it; end engagements if it was for somebody else. `started_at`:
+        when it began (monotonic seconds).
+        """
         if decision.reason not in _BETWEEN_OTHERS:
             return
         if decision.reason is Reason.ADDRESSED_TO_OTHER or word_count(text) >= TAKES_OVER_WORDS:
-            # The conversation has moved on, for everybody.
-            self.clear()
+            # The conversation has moved on, except for those who are being answered meanwhile.
+            self._last_replies = {who: last for who, last in self._last_replies.items() if started_at < last.ended_at}
         self.remove(user_id)
 
     def clear(self) -> None:

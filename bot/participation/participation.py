@@ -289,7 +289,7 @@ class Participation:
         for spoken in group:
             # In order: an utterance to somebody else ends the engagement before the next one is decided on.
             decision = self.preview_decision(spoken)
-            self._engagement.on_utterance(spoken.user_id, spoken.text, decision)
+            self._engagement.on_utterance(spoken.user_id, spoken.text, decision, started_at=spoken.started_at)
             decisions.append((spoken, decision))
         chosen = next((each for each in reversed(decisions) if each[1].answer), decisions[-1])
         self._count(chosen[1])
