@@ -76,7 +76,7 @@ _OPENING = re.compile(
     rf"{_EMPHASIS_CLOSE}+(?=\s*$|\s+[\"“(A-Z])"
 )
 # Our own transcript contains these marks, and models copy them.
-_RECORDED = re.compile(r"\((?:interrupted|skips?|silence|no response)\)", re.IGNORECASE)
+_RECORDED = re.compile(r"\((?:interrupted|skips?|silence|no response|forgotten at somebody['’]s wish)\)", re.IGNORECASE)
 _OUT_OF_ROLE = re.compile(r"\(\([^()]*\)\)")
 # Markers of chat templates such as `<|im_end|>`. An opening marker is followed by a role.
 _TEMPLATE = re.compile(r"<[|｜](?:im_start|start_header_id)[|｜]>\s*(?:assistant|system|user)?|<[|｜][^<>]{0,40}[|｜]>")

@@ -64,6 +64,7 @@ from voice.speaking.text_normalizer import SpeakableText, TextNormalizer, strip_
         ("*no*", "no"),
         ("(interrupted)", ""),
         ("I was (interrupted) saying", "I was saying"),
+        ("(forgotten at somebody's wish)", ""),
         ("((ooc: back soon))", ""),
         ("<|im_start|>assistant Hello.<|im_end|>", "Hello."),
         ("Hello.</s>", "Hello."),
