@@ -73,11 +73,14 @@ class Toolset:
                 accesses=self._accesses,
                 withheld=self._withheld,
             )
-            tools += memory_tools(room, zone=self._zone, now=self._clock.now)
+            tools += memory_tools(room, zone=self._zone, now=self._clock.now, question=lambda: toolbox.question)
         screen = self._screens(place)
         if screen is not None:
             tools.append(screen_tool(screen))
-        return Toolbox(tools, more=self._more, personal=lambda asker: self._chat_tools(place.chat_for(asker.user_id)))
+        toolbox = Toolbox(
+            tools, more=self._more, personal=lambda asker: self._chat_tools(place.chat_for(asker.user_id))
+        )
+        return toolbox
 
     def _chat_tools(self, chat: Chat) -> Sequence[RoomTool]:
         """Return the tools that use the chat with the permissions of the person who asks."""

@@ -5,6 +5,7 @@ Their output is bounded, so that one call can't fill the prompt.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from bot.memory.recall import RoomRecall
     from compaction.memory.recall import RecallHit
+    from compaction.model import Seq
 
 MOST_FOUND = 20
 # Room for what says that something is left out.
@@ -57,10 +59,20 @@ TURNS_SCHEMA: dict[str, object] = {
 }
 
 
-def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) -> tuple[RoomTool, ...]:
-    """Return the two tools for one room. `zone`: time zone of the times in their output. `now`: UTC epoch seconds."""
+def memory_tools(
+    room: RoomRecall,
+    *,
+    zone: tzinfo,
+    now: Callable[[], float],
+    question: Callable[[], Seq | None] = lambda: None,
+) -> tuple[RoomTool, ...]:
+    """Return the two tools for one room. `zone`: time zone of the times in their output. `now`: UTC epoch seconds.
+
+    `question`: returns the turn that is answered. It has the words of the search, and would be the first thing found.
+    """
 
     async def search(arguments: Mapping[str, object]) -> str:
+        asked, limit = question(), min(_number(arguments, "limit", DEFAULT_LIMIT), MOST_FOUND)
         try:
             found = await room.memory_search(
                 _text(arguments, "query"),
@@ -69,11 +81,13 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
                 until=_moment(arguments, "until", now(), zone),
                 session=SessionId(_text(arguments, "session")) if arguments.get("session") else None,
                 archived=arguments.get("archived") is True,
-                limit=min(_number(arguments, "limit", DEFAULT_LIMIT), MOST_FOUND),
+                limit=limit + (asked is not None),
             )
         except (TimeNotUnderstoodError, StoreError) as error:
             return str(error)
-        return _join_bounded([format_recalled(each, zone, here=room.place.session_id) for each in found]) or NOTHING
+        here = room.place.session_id
+        told = found if asked is None else [each for hit in found if (each := _before(hit, here, asked))][:limit]
+        return _join_bounded([format_recalled(each, zone, here=here) for each in told]) or NOTHING
 
     async def turns(arguments: Mapping[str, object]) -> str:
         first, last = _number(arguments, "from", -1), _number(arguments, "to", -1)
@@ -101,6 +115,13 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
             turns,
         ),
     )
+
+
+def _before(hit: RecallHit, here: SessionId, asked: Seq) -> RecallHit | None:
+    """Return what was said before turn `asked` of the session `here`, or None if the hit is not from before it."""
+    if hit.kind is not PassageKind.TURN or hit.session_id != here or hit.seq is None:
+        return hit
+    return None if hit.seq >= asked else replace(hit, turns=tuple(turn for turn in hit.turns if turn.seq < asked))
 
 
 def format_recalled(recalled: RecallHit, zone: tzinfo, *, here: SessionId | None = None) -> str:

@@ -67,6 +67,8 @@ class Toolbox:
         self.withdrawals = 0
         # The turn of the last question for which a tool ran. Its results may be forgotten.
         self.used_for: Seq | None = None
+        # The turn of the question that is answered now; None: unknown.
+        self.question: Seq | None = None
 
     def tools(self, asker: Asker = NOBODY) -> tuple[RoomTool, ...]:
         """Return all tools that can be called now, made for `asker` but without asking whether they may.
@@ -92,6 +94,7 @@ class Toolbox:
         """Return what runs the calls for one question. `answering`: its turn, of which another model may have answered
         a part; None: no model has.
         """
+        self.question = answering
         return QuestionTools(self, asker, has_read=answering is not None and answering == self.used_for)
 
     def drop_derived(self) -> None:

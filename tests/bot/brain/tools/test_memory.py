@@ -48,6 +48,19 @@ async def test_a_search_tells_who_said_what_when() -> None:
 
 
 @pytest.mark.asyncio
+async def test_the_question_itself_is_not_found() -> None:
+    """It has all the words of the search, and tells nothing; neither does it stand beside what was found."""
+    asked = turn(4, "Roomtone, when is the lighthouse closed until?")
+    index, store = await evening(*SAID[:4], asked)
+    room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10))
+    search, _ = memory_tools(room, zone=UTC, now=lambda: T0 + 600.0, question=lambda: asked.seq)
+    answer = await search.call({"query": "lighthouse closed until", "limit": 1})
+    assert answer.startswith("(turn 2.)\n[08:53] Ada Lovelace: The lighthouse is closed until May.")
+    assert "Roomtone" not in await search.call({"query": "lighthouse closed until"})
+    assert "Roomtone" not in await search.call({"query": str(SAID[3].text)})
+
+
+@pytest.mark.asyncio
 async def test_an_old_value_says_that_it_is_old() -> None:
     """An outdated turn says which turn corrects it, and the correction says which turn it corrects."""
     search, _ = await tools(turn(0, "The gate code is 4411."), turn(9, "The gate code is 7702 now."))
