@@ -56,7 +56,8 @@ async def measure_interruption(repeats: int, *, settings: Mapping[str, object], 
 
 def _answer(call: ChatCall) -> str:
     """Give a long answer to the question, and a short one to the interruption."""
-    last = str(call.messages[-1].get("content", "")) if call.messages else ""
+    said = (str(each.get("content", "")) for each in reversed(call.messages) if each.get("role") == "user")
+    last = next(said, "")
     return LONG_ANSWER if "colour" in last or "color" in last else SHORT_ANSWER
 
 

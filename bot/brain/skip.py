@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from voice.realtime.port import ReplyPiece
 
 SKIP = "SKIP"
-_HOW_TO_SKIP = (
-    f"If there is nothing you should say, answer with the single word {SKIP} and nothing else; nobody hears it."
-)
+_SAY_SKIP = f"answer with the single word {SKIP} and nothing else, which nobody hears"
+# These stand last in a prompt, so small models must not find SKIP alone at the end of them.
 _SKIP_REASONS = {
-    Reason.ENGAGED: "Nobody said your name in the last turn, but you have just spoken with this person. Answer only if "
-    "they go on talking to you; people also turn back to each other.",
-    Reason.ROOM_QUESTION: "Nobody said your name in the last turn: it is a question to the room. Answer only if nobody "
-    "in particular is asked and you know something that helps.",
-    Reason.SCREEN: "Nobody said anything to you. Something on a shared screen has changed; say a sentence only if "
-    "it is really worth interrupting for.",
-    Reason.QUIET_ROOM: "Nobody has said anything for a while. If something said earlier is left open or there is a "
-    "thought worth sharing, say one short sentence. The last turn is long past: do not answer it.",
+    Reason.ENGAGED: "Nobody said your name in the last turn, but you have just spoken with this person. People also "
+    f"turn back to each other: if the last turn is not for you, {_SAY_SKIP}. If they go on with you, answer them.",
+    Reason.ROOM_QUESTION: "Nobody said your name in the last turn: it is a question to the room. If somebody in "
+    f"particular is asked, or you know nothing that helps, {_SAY_SKIP}. Otherwise answer it.",
+    Reason.SCREEN: "Nobody said anything to you. Something on a shared screen has changed. Unless it is really worth "
+    f"interrupting for, {_SAY_SKIP}. If it is, say one sentence about it.",
+    Reason.QUIET_ROOM: "Nobody has said anything for a while. The last turn is long past: do not answer it. If "
+    "something said earlier is left open or there is a thought worth sharing, say one short sentence. If not, "
+    f"{_SAY_SKIP}.",
 }
 # Models put quotes, stars or brackets around a single word.
 _WRAPPING = " \t\r\n\"'`*_[]()<>“”‘’"
@@ -46,7 +46,7 @@ _OPENING_TAG = re.compile(r"\s*[<◁](?P<name>[a-z]*)(?P<end>[>▷]?)", re.IGNOR
 
 def skip_instruction(reason: Reason) -> str:
     """Return the prompt that lets the model skip a reply with this reason; empty if it must answer."""
-    return f"{_SKIP_REASONS[reason]} {_HOW_TO_SKIP}" if reason in _SKIP_REASONS else ""
+    return _SKIP_REASONS.get(reason, "")
 
 
 async def drop_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], None]) -> AsyncGenerator[str, None]:
