@@ -157,7 +157,7 @@ def context_built_fields(
 
     `compaction.context.provenance` rebuilds the payload from the line and the store, and `digest` tells whether the
     result is exact. `tokens`: by kind of part. `evicted`: the inclusive range of the eviction note; `eviction`: its
-    text. `system`: digests of the prompts, the last `closing` of which stand after the current turn. `note_ids`,
+    text. `system`: digests of the prompts, the last `reply_prompts` of which are about the reply. `note_ids`,
     `participants`, `recall`: ids of the sources of those parts.
     `as_sent`: `kind:digest` of the parts that are stored as sent. `utc_offset_s`: the UTC offset of the clock times in
     the payload. `answer_to`: the turn that is answered, if the payload has no current turn.
@@ -186,7 +186,7 @@ def context_built_fields(
         "evicted": evicted[0] if evicted else None,
         "eviction": notes[0].content if notes else None,
         "system": [text_digest(each.content) for each in _of_kind(payload, PartKind.SYSTEM)],
-        "closing": _count_closing(payload),
+        "reply_prompts": _count_reply_prompts(payload),
         "note_ids": _refs(payload, PartKind.NOTE),
         "participants": _refs(payload, PartKind.PARTICIPANTS),
         "recall": _refs(payload, PartKind.RECALL),
@@ -213,10 +213,10 @@ def _of_kind(payload: Iterable[PayloadPart], kind: PartKind) -> list[PayloadPart
     return [each for each in payload if each.kind is kind]
 
 
-def _count_closing(payload: Sequence[PayloadPart]) -> int:
-    """Return how many prompts stand after the current turn."""
-    current = next((at for at, each in enumerate(payload) if each.kind is PartKind.CURRENT), len(payload))
-    return len(_of_kind(payload[current:], PartKind.SYSTEM))
+def _count_reply_prompts(payload: Sequence[PayloadPart]) -> int:
+    """Return how many prompts stand behind other parts."""
+    first = next((at for at, each in enumerate(payload) if each.kind is not PartKind.SYSTEM), len(payload))
+    return len(_of_kind(payload[first:], PartKind.SYSTEM))
 
 
 def _refs(payload: Iterable[PayloadPart], kind: PartKind) -> list[str]:

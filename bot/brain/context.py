@@ -73,7 +73,7 @@ def build_context_messages(
     current: Turn,
     *,
     system: Sequence[str],
-    closing: Sequence[str] = (),
+    reply_prompts: Sequence[str] = (),
     max_input_tokens: int,
     now: float,
     zone: tzinfo,
@@ -86,8 +86,8 @@ def build_context_messages(
 ) -> ModelContext:
     """Build the input of a reply to `current`.
 
-    Order: system prompts, summary, facts about the people present (`participants`), window, live notes, quotes, current
-    turn, prompts about this reply (`closing`); at most `max_input_tokens` in all. `policy`: how tokens are counted, and
+    Order: system prompts, summary, facts about the people present (`participants`), window, live notes, quotes,
+    prompts about this reply, current turn; at most `max_input_tokens` in all. `policy`: how tokens are counted, and
     whether an excerpt replaces turns that do not fit. `toolbox`: tools to offer on behalf of `asker`. `may_skip`: a
     prompt offers SKIP. The call also lets the session check whether a batch is due; folding runs in the background.
     Raises `ContextOverflowError`.
@@ -105,7 +105,7 @@ def build_context_messages(
     build = partial(
         build_payload,
         system=system,
-        closing=closing,
+        reply_prompts=reply_prompts,
         recall=[quote.part for quote in quotes],
         participants=participants,
         zone=zone,

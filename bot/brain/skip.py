@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SKIP = "SKIP"
 _SAY_SKIP = f"answer with the single word {SKIP} and nothing else, which nobody hears"
-# These stand last in a prompt, so small models must not find SKIP alone at the end of them.
+# These stand beside the question, so small models must not find SKIP alone at the end of them.
 _SKIP_REASONS = {
     Reason.ENGAGED: "Nobody said your name in the last turn, but you have just spoken with this person. People also "
     f"turn back to each other: if the last turn is not for you, {_SAY_SKIP}. If they go on with you, answer them.",

@@ -46,7 +46,7 @@ _P = TypeVar("_P", bound=CostedPart)
 class PartCandidates(Generic[_P]):
     """All parts that could be sent, by kind. Each kind is oldest first, except `recall`, which is best first.
 
-    Parts in `fixed`, `current` and `closing` are never left out.
+    Parts in `fixed`, `reply_prompts` and `current` are never left out.
     """
 
     fixed: tuple[_P, ...] = ()
@@ -56,8 +56,8 @@ class PartCandidates(Generic[_P]):
     turns: tuple[_P, ...] = ()
     notes: tuple[_P, ...] = ()
     recall: tuple[_P, ...] = ()
+    reply_prompts: tuple[_P, ...] = ()
     current: tuple[_P, ...] = ()
-    closing: tuple[_P, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class _Payload(Generic[_P]):
         self._whole: dict[str, tuple[_P, ...]] = {name: getattr(offered, name) for name in CUTTABLE}
         # How many parts of each kind are left out. Quotes are left out from the end, all other kinds from the start.
         self.out = dict.fromkeys(CUTTABLE, 0)
-        never = (*offered.fixed, *offered.current, *offered.closing)
+        never = (*offered.fixed, *offered.reply_prompts, *offered.current)
         self._cost = sum(part.tokens for parts in (never, *self._whole.values()) for part in parts)
         self._note: tuple[_P, ...] | None = None
 
@@ -137,8 +137,8 @@ class _Payload(Generic[_P]):
             *self.kept("turns"),
             *self.kept("notes"),
             *self.kept("recall"),
+            *offered.reply_prompts,
             *offered.current,
-            *offered.closing,
         )
 
     def _of(self, name: str, first: int, last: int) -> tuple[_P, ...]:

@@ -63,7 +63,7 @@ def build_payload(
     context: SessionContext,
     *,
     system: Sequence[str] = (),
-    closing: Sequence[str] = (),
+    reply_prompts: Sequence[str] = (),
     recall: Sequence[PayloadPart] = (),
     participants: Sequence[PayloadPart] = (),
     continuity: Sequence[PayloadPart] = (),
@@ -77,13 +77,13 @@ def build_payload(
     """Return the messages for one model call, in order, with at most `max_input_tokens` tokens (default: the context's
     limit).
 
-    `system`: prompts and tool rules, one message each, never left out. `closing`: prompts that stand last, because they
-    are about this answer: what precedes them stays as it was in the last call, and servers need not read it again.
-    `recall`: quotes found by memory search.
-    `participants`: facts about the people present (`memory.people`). `continuity`: what was said in older
+    `system`: prompts and tool rules, one message each, never left out. `reply_prompts`: prompts about this reply. They
+    stand right before the current turn: what precedes them is as it was in the last call, so servers need not read it
+    again, and behind the turn small models obeyed them instead of answering it. `recall`: quotes found by memory
+    search. `participants`: facts about the people present (`memory.people`). `continuity`: what was said in older
     conversations. `condensed`: a summary of the turns that did not fit (`left_out_turns`). `newest`: how many of the
-    newest turns are left out last. `zone`: the time zone of clock times. `searchable`: the model has
-    memory search, so the eviction note mentions it. `count`: counts the tokens of a text; by default tokens are
+    newest turns are left out last. `zone`: the time zone of clock times. `searchable`: the model has memory search, so
+    the eviction note mentions it. `count`: counts the tokens of a text; by default tokens are
     estimated. Raises ContextOverflowError if not even the system prompts and the current turn fit. Deterministic.
     """
     limit = context.max_input_tokens if max_input_tokens is None else max_input_tokens
@@ -97,8 +97,8 @@ def build_payload(
             turns=tuple(context.turn_parts.part(turn, zone, count) for turn in context.window),
             notes=tuple(parts.note(note) for note in context.live_notes),
             recall=tuple(recall),
+            reply_prompts=tuple(make_part("system", PartKind.SYSTEM, text, count=count) for text in reply_prompts),
             current=() if context.current is None else (turn_part(context.current, PartKind.CURRENT, zone, count),),
-            closing=tuple(make_part("system", PartKind.SYSTEM, text, count=count) for text in closing),
         ),
         max_input_tokens=limit,
         newest=newest,

@@ -81,7 +81,7 @@ def rebuild_payload(record: ContextRecord, kept: StoredSources) -> RebuiltPayloa
         lost.append(f"What was sent as {', '.join(gone)} is not stored any more: something was forgotten since.")
     payload = _realtime(record, kept, lost) if record.spoken else _written(record, kept, lost)
     if record.eviction is not None:
-        payload.insert(_place_of_eviction(payload), _eviction(record))
+        payload.insert(_place_of_eviction(payload, record), _eviction(record))
     payload += _as_sent(record, kept, tools=True)
     known = {each.value for each in _REBUILT} | {kind for kind, _ in record.texts}
     unknown = [kind for kind in record.tokens if kind not in known]
@@ -97,7 +97,7 @@ def _written(record: ContextRecord, kept: StoredSources, lost: list[str]) -> lis
         lost.append(f"Turn {record.answer_to}, the one that was answered, is not stored any more.")
     window = _window(record, kept, lost)
     prompts = _prompts(record, kept, lost)
-    first = len(prompts) - record.closing
+    first = len(prompts) - record.reply_prompts
     return list(
         build_payload(
             replace(
@@ -109,7 +109,7 @@ def _written(record: ContextRecord, kept: StoredSources, lost: list[str]) -> lis
                 current=current,
             ),
             system=[text for text in prompts[:first] if text is not None],
-            closing=[text for text in prompts[first:] if text is not None],
+            reply_prompts=[text for text in prompts[first:] if text is not None],
             participants=_participants(record, kept, lost),
             recall=_recalled(record, kept, lost),
             condensed=_as_sent(record, kept),
@@ -245,12 +245,15 @@ def _eviction(record: ContextRecord) -> PayloadPart:
     )
 
 
-def _place_of_eviction(payload: Sequence[PayloadPart]) -> int:
+def _place_of_eviction(payload: Sequence[PayloadPart], record: ContextRecord) -> int:
     """Return the position at which to insert the eviction note: before the turns, and before what follows them if none
     was sent.
     """
     after = {PartKind.TURN, PartKind.NOTE, PartKind.RECALL, PartKind.CURRENT}
-    return next((index for index, each in enumerate(payload) if each.kind in after), len(payload))
+    place = next((index for index, each in enumerate(payload) if each.kind in after), len(payload))
+    if place < len(payload) and payload[place].kind is PartKind.CURRENT:
+        return place - record.reply_prompts
+    return place
 
 
 def _listed(seqs: Sequence[int]) -> str:

@@ -46,7 +46,8 @@ class ContextRecord:
     digest: str | None
     # Kind and digest of each part whose text is stored as it was sent.
     texts: tuple[tuple[str, str], ...] = ()
-    closing: int = 0
+    # How many of the system prompts stand right before the current turn.
+    reply_prompts: int = 0
 
     @property
     def spoken(self) -> bool:
@@ -113,7 +114,7 @@ def read_record(event: Mapping[str, object], local: tzinfo = UTC) -> ContextReco
         zone=_zone(event.get("utc_offset_s"), at, local),
         digest=digest if isinstance(digest, str) else None,
         texts=_pairs(event.get("as_sent")),
-        closing=_number(event.get("closing")) or 0,
+        reply_prompts=_number(event.get("reply_prompts")) or 0,
     )
 
 

@@ -82,7 +82,7 @@ class PromptBuilder:
             self._memory,
             question.turn,
             system=(self._instructions(policy), *self._names()),
-            closing=self._answer_instructions(question),
+            reply_prompts=self._answer_instructions(question),
             max_input_tokens=services.max_input_tokens if policy is None else policy.max_input_tokens,
             now=services.clock.now(),
             zone=services.zone,

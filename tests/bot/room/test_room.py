@@ -98,8 +98,8 @@ async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_the_context_is_what_was_said_before_the_question(tmp_path: Path) -> None:
-    """The context has the system prompt, who is there, the earlier turns in order, the question, and what is said about
-    its answer.
+    """The context has the system prompt, who is there, the earlier turns in order, what is said about the
+    answer, and the question.
     """
     async with a_house(tmp_path) as house, living(house):
         await house.say(ADA.id, "I painted the old fence green.")
@@ -107,11 +107,11 @@ async def test_the_context_is_what_was_said_before_the_question(tmp_path: Path) 
         await house.reply(1)
         built = house.of(events.ContextBuilt)[0]
         assert isinstance(built, events.ContextBuilt)
-        assert [part.kind.value for part in built.parts] == ["system", "participants", "turn", "current", "system"]
+        assert [part.kind.value for part in built.parts] == ["system", "participants", "turn", "system", "current"]
         assert "In the voice channel with you now: Ada, Bo." in built.parts[1].content
         assert built.parts[2].content.endswith("Ada: I painted the old fence green.")
         # Turns have a clock time and no date.
-        assert built.parts[4].content == "Today is Thursday, 9 October 2025; tomorrow is Friday, 10 October."
+        assert built.parts[3].content == "Today is Thursday, 9 October 2025; tomorrow is Friday, 10 October."
         assert built.answer_to == 1
 
 

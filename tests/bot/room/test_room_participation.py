@@ -70,8 +70,8 @@ async def test_who_was_answered_goes_on_without_the_name(tmp_path: Path) -> None
             await house.say(ADA.id, "And what about the fence behind it?")
             await house.reply(2)
             assert [len(context.messages) for context in responder.contexts] == [4, 7]
-            assert "SKIP" in responder.contexts[1].messages[-1].content
-            assert "SKIP" not in responder.contexts[0].messages[-1].content
+            assert "SKIP" in responder.contexts[1].messages[-2].content
+            assert "SKIP" not in responder.contexts[0].messages[-2].content
             assert [context.may_skip for context in responder.contexts] == [False, True]
             await house.say(BO.id, "And what about the roof?")
             await silent(house)
@@ -257,7 +257,7 @@ async def test_a_question_to_the_room_is_answered_where_it_speaks_freely(tmp_pat
             await silent(house)
             await house.say(ADA.id, "When does the concert start?")
             await house.reply(1)
-            assert "a question to the room" in responder.contexts[0].messages[-1].content
+            assert "a question to the room" in responder.contexts[0].messages[-2].content
 
 
 @pytest.mark.asyncio
@@ -293,7 +293,7 @@ async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:
             ):
                 await house.say(speaker.id, question)
                 await house.reply(number)
-                instructions = responder.contexts[-1].messages[-1].content
+                instructions = responder.contexts[-1].messages[-2].content
                 assert (answered is None and "Answer in" not in instructions) or (answered or "") in instructions
         assert {"Curse", "Strahd"} <= set(house.recognizer.asked[0][2])
 
@@ -328,7 +328,7 @@ async def test_a_quiet_room_may_hear_a_thought(tmp_path: Path) -> None:
             await house.pass_time(2 * CHECK_QUIET_S + 20.0, step_s=CHECK_QUIET_S)
             await house.reply(1)
             (context,) = responder.contexts
-            assert "Nobody has said anything for a while" in context.messages[-1].content
+            assert "Nobody has said anything for a while" in context.messages[-2].content
             await house.pass_time(300.0, step_s=CHECK_QUIET_S)
             assert len(responder.contexts) == 1
 

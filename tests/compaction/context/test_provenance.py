@@ -20,7 +20,7 @@ from tests.compaction.summary.test_ledger import batch, fact
 from tests.compaction.turn_store_contract import EVENING, note, turn
 
 SYSTEM = "You take part."
-CLOSING = "Answer in German."
+ABOUT_REPLY = "Answer in German."
 
 
 def context(window: range, *, current: int | None = None, limit: int = 100_000) -> SessionContext:
@@ -43,7 +43,7 @@ def context(window: range, *, current: int | None = None, limit: int = 100_000) 
 
 def logged(made: SessionContext) -> tuple[dict[str, Any], Any]:
     """Return the log line of a payload, and the payload."""
-    payload = build_payload(made, system=[SYSTEM], closing=[CLOSING])
+    payload = build_payload(made, system=[SYSTEM], reply_prompts=[ABOUT_REPLY])
     fields = context_built_fields(
         payload,
         summary_revision=made.summary_revision,
@@ -63,7 +63,7 @@ def kept(made: SessionContext) -> StoredSources:
         summary=None if made.summary is None else made.summary.text,
         segments=folded,
         notes={each.id: each for each in made.live_notes},
-        prompts={text_digest(text): text for text in (SYSTEM, CLOSING)},
+        prompts={text_digest(text): text for text in (SYSTEM, ABOUT_REPLY)},
     )
 
 
@@ -87,15 +87,15 @@ def test_whatever_was_sent_comes_out_again(length: int, after: int, limit: int) 
 
 
 def test_prompts_about_the_answer_keep_their_place() -> None:
-    """The rebuilt payload ends with what was said about the answer, also if the first prompt is not stored any more."""
+    """What was said about the reply stands before the current turn, also if the first prompt is not stored any more."""
     made = context(range(20, 30), current=29)
     record = read_record(logged(made)[0])
     assert record is not None
-    for prompts in ((SYSTEM, CLOSING), (CLOSING,)):
+    for prompts in ((SYSTEM, ABOUT_REPLY), (ABOUT_REPLY,)):
         store = replace(kept(made), prompts={text_digest(text): text for text in prompts})
         rebuilt = rebuild_payload(record, store)
         assert [part.content for part in rebuilt.payload if part.kind is PartKind.SYSTEM] == list(prompts)
-        assert (rebuilt.payload[-1].content, rebuilt.payload[-2].kind) == (CLOSING, PartKind.CURRENT)
+        assert (rebuilt.payload[-2].content, rebuilt.payload[-1].kind) == (ABOUT_REPLY, PartKind.CURRENT)
 
 
 def test_a_word_that_changed_since_is_noticed() -> None:
@@ -192,7 +192,7 @@ def test_spoken_conversation_comes_out_again() -> None:
     assert record.spoken
     store = StoredSources(
         turns={each.seq: each for each in window},
-        prompts={text_digest(text): text for text in (SYSTEM, CLOSING)},
+        prompts={text_digest(text): text for text in (SYSTEM, ABOUT_REPLY)},
         texts={text_digest(each.content): each.content for each in (*told[1:], *tools)},
     )
     rebuilt = rebuild_payload(record, store)
