@@ -115,7 +115,7 @@ class RoomtoneDecider:
             self._engagement.clear()
             return False
         decision = decide(HeardText(line.text, by_bot=line.by_bot), situation)
-        self._engagement.on_utterance(speaker_id, line.text, decision)
+        self._engagement.on_utterance(speaker_id, line.text, decision, started_at=line.started_s)
         if decision.answer:
             self._engagement.on_reply_ended(speaker_id, "So it is.", now=line.ended_s + ANSWER_S)
         return decision.answer
