@@ -23,8 +23,9 @@ _SAY_SKIP = f"answer with the single word {SKIP} and nothing else, which nobody 
 _SKIP_REASONS = {
     Reason.ENGAGED: "Nobody said your name in the last turn, but you have just spoken with this person. People also "
     f"turn back to each other: if the last turn is not for you, {_SAY_SKIP}. If they go on with you, answer them.",
-    Reason.ROOM_QUESTION: "Nobody said your name in the last turn: it is a question to the room. If somebody in "
-    f"particular is asked, or you know nothing that helps, {_SAY_SKIP}. Otherwise answer it.",
+    # With 'if not, SKIP; otherwise answer' in this order, Qwen2.5-Coder 1.5B did not tell the room what it knew.
+    Reason.ROOM_QUESTION: "Nobody said your name in the last turn: it is a question to the room. Answer only if nobody "
+    f"in particular is asked and you know something that helps. If there is nothing you should say, {_SAY_SKIP}.",
     Reason.SCREEN: "Nobody said anything to you. Something on a shared screen has changed. Unless it is really worth "
     f"interrupting for, {_SAY_SKIP}. If it is, say one sentence about it.",
     Reason.QUIET_ROOM: "Nobody has said anything for a while. The last turn is long past: do not answer it. If "
