@@ -17,6 +17,9 @@ from compaction.model import Mode  # noqa: TC001 - pydantic reads the annotation
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# For longer silences there is `/quiet always`.
+MOST_SILENT_MINUTES = 24 * 60
+
 
 class VoiceMode(StrEnum):
     """When the bot speaks if several people are present. Each mode includes the one before."""

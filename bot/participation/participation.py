@@ -18,6 +18,7 @@ from bot.brain.decider import Decision, HeardText, Reason, Situation, decide
 from bot.brain.silence_durations import split_duration
 from bot.brain.silence_requests import asks_for_silence, asks_to_talk
 from bot.brain.wakeword import mentions_name, strip_name
+from bot.guild import MOST_SILENT_MINUTES
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement
@@ -269,7 +270,7 @@ class Participation:
             self._engagement.clear()
             self._replies.stop_speaking()
             told = SILENCED
-            if minutes is None:
+            if minutes is None or minutes > MOST_SILENT_MINUTES:
                 self._guild.silence = silence.silence_session(self._session_id)
             elif not silenced_for_now:
                 self._guild.silence = silence.silence_until(self._clock.now() + 60 * minutes)

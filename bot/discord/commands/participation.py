@@ -15,7 +15,7 @@ from discord import app_commands
 from bot.brain.name_search import MOST_WORDS
 from bot.discord.answers import answer_when_known, guild_id_of
 from bot.errors import BotError
-from bot.guild import VoiceMode
+from bot.guild import MOST_SILENT_MINUTES, VoiceMode
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, ParticipationUnreadError
 from bot.participation.notices import silenced_for
 from bot.participation.statistics import mode_sentence
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from bot.discord.command_tree import CheckedCommandTree
     from bot.participation.all_guilds import GuildParticipations
 
-# For longer silences there is `always`.
-MOST_MINUTES = 24 * 60
 MOST_NAMES = 5
 MOST_NAME_CHARS = 32
 DEFAULT = "default"
@@ -55,7 +53,7 @@ def _add_silence(tree: CheckedCommandTree, participation: GuildParticipations) -
     @app_commands.guild_only()
     async def quiet(
         interaction: discord.Interaction,
-        minutes: app_commands.Range[int, 1, MOST_MINUTES] | None = None,
+        minutes: app_commands.Range[int, 1, MOST_SILENT_MINUTES] | None = None,
         always: bool = False,
     ) -> None:
         await _answer(interaction, lambda: silence(participation, interaction, minutes=minutes, always=always))

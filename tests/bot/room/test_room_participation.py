@@ -221,6 +221,18 @@ async def test_silence_for_some_minutes_can_be_asked_for_aloud(tmp_path: Path) -
 
 
 @pytest.mark.asyncio
+async def test_nobody_silences_the_bot_for_weeks_aloud(tmp_path: Path) -> None:
+    """More minutes than /quiet takes silence this session only."""
+    async with a_house(tmp_path) as house, living(house):
+        await house.say(BO.id, "Roomtone, be quiet for 999 hours.")
+        await settle(lambda: house.place.written[-1] == SILENCED)
+        await settle(lambda: bool(house.choices.stored))
+        silence = house.choices.stored[house.place.guild_id].silence
+        assert silence.until is None
+        assert silence.session_id is not None
+
+
+@pytest.mark.asyncio
 async def test_over_the_ceiling_it_says_so_once_and_is_silent(tmp_path: Path) -> None:
     """Over the hourly ceiling the bot writes so once and is silent. After an hour it speaks again, and the status has
     the figures.
