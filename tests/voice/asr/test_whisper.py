@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.recognizer import recognition
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
+from voice.asr import whisper
 from voice.asr.glossary import choose_glossary
 from voice.asr.settings import AsrSettings
-from voice.asr.whisper import MOST_PROMPT_TOKENS, WhisperEngine, lengthened
+from voice.asr.whisper import CAREFUL_BEAM_SIZE, MOST_PROMPT_TOKENS, WhisperEngine, lengthened, surer
 from voice.asr.worker import RecognitionRequest
 from voice.errors import RecogniserError
 
@@ -53,6 +55,54 @@ def test_unsure_detection_takes_the_fallback(whisper_model_dir: Path) -> None:
     heard = engine.recognize(silence(1))
     assert heard.language == "de"
     assert heard.language_probability < 0.7
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        ((-0.4, 1.1), (-0.3, 1.1), 1),
+        ((-0.4, 1.1), (-0.4, 1.1), 0),
+        ((-0.3, 1.1), (-0.4, 1.1), 0),
+        pytest.param((-0.6, 1.1), (-0.1, 2.5), 0, id="a loop is what the model is surest of"),
+        pytest.param((-0.6, 2.8), (-0.1, 2.5), 1, id="a shorter loop than the first one, which a guard will drop"),
+    ],
+)
+def test_the_surer_text_is_kept(first: tuple[float, float], second: tuple[float, float], kept: int) -> None:
+    """Of two texts of the same sound, with their mean log probability and compression ratio."""
+    texts = [
+        recognition(str(number), mean_logprob=logprob, compression_ratio=ratio)
+        for number, (logprob, ratio) in enumerate((first, second))
+    ]
+    assert surer(*texts) is texts[kept]
+
+
+class CountedModel:
+    """A model that counts with how many hypotheses it decodes."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.beams: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def generate(self, *args: Any, beam_size: int, **options: Any) -> Any:
+        self.beams.append(beam_size)
+        return self._model.generate(*args, beam_size=beam_size, **options)
+
+
+def test_only_a_doubtful_text_is_decoded_again(engine: WhisperEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once more, from the same encoding, with more hypotheses; several utterances at once are not."""
+    counted = CountedModel(engine._model.model)
+    monkeypatch.setattr(engine._model, "model", counted)
+    sure = engine.recognize(bicycle(), language="en")
+    assert counted.beams == [1]
+    monkeypatch.setattr(whisper, "DOUBTFUL_LOGPROB", 0.0)
+    again = engine.recognize(bicycle(), language="en")
+    assert counted.beams == [1, 1, CAREFUL_BEAM_SIZE]
+    assert again.mean_logprob >= sure.mean_logprob
+    engine.recognize_together([RecognitionRequest(bicycle(), "en", ())] * 2)
+    assert counted.beams == [1, 1, CAREFUL_BEAM_SIZE, 1]
 
 
 def test_a_careful_hearing_sees_the_whole_window(engine: WhisperEngine) -> None:
