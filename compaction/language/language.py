@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from compaction.sentence_cache import sentence_cache
+from compaction.sentence_cache import MOST_STEMS, sentence_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 # Forms of words as short as this are told apart: 'us' and 'use', 'no' and 'nos'.
 _SHORT_STEM = 2
 _TEN = 10
-# Words of which the stems are remembered.
-MOST_STEMS = 16_384
 
 
 class WordStemmer(Protocol):

@@ -14,15 +14,13 @@ from compaction.language.languages import language_of
 from compaction.language.terms import UNSPACED
 from compaction.language.text import QUESTION_MARKS, plain
 from compaction.model import FactKind
-from compaction.sentence_cache import sentence_cache
+from compaction.sentence_cache import MOST_MEANINGS, sentence_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 # A turn is rarely longer than 1,200 characters; a longer text says no more about what it is about.
 MAX_CHARS = 4_000
-# Sentences whose meaning is remembered: those of some rooms' last hours, a kilobyte each.
-MOST_MEANINGS = 8_192
 NO_NAMES: frozenset[str] = frozenset()
 
 _TOKEN = re.compile(r"\d+(?:[.,:/]\d+)*[^\W_]*|[^\W\d_][^\W_]*(?:['’][^\W_]+)*")
@@ -175,10 +173,8 @@ def _agree(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _frozen(found: Iterable[str]) -> frozenset[str]:
-    """Return these as a set. All sentences without any share one: an empty set takes 216 bytes, and most sentences have
-    no name, no value and no negation.
-
-    A set that grows has room for more: one of five to seven words takes 728 bytes, and its copy 456.
+    """Return these as a set without room for more, which takes two thirds. Most sentences have no name, no value and no
+    negation, so all of these share one: an empty set takes 216 bytes.
     """
     return frozenset({*found}) or NO_NAMES
 

@@ -81,6 +81,7 @@ def test_built_fields_name_ranges_and_costs() -> None:
         "participants": [],
         "recall": [],
         "as_sent": [],
+        "reply_prompts": 0,
         "utc_offset_s": 3600.0,
         "digest": payload_digest(payload),
     }

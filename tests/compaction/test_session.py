@@ -302,6 +302,7 @@ def test_model_context_built_tells_what_was_sent() -> None:
                 "participants",
                 "recall",
                 "as_sent",
+                "reply_prompts",
                 "utc_offset_s",
                 "digest",
                 "session_id",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from compaction.language.language import MOST_STEMS
-from compaction.language.meaning import MOST_MEANINGS, meaning
+from compaction.language.meaning import meaning
+from compaction.sentence_cache import MOST_MEANINGS, MOST_STEMS
 
 _CONSONANTS: Final = "bdfgklmnprtvz"
 _VOWELS: Final = "aou"

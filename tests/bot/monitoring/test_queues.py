@@ -31,6 +31,7 @@ NO_METRIC = {
     "bot.discord.cooldowns.Cooldowns.use": "when a command was used",
     "bot.participation.costs.CostLedger._entries": "the costs of the last hour",
     "bot.realtime.inputs.Inputs._sent": "the latest inputs, to match transcripts",
+    "bot.remote.processes.machine_losses.MachineLosses._recent": "the processes that were lost lately",
     "bot.room.conversation.speech_ahead._Begun.sound": "the sound of one sentence",
     "bot.screen.readers.ModelWithOcrFallback._looked_at": "when pictures were read",
     "bot.screen.sharer.Sharer.seen": "the latest notes, for the recap",
