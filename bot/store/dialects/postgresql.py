@@ -74,7 +74,7 @@ _DESCRIBED = """
 """
 # One lock for the tables that the search path names: a server's database may have several schemas with a bot each.
 _WRITE_LOCK = """
-    SELECT pg_advisory_xact_lock(hashtextextended('roomtone writes ' || current_schema(), 0)),
+    SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('roomtone writes ' || current_schema(), 0)),
     set_config('idle_in_transaction_session_timeout', :step, true)
 """
 # Snapshots that are older than the deletion: their transactions may still read what was deleted.

@@ -33,7 +33,7 @@ _RETRY_S = 1.0
 CHECK_S = 10.0
 _ANSWER_S = 5.0
 # Held only while a process compares its shards with those of the others. A Roomtone of before held it all the time.
-_GATE = "SELECT pg_try_advisory_xact_lock(hashtextextended('roomtone bot ' || current_schema(), 0))"
+_GATE = "SELECT pg_try_advisory_xact_lock(pg_catalog.hashtextextended('roomtone bot ' || current_schema(), 0))"
 # A shard's lock is of one class for the tables that the search path names. Its number has the total above the shard.
 _TOTAL_SHIFT = 15
 assert MOST_SHARDS << _TOTAL_SHIFT < 2**31, "the number of a lock has 31 bits"
@@ -49,7 +49,7 @@ _TAKE = """
     SELECT pg_advisory_lock(hashtext('roomtone shards ' || current_schema()), number) FROM unnest(%s::int[]) AS number
 """
 # Work that belongs to the whole database.
-_WORK_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('roomtone ' || %s || ' ' || current_schema(), 0))"
+_WORK_LOCK = "SELECT pg_try_advisory_lock(pg_catalog.hashtextextended('roomtone ' || %s || ' ' || current_schema(), 0))"
 
 
 @asynccontextmanager
