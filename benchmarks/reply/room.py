@@ -140,7 +140,12 @@ def _log_kept() -> Iterator[list[Mapping[str, Any]]]:
         raise structlog.DropEvent
 
     before = structlog.get_config()
-    structlog.configure(processors=[structlog.contextvars.merge_contextvars, keep], cache_logger_on_first_use=False)
+    structlog.configure(
+        processors=[structlog.contextvars.merge_contextvars, keep],
+        # A command shows warnings alone (`bot.logs.output`); the figures are read from the others, too.
+        wrapper_class=structlog.make_filtering_bound_logger(0),
+        cache_logger_on_first_use=False,
+    )
     try:
         yield lines
     finally:
