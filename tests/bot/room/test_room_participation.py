@@ -192,17 +192,22 @@ async def test_a_silence_outlives_a_crash_and_ends_with_the_session(tmp_path: Pa
             await house.reply(1)
 
 
+async def silent_for_two_minutes(house: House) -> None:
+    """See that the bot answers nobody now, and answers again after two minutes."""
+    await house.say(ADA.id, "Roomtone, hello.")
+    await silent(house)
+    await house.pass_time(120.0, step_s=1.0)
+    await house.say(ADA.id, "Roomtone, hello there.")
+    await house.reply(1)
+
+
 @pytest.mark.asyncio
 async def test_silence_for_some_minutes_is_over_by_itself(tmp_path: Path) -> None:
     """A silence for two minutes ends after two minutes."""
     async with a_house(tmp_path) as house, living(house):
         await silenceable(house)
         await house.participation.silence_for_now(house.place.guild_id, by=BO.id, minutes=2)
-        await house.say(ADA.id, "Roomtone, hello.")
-        await silent(house)
-        await house.pass_time(120.0, step_s=1.0)
-        await house.say(ADA.id, "Roomtone, hello there.")
-        await house.reply(1)
+        await silent_for_two_minutes(house)
 
 
 @pytest.mark.asyncio
@@ -213,11 +218,7 @@ async def test_silence_for_some_minutes_can_be_asked_for_aloud(tmp_path: Path) -
         await settle(lambda: house.place.written[-1] == silenced_for(2))
         await settle(lambda: bool(house.choices.stored))
         assert house.choices.stored[house.place.guild_id].silence.session_id is None
-        await house.say(ADA.id, "Roomtone, hello.")
-        await silent(house)
-        await house.pass_time(120.0, step_s=1.0)
-        await house.say(ADA.id, "Roomtone, hello there.")
-        await house.reply(1)
+        await silent_for_two_minutes(house)
 
 
 @pytest.mark.asyncio
