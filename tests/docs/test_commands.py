@@ -84,9 +84,9 @@ RUN_THERE = {
         "tests/benchmarks/asr/test_ggml_model.py",
         '["benchmarks.asr.ggml_model", str(model), str(file)]',
     ),
-    "python -m tests.cluster_faults --waiting 3 --json docs/benchmarks/cluster-faults.json": (
+    "python -m tests.cluster_faults --waiting 3 --times 2 --json docs/benchmarks/cluster-faults.json": (
         "Makefile",
-        "python -m tests.cluster_faults --waiting 3 --json docs/benchmarks/cluster-faults.json",
+        "python -m tests.cluster_faults --waiting 3 --times 2 --json docs/benchmarks/cluster-faults.json",
     ),
     "python -m tests.cluster_faults --rooms 3 --nodes 2 --only room": (
         "tests/cluster_faults/test_cluster_faults.py",
