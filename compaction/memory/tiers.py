@@ -134,9 +134,9 @@ class SegmentTopics:
         self._known: set[SegmentId] = set()
         # Lists, because a session of hours has thousands of concepts, and a set takes four times as much.
         self._holders: defaultdict[str, list[SegmentId]] = defaultdict(list)
-        # For each concept, the refs (`segment_id#index`) of the facts with this concept that are not questions.
-        self._statements: defaultdict[str, list[str]] = defaultdict(list)
-        self._facts: dict[str, Fact] = {}
+        # For each concept, the facts with this concept that are not questions.
+        self._statements: defaultdict[str, list[Fact]] = defaultdict(list)
+        # The refs (`segment_id#index`) of superseded facts.
         self._superseded: set[str] = set()
         self._roster: set[str] = set()
         for segment in segments:
@@ -152,19 +152,17 @@ class SegmentTopics:
         if segment.id in self._known:
             return
         self._known.add(segment.id)
-        for index, fact in enumerate(segment.facts):
+        for fact in segment.facts:
             self._superseded.update(fact.supersedes)
             if not fact.text:
                 continue
             self._roster.update(meaning(fact.speaker).about)
-            ref = f"{segment.id}#{index}"
-            self._facts[ref] = fact
             for concept in meaning(fact.text).about:
                 holders = self._holders[concept]
                 if holders[-1:] != [segment.id]:
                     holders.append(segment.id)
                 if fact.kind is not FactKind.OPEN:
-                    self._statements[concept].append(ref)
+                    self._statements[concept].append(fact)
 
     def segments_mentioned(self, turn: Turn) -> frozenset[SegmentId]:
         if turn.kind not in _SPOKEN or turn.tombstone:
@@ -197,10 +195,9 @@ class SegmentTopics:
             return True
         # An answer speaks of all that was asked, so it is found by any word of it: by the one that the fewest have.
         told = (self._statements.get(each, []) for each in question.topics | question.names or question.values)
-        later = (self._facts[ref] for ref in min(told, key=len))
         return any(
             answers(meaning(each.text), question, at_once=each.turns[-1] - asked.turns[-1] <= 1)
-            for each in later
+            for each in min(told, key=len)
             if each.turns[-1] > asked.turns[-1] and each.speaker != asked.speaker
         )
 

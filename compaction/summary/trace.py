@@ -81,6 +81,6 @@ def _share(told: Meaning, spoken: set[str], fact: Candidate) -> float:
     speaker = fact.speaker if fact.quoted else ""
     if not fact.values <= told.values or (speaker and not spoken & {speaker.casefold(), speaker.split()[0].casefold()}):
         return 0.0
-    topics = fact.about - fact.names - fact.values
+    topics = {*fact.about} - fact.names - fact.values
     shared = (topics & told.topics) | (fact.values & told.values) | {name for name in fact.names if name in spoken}
     return len(shared) / len(fact.about) if len(shared) >= min(_LEAST_SHARED, len(fact.about)) and fact.about else 0.0
