@@ -15,9 +15,11 @@ from bot.errors import BotError
 from bot.private_files import open_private
 from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
 from bot.store.dialects.sqlite_failures import sqlite_failure
+from bot.store.migrations.own_schema import foreign_part
 from bot.store.migrations.upgrade import HEAD, too_new
 
 if TYPE_CHECKING:
+    import sqlite3
     from pathlib import Path
 
 # How long to wait for a lock. Readers wait only while another program changes the journal's mode.
@@ -45,7 +47,8 @@ def write_backup(database: Path, file: Path) -> BackupContent:
     """Write the database at `database` into the new file `file`, with mode 0600, and check it.
 
     Other processes can read and write the database meanwhile. Raises `BackupError` if `file` exists or cannot be
-    written, and `StoreError` if the database cannot be read. A failed backup leaves no file.
+    written, or if something in the database is not of Roomtone, and `StoreError` if the database cannot be read. A
+    failed backup leaves no file.
     """
     if file.is_dir():
         raise BackupError(f"{file} is a folder. Name a new file in it, for example {file / 'roomtone-backup.db'}.")
@@ -62,6 +65,8 @@ def write_backup(database: Path, file: Path) -> BackupContent:
             raise _unwritable(file, error) from error
         try:
             with closing(connect_read_only(database, wait_s=_WAIT_S)) as connection:
+                # No later restore would take it.
+                require_own_schema(connection, database)
                 connection.execute("VACUUM INTO ?", (str(part),))
         except SqliteDialect.failures as error:
             if getattr(error, "sqlite_errorname", "").startswith(_FULL):
@@ -88,10 +93,24 @@ def require_file(file: Path) -> None:
         raise BackupError(f"{file} {what}. Name a file that `roomtone backup` wrote.")
 
 
-def examine_backup(file: Path) -> BackupContent:
-    """Check every page of a backup and count what it holds.
+def require_own_schema(connection: sqlite3.Connection, file: Path) -> None:
+    """Raise `BackupError` if `file` has a trigger, view, table or index that Roomtone does not make like this.
 
-    Raises `BackupError` if it is damaged or is none, `StoreError` if it cannot be read or is of a newer version.
+    `connection`: to it, or to a copy. Raises `StoreError` if it is of a newer version, and `sqlite3.Error`.
+    """
+    if (foreign := foreign_part(connection)) is not None:
+        raise BackupError(
+            f"{file} has something in it that is not of Roomtone: {foreign.what} ({foreign.problem}). Such a thing can "
+            "copy what people say, or bring back what they have forgotten. Take another backup. If you have made it "
+            f"yourself, take it back with `sqlite3 {file}` first. Nothing was changed."
+        )
+
+
+def examine_backup(file: Path) -> BackupContent:
+    """Check the schema and every page of a backup and count what it holds.
+
+    Raises `BackupError` if it is damaged, is none, or has something that is not of Roomtone, and `StoreError` if it
+    cannot be read or is of a newer version.
     """
     require_file(file)
     try:
@@ -102,6 +121,8 @@ def examine_backup(file: Path) -> BackupContent:
                 raise BackupError(f"{file} is not a backup of Roomtone. Name a file that `roomtone backup` wrote.")
             if version > int(HEAD):
                 raise too_new(str(version))
+            # First: checking the pages already calls the functions that a table names.
+            require_own_schema(connection, file)
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if verdict != "ok":
                 raise BackupError(f"{file} is damaged. Take another backup.")

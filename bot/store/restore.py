@@ -1,8 +1,10 @@
 """Puts a backup in the place of the SQLite database, after everything about it has been checked.
 
-The backup is copied beside the database, brought up to date, and gets what was forgotten since (`restore_merge`). Only
-then it takes the place of the present database, in one step of the file system; before that step a failure or a kill
-leaves all as it was. The present database is kept aside. While it is looked at, other programs cannot write to it.
+The backup is copied beside the database, brought up to date, and gets what was forgotten since (`restore_merge`). It
+may be from anybody, so a part of its schema that is not Roomtone's is refused, in the copy, before and after the
+upgrade: a trigger would act in every step and in every later write. Only then it takes the place of the present
+database, in one step of the file system; before that step a failure or a kill leaves all as it was. The present
+database is kept aside. While it is looked at, other programs cannot write to it.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bot.private_files import make_private_folder, open_private
-from bot.store.backup import BackupContent, BackupError, examine_backup
+from bot.store.backup import BackupContent, BackupError, examine_backup, require_own_schema
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
 from bot.store.dialects.sqlite_failures import sqlite_failure
@@ -64,7 +66,10 @@ async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool
         await asyncio.to_thread(_copy_database, file, staged)
         with _held(path, regardless=regardless) as present:
             carried = None
+            # The file may have been exchanged since it was examined. The copy is ours alone.
+            await asyncio.to_thread(_require_own, staged, file)
             await _upgrade(staged)
+            await asyncio.to_thread(_require_own, staged, file)
             if present is not None:
                 await asyncio.to_thread(_backup_into, present, copy, path)
                 await _upgrade(copy)
@@ -178,6 +183,14 @@ def _copy_database(file: Path, target: Path) -> None:
             _backup_into(source, target, file)
     except SqliteDialect.failures as error:
         raise sqlite_failure(error, target) from error
+
+
+def _require_own(staged: Path, file: Path) -> None:
+    try:
+        with closing(connect_read_only(staged, wait_s=_WAIT_S)) as connection:
+            require_own_schema(connection, file)
+    except SqliteDialect.failures as error:
+        raise sqlite_failure(error, file) from error
 
 
 def _backup_into(source: sqlite3.Connection, target: Path, origin: Path) -> None:

@@ -21,6 +21,7 @@ from bot.private_files import make_private_files, make_private_folder
 from bot.store.dialects.reader import ThreadedReader
 from bot.store.dialects.sqlite_failures import sqlite_failure
 from bot.store.dialects.sqlite_sql import SQLITE_SQL
+from bot.store.migrations.own_schema import foreign_part
 from bot.store.migrations.upgrade import HEAD, too_new
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -253,20 +254,40 @@ async def _changes(connection: AsyncConnection) -> int:
 
 
 def connect_read_only(path: Path, *, wait_s: float) -> sqlite3.Connection:
-    """Open a SQLite file for reading. `wait_s`: how long to wait for a lock. Raises `sqlite3.Error`."""
-    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=wait_s, isolation_level=None)
+    """Open a SQLite file for reading, which may be from elsewhere. `wait_s`: how long to wait for a lock. Raises
+    `sqlite3.Error`.
+    """
+    address = f"{path.resolve().as_uri()}?mode=ro"
+    connection = sqlite3.connect(address, uri=True, timeout=wait_s, isolation_level=None)
+    # No definition in the file calls what could do harm (sqlite.org/security.html). A connection that writes must trust
+    # it: the triggers of the search index write into an FTS5 table, which SQLite 3.40 refuses otherwise.
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
 
 
 def verify_database_file(path: Path) -> None:
     """Check the whole file at `path` read-only; a running bot may have it open.
 
-    Raises `StoreError` if it cannot be read, is damaged, or was written by a newer Roomtone.
+    Raises `StoreError` if it cannot be read, is damaged, was written by a newer Roomtone, or has something in it that
+    is not of Roomtone.
     """
     try:
         with closing(connect_read_only(path, wait_s=_CHECK_WAIT_S)) as connection:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             if version > int(HEAD):
                 raise too_new(str(version))
+            # A database without a version has no tables yet.
+            if version and (foreign := foreign_part(connection)) is not None:
+                raise StoreError(
+                    Text(
+                        "{path} has something in it that is not of Roomtone: {what} ({problem}). Such a thing can copy "
+                        "what people say, or bring back what they have forgotten. Stop the bot and take it back with "
+                        "`sqlite3 {path}`, or restore a backup with `roomtone restore FILE`.",
+                        path=str(path),
+                        what=foreign.what,
+                        problem=foreign.problem,
+                    )
+                )
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if verdict == "ok" and connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
                 verdict = "a row belongs to a session that is not there"

@@ -83,6 +83,15 @@ def _migrate(connection: Connection, folders: Sequence[Path]) -> None:
     version = _read_version(connection)
     if version == HEAD and tuple(folders) == (VERSIONS,) and inspect(connection).has_table(_TABLE):
         return
+    _run_steps(connection, folders, version, "head")
+
+
+def make_tables(connection: Connection, version: str) -> None:
+    """Make the tables of an earlier or this version in an empty database."""
+    _run_steps(connection, (VERSIONS,), None, version)
+
+
+def _run_steps(connection: Connection, folders: Sequence[Path], version: str | None, target: str) -> None:
     # Imported here because it is slow.
     from alembic import command
     from alembic.config import Config
@@ -103,4 +112,4 @@ def _migrate(connection: Connection, folders: Sequence[Path]) -> None:
         version = postgresql.FIRST
     if version is not None and not inspect(connection).has_table(_TABLE):
         command.stamp(config, version)
-    command.upgrade(config, "head")
+    command.upgrade(config, target)
