@@ -1,8 +1,9 @@
 """How the bot takes part on all servers: read when it is first needed, and changed by what people choose.
 
 The process has one `GuildParticipations`, because servers outlive rooms. A choice takes effect at once and is stored
-afterwards. If the store fails, the person who chose gets the error, and the choice stays in effect. If the server's
-participation could not be read before, it is `ParticipationUnreadError`, and nothing was changed.
+afterwards. If the store fails, the person who chose gets the error, and the choice stays in effect; an opt-out or an
+opt-in is stored later then (`waiting_opt_outs`). If the server's participation could not be read before, it is
+`ParticipationUnreadError`, and nothing was changed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -18,6 +19,7 @@ from bot.errors import BotError
 from bot.guild import VoiceMode
 from bot.participation.costs import CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
+from bot.participation.waiting_opt_outs import OptOutWaitsError
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.guild import GuildChoice, GuildChoices, Silence
     from bot.participation.settings import ParticipationSettings
+    from bot.participation.waiting_opt_outs import OptOuts
 
 log = structlog.get_logger()
 
@@ -53,16 +56,6 @@ class OptedOutError(BotError):
 
 class ParticipationUnreadError(StoreError):
     """How the bot takes part on a server cannot be read, so nothing was changed. The message says why."""
-
-
-class OptOuts(Protocol):
-    """The store of the people who opted out of being heard; `bot.store.guilds` implements it. Raises `StoreError`."""
-
-    async def of(self, guild_id: int) -> frozenset[int]:
-        """Return the people who opted out on that guild."""
-
-    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
-        """Store whether a person has opted out there."""
 
 
 class GuildParticipations:
@@ -300,9 +293,9 @@ class GuildParticipations:
 
     async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Opt a person out of being heard on that guild (`out`), or in again. Takes effect at once. Raises
-        `StoreError`.
+        `StoreError`; `OptOutWaitsError` if it is stored later.
 
-        Where the server's choice cannot be read, no room can begin, and the opt-out is stored all the same.
+        Where the server's choice cannot be read, no room can begin, and the opt-out is stored all the same, or waits.
         """
         # Held, so that nobody meanwhile reads the opt-outs of before.
         async with self._reading[guild_id]:
@@ -332,6 +325,10 @@ class GuildParticipations:
     ) -> None:
         try:
             await self._opt_outs.put(guild_id, person_id, out=out)
+        except OptOutWaitsError:
+            # It holds: the server's opt-outs are read with those that wait.
+            log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
+            raise
         except StoreError as error:
             raise unread from error
         log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)

@@ -17,6 +17,8 @@ from bot.memory.retention import Retention
 from bot.monitoring.metrics import Metrics
 from bot.monitoring.traces import open_traces
 from bot.participation.all_guilds import GuildParticipations
+from bot.participation.opt_out_file import FILE_NAME
+from bot.participation.waiting_opt_outs import WaitingOptOuts
 from bot.private_files import mend_permissions
 from bot.shared_log.shared_log import SharedLog
 from bot.store.restore import remove_leftovers
@@ -74,7 +76,9 @@ async def open_bot_process(
     monitoring = await _open_monitoring(stack, parts, lock)
     await stack.enter_async_context(_retention(parts, shards).running())
     await _share_log(stack, parts, shards)
-    participation = _participation(parts, shards)
+    opt_outs = WaitingOptOuts(stores.opt_outs, file=settings.storage.data_dir / FILE_NAME, clock=clock)
+    await stack.enter_async_context(opt_outs.running())
+    participation = _participation(parts, opt_outs, shards)
     dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
     metrics.add_queue(lambda: dashboard.live.queue)
     return BotProcess(parts, traces, monitoring, participation, dashboard, lock)
@@ -133,11 +137,11 @@ async def _share_log(stack: AsyncExitStack, parts: ProcessParts, shards: Shards)
         parts.metrics.add_queue(lambda: shared.queue)
 
 
-def _participation(parts: ProcessParts, shards: Shards) -> GuildParticipations:
+def _participation(parts: ProcessParts, opt_outs: WaitingOptOuts, shards: Shards) -> GuildParticipations:
     settings, stores = parts.settings, parts.stores
     return GuildParticipations(
         stores.guilds,
-        stores.opt_outs,
+        opt_outs,
         settings.participation,
         wake_names=settings.brain.wake_names,
         clock=parts.clock,

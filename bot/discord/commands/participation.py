@@ -19,6 +19,7 @@ from bot.guild import MOST_SILENT_MINUTES, VoiceMode
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, ParticipationUnreadError
 from bot.participation.notices import silenced_for
 from bot.participation.statistics import mode_sentence
+from bot.participation.waiting_opt_outs import OptOutWaitsError
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 
@@ -154,12 +155,38 @@ async def set_wake_names(
 
 
 async def set_opt_out(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> Text:
-    await participation.set_opt_out(guild_id_of(interaction), interaction.user.id, out=out)
+    try:
+        await participation.set_opt_out(guild_id_of(interaction), interaction.user.id, out=out)
+    except OptOutWaitsError as error:
+        return _not_stored_yet(error, out=out)
     if not out:
         return Text("I hear you again on this server.")
     return Text(
         "I no longer hear you on this server: what you say is not even decrypted. /opt-in takes that back. What I "
         "kept of you before is no longer used. Shall I forget it too? /forget-me deletes it, on all servers."
+    )
+
+
+def _not_stored_yet(error: OptOutWaitsError, *, out: bool) -> Text:
+    """Return what holds now, and what is not certain until it is stored."""
+    problem = sentence_of(error)
+    if not out:
+        return Text(
+            "I hear you again on this server. I could not store that yet and go on trying until I can. If I am started "
+            "again before and do not hear you, use /opt-in once more. {error}",
+            error=problem,
+        )
+    if error.outlives_restart:
+        return Text(
+            "I no longer hear you on this server. I could not store that in the database yet and go on trying until I "
+            "can. Until then it is kept in a file, so it also holds if I am started again. {error}",
+            error=problem,
+        )
+    return Text(
+        "I no longer hear you on this server. I could not store that yet and go on trying until I can. Until then it "
+        "holds only as long as I run: if I am started again before, I hear you again, so use /opt-out once more then. "
+        "{error}",
+        error=problem,
     )
 
 

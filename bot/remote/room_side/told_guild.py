@@ -52,7 +52,7 @@ class ToldChoices:
 
 
 class ToldOptOuts:
-    """The people who opted out on the server. Implements `bot.participation.all_guilds.OptOuts`. Set `told`
+    """The people who opted out on the server. Implements `bot.participation.waiting_opt_outs.OptOuts`. Set `told`
     before the server's participation is read.
     """
 

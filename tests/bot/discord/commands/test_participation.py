@@ -16,8 +16,10 @@ from bot.discord.commands.participation import (
 from bot.discord.connection import connected
 from bot.guild import VoiceMode
 from bot.participation.all_guilds import SILENCED_FOR_GOOD, GuildParticipations
+from bot.participation.opt_out_file import FILE_NAME
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import mode_sentence
+from bot.participation.waiting_opt_outs import WaitingOptOuts
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
 from tests.bot.participation.test_all_guilds import FakeRoom
@@ -27,8 +29,10 @@ from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from bot.participation.guild_participation import GuildParticipation
+    from bot.participation.waiting_opt_outs import OptOuts
 
 NOT_A_MODERATOR = f"Only {PEOPLE[Who.MODERATORS]} can do that."
 
@@ -59,7 +63,7 @@ async def answer_to(local: LocalDiscord, user_id: int, command: str, **options: 
     return reply.content
 
 
-def participation_with(choices: FakeGuildChoices, opt_outs: FakeOptOuts) -> GuildParticipations:
+def participation_with(choices: FakeGuildChoices, opt_outs: OptOuts) -> GuildParticipations:
     """Return the participation of a bot that was just started on these stores."""
     return GuildParticipations(choices, opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock())
 
@@ -195,6 +199,28 @@ async def test_a_store_that_fails_is_told() -> None:
 def test_names_are_checked(names: str, wanted: tuple[str, ...]) -> None:
     """There may be at most five wake names, each short, speakable, and no sentence: they stand in every prompt."""
     assert parse_names(names) == wanted
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_read", [True, False], ids=["while it runs", "just started"])
+async def test_who_opts_out_while_the_database_is_away_is_told_what_holds(tmp_path: Path, is_read: bool) -> None:
+    """What they chose is in effect, now and once the server's choice can be read; the answer says what is uncertain."""
+    choices, opt_outs, file = FakeGuildChoices(), FakeOptOuts(), tmp_path / FILE_NAME
+    participation = participation_with(choices, WaitingOptOuts(opt_outs, file=file, clock=FakeClock()))
+    async with local_discord(participation) as local:
+        if is_read:
+            await participation.of_guild(local.guild.id)
+        choices.broken = opt_outs.broken = True
+        answer = await answer_to(local, BEN, "opt-out")
+        assert answer.startswith("I no longer hear you on this server. I could not store that in the database yet")
+        assert answer.endswith("it also holds if I am started again. The disk is full. Make room.")
+        answer = await answer_to(local, BEN, "opt-in")
+        assert answer.startswith("I hear you again on this server. I could not store that yet and go on trying")
+        file.with_name(f"{FILE_NAME}.new").mkdir()
+        answer = await answer_to(local, BEN, "opt-out")
+        assert "if I am started again before, I hear you again, so use /opt-out once more then." in answer
+        choices.broken = opt_outs.broken = False
+        assert (await participation.of_guild(local.guild.id)).excludes(BEN)
 
 
 @pytest.mark.asyncio

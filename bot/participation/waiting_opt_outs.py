@@ -1,0 +1,189 @@
+"""Keeps opt-outs and opt-ins that could not be stored, and stores them as soon as the database is back.
+
+It stands before the store of opt-outs. A choice is in effect at once, whether it is stored or not
+(`bot.participation.all_guilds`). One that cannot be stored waits here, and of each person only the newest does; a task
+tries again until all are stored. Meanwhile opt-outs are also kept in a file (`opt_out_file`), so that nobody is heard
+again because the bot was restarted. Where the file cannot be written either, the person is told so.
+
+*Ownership*: one for each process that answers commands. The task runs with the bot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from bot.background_task import background_task
+from bot.participation.opt_out_file import read_opt_outs, write_opt_outs
+from bot.texts.text import sentence_of
+from compaction.errors import StoreError
+from voice.retry_pause import retry_pause_s
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bot.clock import Clock
+    from bot.texts.text import Text
+
+log = structlog.get_logger()
+
+# On one bot, while its database is away. Opting out has no other limit, and the file is written anew for each.
+MOST_WAITING = 1_000
+FIRST_RETRY_S = 2.0
+# A person who asks again hears what holds within this time after the database is back.
+LONGEST_RETRY_S = 30.0
+# So long after a failure nobody waits for another one: a database that does not answer takes 25 s to fail.
+_KNOWN_S = 5.0
+
+
+class OptOuts(Protocol):
+    """The store of the people who opted out of being heard; `bot.store.guilds` implements it. Raises `StoreError`."""
+
+    async def of(self, guild_id: int) -> frozenset[int]:
+        """Return the people who opted out on that guild."""
+
+    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Store whether a person has opted out there."""
+
+
+class OptOutWaitsError(StoreError):
+    """A choice holds and could not be stored yet; it is tried again. The message says why it could not.
+
+    `outlives_restart`: it is an opt-out, and holds after a restart too.
+    """
+
+    def __init__(self, problem: Text | str, *, outlives_restart: bool) -> None:
+        super().__init__(problem)
+        self.outlives_restart = outlives_restart
+
+
+class WaitingOptOuts:
+    """The opt-outs of all servers, those that wait included. Implements `OptOuts`.
+
+    `file`: where opt-outs that wait are kept; it is read here. Not thread-safe.
+    """
+
+    def __init__(self, store: OptOuts, *, file: Path, clock: Clock) -> None:
+        self._store = store
+        self._file = file
+        self._clock = clock
+        # What is in the file.
+        self._saved = read_opt_outs(file)
+        # By server and person, the newest choice: whether they are out. What is being stored is here, too.
+        self._waiting: dict[tuple[int, int], bool] = dict.fromkeys(sorted(self._saved)[:MOST_WAITING], True)
+        self._problem: Text | str | None = None
+        self._failed_at = 0.0
+        # Held while one is stored, or the file is written, so that no older choice is written last.
+        self._storing = asyncio.Lock()
+        self._saving = asyncio.Lock()
+        # There may be something for the task.
+        self._due = asyncio.Event()
+        self._due.set()
+
+    @property
+    def waiting(self) -> int:
+        """Return how many choices are not stored yet."""
+        return len(self._waiting)
+
+    async def of(self, guild_id: int) -> frozenset[int]:
+        """Return the people who opted out on that guild. Raises `StoreError`."""
+        # One that is stored meanwhile may be in neither the rows that were read nor those that wait now.
+        before = dict(self._waiting)
+        out = set(await self._store.of(guild_id))
+        for (place, person_id), is_out in {**before, **self._waiting}.items():
+            if place == guild_id:
+                (out.add if is_out else out.discard)(person_id)
+        return frozenset(out)
+
+    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Store whether a person has opted out there.
+
+        Raises `OptOutWaitsError` if that fails and is tried again, and `StoreError` if too many wait already.
+        *Cancellation*: it is tried again.
+        """
+        key = guild_id, person_id
+        if key not in self._waiting and self.waiting >= MOST_WAITING:
+            await self._store.put(guild_id, person_id, out=out)
+            return
+        self._waiting[key] = out
+        try:
+            self._refuse_if_away()
+            await self._store_newest(key, refuses=True)
+        except StoreError as error:
+            await self._save()
+            log.warning("opt_out_waits", guild_id=guild_id, user_id=person_id, out=out, waiting=self.waiting)
+            raise OptOutWaitsError(sentence_of(error), outlives_restart=out and key in self._saved) from error
+        finally:
+            if key in self._waiting:
+                self._due.set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Store what waits, for the duration of the block."""
+        async with background_task(self._run(), name="waiting-opt-outs"):
+            yield
+
+    async def _run(self) -> None:
+        failures = 0
+        while True:
+            if not self._waiting:
+                self._due.clear()
+                await self._due.wait()
+            if self._problem is not None:
+                pause_s = retry_pause_s(max(failures, 1), first_s=FIRST_RETRY_S, longest_s=LONGEST_RETRY_S)
+                await self._clock.sleep(pause_s)
+            failures = 0 if await self._store_all() else failures + 1
+
+    async def _store_all(self) -> bool:
+        """Store what waits. Returns False after the first failure."""
+        for key in list(self._waiting):
+            try:
+                await self._store_newest(key)
+            except StoreError:
+                if key in self._waiting:
+                    # The others come first next time: it may be this one alone that is refused.
+                    self._waiting[key] = self._waiting.pop(key)
+                await self._save()
+                return False
+            log.info("waiting_opt_out_stored", guild_id=key[0], user_id=key[1])
+        return True
+
+    async def _store_newest(self, key: tuple[int, int], *, refuses: bool = False) -> None:
+        """Store the newest choice of a person, if nobody else has done so. `refuses`: not if it has just failed."""
+        async with self._storing:
+            if refuses:
+                self._refuse_if_away()
+            if (out := self._waiting.get(key)) is None:
+                return
+            guild_id, person_id = key
+            try:
+                await self._store.put(guild_id, person_id, out=out)
+            except StoreError as error:
+                self._problem, self._failed_at = sentence_of(error), self._clock.monotonic()
+                raise
+            self._problem = None
+            if self._waiting[key] == out:
+                del self._waiting[key]
+        if key in self._saved:
+            await self._save()
+
+    def _refuse_if_away(self) -> None:
+        if self._problem is not None and self._clock.monotonic() - self._failed_at < _KNOWN_S:
+            raise StoreError(self._problem)
+
+    async def _save(self) -> None:
+        """Write the opt-outs that wait into the file, if it has others."""
+        async with self._saving:
+            opt_outs = frozenset(key for key, out in self._waiting.items() if out)
+            if opt_outs == self._saved:
+                return
+            try:
+                await asyncio.to_thread(write_opt_outs, self._file, opt_outs)
+            except OSError as error:
+                log.warning("waiting_opt_outs_not_kept", path=str(self._file), error_class=type(error).__name__)
+            else:
+                self._saved = opt_outs

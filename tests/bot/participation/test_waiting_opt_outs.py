@@ -1,0 +1,262 @@
+"""Opt-outs that cannot be stored hold, are stored when the database is back, and outlive a restart in between."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+
+from bot.participation.opt_out_file import FILE_NAME, read_opt_outs
+from bot.participation.waiting_opt_outs import (
+    FIRST_RETRY_S,
+    LONGEST_RETRY_S,
+    MOST_WAITING,
+    OptOutWaitsError,
+    WaitingOptOuts,
+)
+from compaction.errors import StoreError
+from tests.fakes.choices import FakeOptOuts
+from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+GUILD, OTHER, ADA, BO = 10, 11, 1, 2
+
+
+class CountedOptOuts(FakeOptOuts):
+    """A store that counts how often it is asked to store something, and can refuse one person alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tries = 0
+        self.refused: int | None = None
+        self.goes_on = asyncio.Event()
+        self.goes_on.set()
+
+    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Count and store it."""
+        self.tries += 1
+        await self.goes_on.wait()
+        if person_id == self.refused:
+            raise StoreError("That row is refused.")
+        await super().put(guild_id, person_id, out=out)
+
+
+class Waiting:
+    """The opt-outs of a process, in whose folder those that wait are kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = CountedOptOuts()
+        self.clock = FakeClock()
+        self.file = folder / FILE_NAME
+        self.opt_outs = self.again()
+
+    def again(self) -> WaitingOptOuts:
+        """Return those of the next process."""
+        return WaitingOptOuts(self.store, file=self.file, clock=self.clock)
+
+    async def fails(self, person_id: int, *, out: bool) -> OptOutWaitsError:
+        """Return what a person is told whose choice cannot be stored."""
+        with pytest.raises(OptOutWaitsError) as told:
+            await self.opt_outs.put(GUILD, person_id, out=out)
+        return told.value
+
+    @asynccontextmanager
+    async def away(self) -> AsyncIterator[None]:
+        """Run the task, with a database that is away."""
+        self.store.broken = True
+        async with self.opt_outs.running():
+            yield
+
+    async def try_again(self) -> None:
+        """Let the task try once more, as soon as it sleeps, and return when it does so."""
+        tries = self.store.tries
+        await self.clock.until_somebody_sleeps()
+        self.clock.advance(LONGEST_RETRY_S)
+        await until(lambda: self.store.tries > tries)
+
+    async def back(self) -> None:
+        """Let the database come back, and return when nothing waits and nothing is kept."""
+        self.store.broken = False
+        await self.try_again()
+        await until(lambda: not self.opt_outs.waiting and not self.file.exists())
+
+
+async def until(met: Callable[[], bool]) -> None:
+    """Return as soon as something is so."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not met():  # noqa: ASYNC110 - a thread writes the file
+            await asyncio.sleep(0)
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Waiting:
+    """Return the opt-outs of a process."""
+    return Waiting(tmp_path)
+
+
+@pytest.mark.asyncio
+async def test_what_is_stored_at_once_leaves_nothing_behind(waiting: Waiting) -> None:
+    """No file is written and nothing waits."""
+    await waiting.opt_outs.put(GUILD, ADA, out=True)
+    assert await waiting.opt_outs.of(GUILD) == {ADA}
+    assert (waiting.opt_outs.waiting, waiting.file.exists()) == (0, False)
+
+
+@pytest.mark.asyncio
+async def test_an_opt_out_is_stored_when_the_database_is_back(waiting: Waiting) -> None:
+    """Whoever opted out while it was away is told what it says, and has opted out in the database afterwards."""
+    async with waiting.away():
+        error = await waiting.fails(ADA, out=True)
+        assert (str(error), error.outlives_restart) == ("The disk is full. Make room.", True)
+        for _ in range(3):
+            await waiting.try_again()
+        assert (waiting.opt_outs.waiting, waiting.store.out) == (1, {})
+        waiting.store.broken = False
+        assert await waiting.opt_outs.of(GUILD) == {ADA}
+        await waiting.back()
+        assert waiting.store.out == {GUILD: frozenset({ADA})}
+
+
+@pytest.mark.asyncio
+async def test_a_restart_meanwhile_forgets_no_opt_out(waiting: Waiting) -> None:
+    """The next process does not hear them, before and after it has stored what waited. The file is private."""
+    waiting.store.broken = True
+    await waiting.fails(ADA, out=True)
+    assert waiting.file.stat().st_mode & 0o777 == 0o600
+    waiting.store.broken = False
+    waiting.opt_outs = waiting.again()
+    assert await waiting.opt_outs.of(GUILD) == {ADA}
+    async with waiting.opt_outs.running():
+        await until(lambda: not waiting.file.exists())
+    assert waiting.store.out == {GUILD: frozenset({ADA})}
+
+
+@pytest.mark.asyncio
+async def test_an_opt_in_is_not_read_from_a_file(waiting: Waiting) -> None:
+    """It waits as long as the process runs. After a restart what was stored holds: the person is not heard."""
+    await waiting.opt_outs.put(GUILD, ADA, out=True)
+    waiting.store.broken = True
+    error = await waiting.fails(ADA, out=False)
+    assert not error.outlives_restart
+    waiting.store.broken = False
+    assert await waiting.opt_outs.of(GUILD) == frozenset()
+    assert not waiting.file.exists()
+    assert await waiting.again().of(GUILD) == {ADA}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("last", [True, False], ids=["out", "in"])
+async def test_the_newest_choice_of_a_person_holds(waiting: Waiting, last: bool) -> None:
+    """Of all that they chose while the database was away, in the file too. Another person's choice stays."""
+    async with waiting.away():
+        await waiting.fails(BO, out=True)
+        for out in (not last, last):
+            assert (await waiting.fails(ADA, out=out)).outlives_restart is out
+        assert read_opt_outs(waiting.file) == ({(GUILD, BO), (GUILD, ADA)} if last else {(GUILD, BO)})
+        await waiting.back()
+    assert waiting.store.out == {GUILD: frozenset({ADA, BO} if last else {BO})}
+
+
+@pytest.mark.asyncio
+async def test_a_choice_that_overtakes_an_older_one_is_stored_last(waiting: Waiting) -> None:
+    """The task is storing an opt-out when the person opts in."""
+    async with waiting.away():
+        await waiting.fails(ADA, out=True)
+        waiting.store.broken = False
+        waiting.store.goes_on.clear()
+        await waiting.try_again()
+        waiting.clock.advance(LONGEST_RETRY_S)
+        chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, ADA, out=False))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert await waiting.opt_outs.of(GUILD) == frozenset()
+        waiting.store.goes_on.set()
+        await chooses
+    assert waiting.store.out == {GUILD: frozenset()}
+    assert read_opt_outs(waiting.file) == frozenset()
+
+
+@pytest.mark.asyncio
+async def test_nobody_waits_for_a_database_that_has_just_failed(waiting: Waiting) -> None:
+    """A database that does not answer takes long to fail, and many may opt out at once."""
+    waiting.store.broken = True
+    for person_id in range(1, 20):
+        assert (await waiting.fails(person_id, out=True)).outlives_restart
+    assert waiting.store.tries == 1
+    waiting.store.broken = False
+    waiting.clock.advance(FIRST_RETRY_S * 3)
+    await waiting.opt_outs.put(GUILD, 20, out=True)
+    assert waiting.store.out == {GUILD: frozenset({20})}
+
+
+@pytest.mark.asyncio
+async def test_one_that_is_refused_keeps_nobody_else_from_being_stored(waiting: Waiting) -> None:
+    """The others come first at the next try."""
+    async with waiting.away():
+        for person_id in (ADA, BO):
+            await waiting.fails(person_id, out=True)
+        waiting.store.broken, waiting.store.refused = False, ADA
+        for _ in range(2):
+            await waiting.try_again()
+        await until(lambda: read_opt_outs(waiting.file) == {(GUILD, ADA)})
+        assert waiting.store.out == {GUILD: frozenset({BO})}
+
+
+@pytest.mark.asyncio
+async def test_where_no_file_can_be_written_the_person_is_told(waiting: Waiting) -> None:
+    """It holds as long as the process runs, and is stored later."""
+    waiting.file.with_name(f"{FILE_NAME}.new").mkdir()
+    async with waiting.away():
+        with structlog.testing.capture_logs() as logs:
+            assert not (await waiting.fails(ADA, out=True)).outlives_restart
+        assert [each["event"] for each in logs] == ["waiting_opt_outs_not_kept", "opt_out_waits"]
+        waiting.store.broken = False
+        assert await waiting.opt_outs.of(GUILD) == {ADA}
+        await waiting.back()
+    assert waiting.store.out == {GUILD: frozenset({ADA})}
+
+
+@pytest.mark.asyncio
+async def test_no_more_wait_than_there_is_room_for(waiting: Waiting) -> None:
+    """The next one gets the store's own error. Whoever waits already can still change their mind."""
+    waiting.file.write_text(json.dumps([[GUILD, person_id] for person_id in range(1, MOST_WAITING + 1)]))
+    waiting.opt_outs = waiting.again()
+    waiting.store.broken = True
+    with pytest.raises(StoreError) as told:
+        await waiting.opt_outs.put(OTHER, ADA, out=True)
+    assert not isinstance(told.value, OptOutWaitsError)
+    await waiting.fails(ADA, out=False)
+    assert (GUILD, ADA) not in read_opt_outs(waiting.file)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[", "{}1", "7", "null", '[["10", 1]]', "[[10]]", "[[10, true]]", f"[[10, {2**63}]]", "[" * 100_000]
+)
+def test_a_file_that_is_damaged_is_logged(waiting: Waiting, text: str) -> None:
+    """Nobody is made up who has not opted out, and the bot starts."""
+    waiting.file.write_text(text)
+    with structlog.testing.capture_logs() as logs:
+        assert waiting.again().waiting == 0
+    assert [(each["event"], each["log_level"]) for each in logs] == [("waiting_opt_outs_unreadable", "warning")]
+
+
+@pytest.mark.asyncio
+async def test_a_command_that_is_cancelled_is_carried_out_all_the_same(waiting: Waiting) -> None:
+    """Its choice holds already."""
+    async with waiting.opt_outs.running():
+        waiting.store.goes_on.clear()
+        chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, ADA, out=True))
+        await until(lambda: waiting.store.tries == 1)
+        chooses.cancel()
+        await asyncio.wait({chooses})
+        waiting.store.goes_on.set()
+        await until(lambda: not waiting.opt_outs.waiting)
+    assert waiting.store.out == {GUILD: frozenset({ADA})}
