@@ -17,20 +17,28 @@ from compaction.summary.extractive import make_gist
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 MAX_TOPIC_CHARS = 80
 MAX_KEY_DECISIONS = 8
 MAX_KEY_FILES = 16
 # Slots in the order in which a topic is taken from them: decisions say more about a batch than small talk.
 _TOPIC_ORDER = (FactKind.DECISION, FactKind.DOING, FactKind.OPEN, FactKind.LASTING, FactKind.OTHER)
+# All that a path can be made of.
+_PATH_LETTERS = re.compile(r"[\w./\\-]+")
+# Longer ones are no paths that anybody says. `_FILE` takes time by the square of their length: 1 ms for such a one of
+# `a.a.a.`, but 3.5 s for one of 8,000, which an imported file may bring. So a text takes time by its length alone.
+_MOST_PATH_CHARS = 128
 # A path, or a name with a file extension; `3.5` and `e.g.` are none.
 _FILE = re.compile(
     r"(?<![\w@])(?:[\w.-]+[/\\])*[\w-][\w.-]*\.(?:[ch]pp|css|csv|docx?|gif|go|html?|ini|ipynb|java|jpe?g|json[l]?|jsx?|kt|"
     r"lock|log|lua|md|mp[34]|ogg|pdf|php|png|pptx?|py|rb|rs|sh|sql|svg|swift|toml|tsx?|txt|wav|xlsx?|xml|ya?ml|zip|[ch])\b",
     re.IGNORECASE,
 )
-_CODE = re.compile(r"```|`[^`\n]+`|\b(?:def|class|import|return|SELECT|function)\b[^.?!]*[({;=]|=>|\w\(\)|[{}]\s*$")
+# The sign comes within 200 characters of the word: without a bound, a text of such words takes time by its square.
+_CODE = re.compile(
+    r"```|`[^`\n]+`|\b(?:def|class|import|return|SELECT|function)\b[^.?!]{0,200}[({;=]|=>|\w\(\)|[{}]\s*$"
+)
 _ERRORS = re.compile(
     r"\b(?:error|exception|traceback|stack trace|crash(?:e[sd]|ing)?|fail(?:s|ed|ure|ing)?|bug|broken|segfault|"
     r"timed? ?out|doesn't work|not working)\b",
@@ -139,8 +147,14 @@ def topic_of(gist: str, facts: Sequence[Fact]) -> str:
 
 def files_in(texts: Sequence[str]) -> tuple[str, ...]:
     """Return the files that these texts name, in order of appearance, each once."""
-    found = (match.group() for text in texts for match in _FILE.finditer(plain(text)))
+    found = (match.group() for text in texts for match in _file_names(plain(text)))
     return tuple(dict.fromkeys(found))[:MAX_KEY_FILES]
+
+
+def _file_names(text: str) -> Iterator[re.Match[str]]:
+    for letters in _PATH_LETTERS.finditer(text):
+        if letters.end() - letters.start() <= _MOST_PATH_CHARS:
+            yield from _FILE.finditer(text, letters.start(), letters.end())
 
 
 def relevance_of(facts: Sequence[Fact]) -> float:

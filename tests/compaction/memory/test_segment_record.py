@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from compaction.memory.segment_record import (
     topic_of,
 )
 from compaction.model import Fact, FactKind, Segment, SegmentId, Seq, SessionId
+from tests.growth import LINEAR, cpu_growth
 
 NOW = 1_760_000_000.0
 
@@ -97,6 +99,33 @@ def test_what_was_superseded_is_not_in_the_record() -> None:
     assert "4411" not in record.compressed_content
     assert "We leave at nine." in record.compressed_content
     assert record.key_decisions == ("Ada: We leave at nine.",)
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("Look at src/auth/oauth2.ts, docs\\guide.md and a.b.py!", ("src/auth/oauth2.ts", "docs\\guide.md", "a.b.py")),
+        ("Version 3.5, e.g. ada@example.md, is in /etc/x.conf.", ()),
+        ("In /srv/x.toml. And ./run.sh", ("srv/x.toml", "./run.sh")),
+        ("a/" * 61 + "b.py", ("a/" * 61 + "b.py",)),
+        # Nobody says that.
+        ("a/" * 63 + "b.py, or c.py", ("c.py",)),
+    ],
+)
+def test_files_are_named_as_they_were_said(text: str, files: tuple[str, ...]) -> None:
+    """With their folders, and nothing that only looks like one."""
+    assert files_in([text]) == files
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["a.", "a/", "a.p", "-", "def ", "return a ", "{ ", "`", "timed "])
+def test_twice_as_long_a_text_takes_twice_the_time(unit: str) -> None:
+    """An imported segment may have a text of 100,000 characters."""
+
+    def record(text: str) -> None:
+        make_record(segment(fact(1, text), gist=text), at=NOW)
+
+    assert cpu_growth(record, unit) < LINEAR
 
 
 @given(st.floats(0.0, 1.0))
