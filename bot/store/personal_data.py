@@ -1,19 +1,22 @@
 """Reads everything that is stored of one person, by their id, so that they can see it. Raises `StoreError`.
 
 Times are ISO 8601 in UTC. What other people said about the person is theirs and is left out. So is a turn that
-cannot be read.
+cannot be read, and a reply of the bot that may repeat somebody else who has opted out: nothing is quoted from them in a
+prompt or in `/transcript` either (`WithheldPeople`), and a file that lasts is no way round that. It says how many.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, union
 
 from bot.store.salvage import salvage_turn
 from bot.store.servers import servers_that_name
-from bot.store.speakers import is_screen_of
+from bot.store.speakers import is_screen_of, quotable_speakers
 from bot.store.tables import (
     guild_settings,
     hearing_opt_outs,
@@ -25,11 +28,12 @@ from bot.store.tables import (
     turns,
 )
 from bot.store.thread_work import in_thread
+from compaction.folding.withheld import WithheldPeople
 from compaction.language.text import plain
-from compaction.model import TurnKind
+from compaction.model import Seq, TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -47,7 +51,8 @@ class PersonalDataStore:
         """Return what is stored of a person, ready for JSON: sessions with their turns, facts, and opt-outs."""
         async with self._database.reading() as connection:
             names = (await connection.execute(select(sessions).order_by(sessions.c.started_at))).all()
-            found = [await _of_session(connection, row, person_id) for row in names]
+            out = await _others_out(connection, person_id)
+            found = [await self._of_session(connection, row, person_id, out.get(row.guild_id, set())) for row in names]
             about = await connection.execute(
                 select(person_facts).where(person_facts.c.person_id == person_id).order_by(person_facts.c.at)
             )
@@ -71,18 +76,36 @@ class PersonalDataStore:
                 "servers_where_you_chose_last": await _chosen(connection, person_id),
             }
 
+    async def _of_session(
+        self, connection: AsyncConnection, session: Any, person_id: str, hidden: Collection[str]
+    ) -> dict[str, object] | None:
+        """`hidden`: the other people who opted out on its server."""
+        # The id is searched for as text first: few sessions have it, and reading turns takes time.
+        mentioned = turns.c.parts.contains(f'"{person_id}"', autoescape=True)
+        in_session = select(turns).where(turns.c.session_id == session.id).order_by(turns.c.seq)
+        wanted = in_session.where(mentioned | (turns.c.kind == TurnKind.ASSISTANT.value))
+        stored = (await connection.execute(wanted)).all()
+        of_notes = select(notes).where(notes.c.session_id == session.id).order_by(notes.c.at)
+        seen = (await connection.execute(of_notes)).all()
+        quotable: Collection[str] = ()
+        if hidden and any(f'"{person_id}"' in row.parts for row in stored):
+            # From when on each of them could be repeated.
+            stored = (await connection.execute(in_session)).all()
+            quotable = await quotable_speakers(connection, self._database.sql, session.id, among=hidden)
+        # In a thread: a long session has thousands of turns.
+        work = partial(_describe, session, stored, seen, person_id, hidden=frozenset(hidden), quotable=quotable)
+        return await in_thread(connection, work)
 
-async def _of_session(connection: AsyncConnection, session: Any, person_id: str) -> dict[str, object] | None:
-    # The id is searched for as text first: few sessions have it, and reading turns takes time.
-    mentioned = turns.c.parts.contains(f'"{person_id}"', autoescape=True) | (turns.c.kind == TurnKind.ASSISTANT.value)
-    wanted = select(turns).where(turns.c.session_id == session.id, mentioned).order_by(turns.c.seq)
-    stored = (await connection.execute(wanted)).all()
-    seen = (await connection.execute(select(notes).where(notes.c.session_id == session.id).order_by(notes.c.at))).all()
-    # In a thread: a long session has thousands of turns.
-    return await in_thread(connection, lambda: _describe(session, stored, seen, person_id))
 
-
-def _describe(session: Any, stored: Sequence[Any], seen: Sequence[Any], person_id: str) -> dict[str, object] | None:
+def _describe(
+    session: Any,
+    stored: Sequence[Any],
+    seen: Sequence[Any],
+    person_id: str,
+    *,
+    hidden: frozenset[str],
+    quotable: Collection[str],
+) -> dict[str, object] | None:
     spoken = [salvage_turn(row).thing for row in stored]
     theirs = [turn for turn in spoken if any(part.speaker_id == person_id for part in turn.parts)]
     own_names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person_id}
@@ -90,6 +113,8 @@ def _describe(session: Any, stored: Sequence[Any], seen: Sequence[Any], person_i
     if not (theirs or shown):
         return None
     seqs = {turn.seq for turn in theirs}
+    replies = [turn for turn in spoken if turn.answers in seqs and turn not in theirs]
+    told = _without_repeated(replies, spoken, hidden=hidden, quotable=quotable)
     return {
         "id": session.id,
         "server_id": None if session.guild_id is None else str(session.guild_id),
@@ -97,9 +122,25 @@ def _describe(session: Any, stored: Sequence[Any], seen: Sequence[Any], person_i
         "started_at": _iso(session.started_at),
         "names": sorted(own_names | {plain(row.who) for row in shown}),
         "what_you_said": [_line(turn, person_id) for turn in theirs],
-        "my_replies_to_you": [_line(turn) for turn in spoken if turn.answers in seqs and turn not in theirs],
+        "my_replies_to_you": [_line(turn) for turn in told],
+        # They may repeat somebody who has opted out since.
+        "my_replies_left_out": len(replies) - len(told),
         "notes_of_your_screen": [{"at": _iso(row.at), "text": row.what} for row in shown],
     }
+
+
+def _without_repeated(
+    replies: Sequence[Turn], spoken: Iterable[Turn], *, hidden: frozenset[str], quotable: Collection[str]
+) -> list[Turn]:
+    """Return the replies in which the bot cannot have repeated the `hidden` people of the session."""
+    clean = WithheldPeople(quotable=quotable)
+    end = 0
+    for turn in spoken:
+        clean.note_turn(turn)
+        end = turn.seq + 1
+    clean.withhold(lambda: hidden)
+    clean.update(said_until=Seq(end), folded_until=Seq(end))
+    return [turn for turn in replies if clean.turn(turn) is turn]
 
 
 def _line(turn: Turn, person_id: str | None = None) -> dict[str, object]:
@@ -118,6 +159,15 @@ async def _opt_outs(connection: AsyncConnection, person_id: str) -> list[str]:
         return []
     wanted = select(hearing_opt_outs.c.guild_id).where(hearing_opt_outs.c.person_id == int(person_id))
     return [str(guild_id) for guild_id in (await connection.execute(wanted)).scalars()]
+
+
+async def _others_out(connection: AsyncConnection, person_id: str) -> dict[int, set[str]]:
+    """Return the other people who have opted out of being heard, by server."""
+    found: defaultdict[int, set[str]] = defaultdict(set)
+    for row in await connection.execute(select(hearing_opt_outs)):
+        if str(row.person_id) != person_id:
+            found[row.guild_id].add(str(row.person_id))
+    return found
 
 
 async def _joins(connection: AsyncConnection, person_id: str) -> list[str]:

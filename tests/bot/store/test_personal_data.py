@@ -1,0 +1,74 @@
+"""What is stored of a person is theirs to see; what the bot repeated of somebody who has opted out is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bot.store.guilds import OptOutStore
+from bot.store.personal_data import PersonalDataStore
+from compaction.model import Seq, TurnKind, TurnPart
+from tests.bot.evening import GUILD, Evening
+
+if TYPE_CHECKING:
+    from tests.bot.conftest import Place
+
+ADA, BEN = "1001", "1002"
+
+
+async def talk(evening: Evening, *said: tuple[str, str]) -> None:
+    """Record turns: who spoke, and what. The bot answers the turn before."""
+    for person_id, text in said:
+        at = evening.clock.now()
+        by_bot = person_id == "assistant"
+        await evening.memory.append(
+            TurnKind.ASSISTANT if by_bot else TurnKind.SPEECH,
+            (TurnPart(person_id, f"name of {person_id}", text),),
+            started_at=at,
+            ended_at=at + 1.0,
+            answers=Seq(evening.memory.total_turns - 1) if by_bot else None,
+        )
+        evening.clock.advance(2.0)
+
+
+async def replies(evening: Evening, person_id: str) -> list[tuple[list[str], int]]:
+    """Return, for each session in a person's file, the texts of the replies and how many are left out."""
+    found: Any = (await PersonalDataStore(evening.database).of(person_id))["sessions"]
+    return [([each["text"] for each in one["my_replies_to_you"]], one["my_replies_left_out"]) for one in found]
+
+
+@pytest.mark.asyncio
+async def test_a_reply_that_may_repeat_who_opted_out_is_left_out(place: Place) -> None:
+    """From their first turn on, until they opt in again. Their own file has all of it."""
+    async with Evening(place) as evening:
+        await talk(evening, (ADA, "Hello."), ("assistant", "Hello, Ada."), (BEN, "I live in Lisbon."))
+        await talk(evening, (ADA, "Where does Ben live?"), ("assistant", "In Lisbon."))
+        await talk(evening, (BEN, "And what am I?"), ("assistant", "A sailor."))
+        opt_outs = OptOutStore(evening.database, evening.clock)
+        assert await replies(evening, ADA) == [(["Hello, Ada.", "In Lisbon."], 0)]
+        await opt_outs.put(GUILD, int(BEN), out=True)
+        assert await replies(evening, ADA) == [(["Hello, Ada."], 1)]
+        assert await replies(evening, BEN) == [(["A sailor."], 0)]
+        await opt_outs.put(GUILD, int(BEN), out=False)
+        assert await replies(evening, ADA) == [(["Hello, Ada.", "In Lisbon."], 0)]
+
+
+@pytest.mark.asyncio
+async def test_an_opt_out_on_another_server_leaves_nothing_out(place: Place) -> None:
+    """It holds on one server."""
+    async with Evening(place) as evening:
+        await talk(evening, (BEN, "I live in Lisbon."), (ADA, "Where does Ben live?"), ("assistant", "In Lisbon."))
+        await OptOutStore(evening.database, evening.clock).put(GUILD + 1, int(BEN), out=True)
+        assert await replies(evening, ADA) == [(["In Lisbon."], 0)]
+
+
+@pytest.mark.asyncio
+async def test_a_reply_may_repeat_somebody_of_an_earlier_session(place: Place) -> None:
+    """The bot finds what was said in other sessions of the server."""
+    async with Evening(place, name="before", channel=702) as before:
+        await talk(before, (BEN, "I live in Lisbon."))
+        async with Evening(place, clock=before.clock) as evening:
+            await talk(evening, (ADA, "Where does Ben live?"), ("assistant", "In Lisbon."))
+            await OptOutStore(evening.database, evening.clock).put(GUILD, int(BEN), out=True)
+            assert await replies(evening, ADA) == [([], 1)]
