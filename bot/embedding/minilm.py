@@ -41,6 +41,8 @@ class MiniLm:
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.log_severity_level = 4
+        # A plan of the memory for each number of tokens met, of no use for 10 ms of work.
+        options.enable_mem_pattern = False
         try:
             self._tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
             self._session = onnxruntime.InferenceSession(

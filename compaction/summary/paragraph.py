@@ -58,9 +58,9 @@ _TAKEN_UP = re.compile(r"(?P<before>.+(?:(?P<asks>[?？؟])|[.!…])) (?P<who>(?
 class Candidate:
     """A sentence that the summary may take. `at`: when it was said, UTC epoch seconds. `worth`: per length.
 
-    Of its meaning, `about` (topics, names and values, in order), `names`, `values`, `negated` and `asks`. An open session
-    keeps this of every fact, so the sets that nothing here reads are left out: they would take as much again. `about` is
-    no set, which would take four times as much.
+    Of its meaning, `about` (topics, names and values, in order), `names`, `values`, `negated` and `asks`. An open
+    session keeps this of every fact, so the sets that nothing here reads are left out: they would take as much again.
+    `about` is no set, which would take four times as much.
     """
 
     text: str

@@ -113,11 +113,40 @@ class VoiceModel:
         return found
 
 
+class EspeakVoice:
+    """Sets espeak's voice when another one is wanted. piper-tts (1.8) does so for each sentence, and espeak keeps 1.3
+    kB each time: a room that says a thousand sentences an hour would grow by as much.
+
+    Use it where piper-tts does, under its lock.
+    """
+
+    def __init__(self, set_voice: Callable[[str], None]) -> None:
+        self._set_voice = set_voice
+        self._name: str | None = None
+
+    def __call__(self, name: str) -> None:
+        if name != self._name:
+            # After a failure nobody knows which voice espeak has.
+            self._name = None
+            self._set_voice(name)
+            self._name = name
+
+
+def _keep_espeak_voice() -> None:
+    """Let piper-tts use an `EspeakVoice`. espeak has one state for the whole process. Raises ImportError."""
+    from piper import espeakbridge
+
+    if not isinstance(espeakbridge.set_voice, EspeakVoice):
+        espeakbridge.set_voice = EspeakVoice(espeakbridge.set_voice)  # type: ignore[assignment]
+
+
 def _load(directory: Path, threads: int) -> Any:
     try:
         from onnxruntime import InferenceSession, SessionOptions
         from piper import PiperVoice
         from piper.config import PiperConfig
+
+        _keep_espeak_voice()
     except ImportError as exc:
         raise SynthesisError(_NOT_INSTALLED) from exc
     model, config = directory / _MODEL_FILE, directory / _CONFIG_FILE
@@ -169,6 +198,8 @@ def phonemizer(language: str) -> Callable[[str], str]:
     try:
         from piper import PiperVoice
         from piper.config import PhonemeType, PiperConfig
+
+        _keep_espeak_voice()
     except ImportError as exc:
         raise SynthesisError(_NOT_INSTALLED) from exc
     config = PiperConfig(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from voice.errors import SynthesisError, UnreadableTextError
-from voice.speaking.piper import PiperSynthesizer, trim_leading_silence
+from voice.speaking.piper import EspeakVoice, PiperSynthesizer, trim_leading_silence
 
 VOICE = Path(__file__).parents[3] / "data" / "models" / "voice-joe"
 
@@ -77,3 +77,21 @@ async def test_a_damaged_voice_says_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(SynthesisError, match="--again"):
         async with PiperSynthesizer.open(tmp_path):
             pass
+
+
+def test_espeaks_voice_is_set_when_another_one_is_wanted() -> None:
+    asked: list[str] = []
+
+    def set_voice(name: str) -> None:
+        asked.append(name)
+        if name == "nonsense":
+            raise RuntimeError("no such voice")
+
+    voice = EspeakVoice(set_voice)
+    for name in ("en-us", "en-us", "de", "en-us"):
+        voice(name)
+    with pytest.raises(RuntimeError):
+        voice("nonsense")
+    # Nobody knows what espeak has now.
+    voice("en-us")
+    assert asked == ["en-us", "de", "en-us", "nonsense", "en-us"]
