@@ -8,7 +8,6 @@ import re
 import signal
 import socket
 from dataclasses import replace
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -43,6 +42,8 @@ _CPUS = "CPUs that each recogniser reserves."
 _GPUS = "GPUs that each recogniser reserves; 0.25 lets four share one."
 _BATCH = "How many utterances of like length a recogniser takes at once; 0: 8 with a GPU, else 1."
 _KEPT = " Default: as the recognisers have it now."
+# What `up` puts into a cluster that it begins.
+_FIRST_POOL = ("1", 1.0, 0.0, 0)
 
 
 @app.command()
@@ -83,6 +84,11 @@ def up(
 
     settings = load()
     check_own_addresses(ip, join)
+    if join and (recognisers, cpus, gpus, batch) != _FIRST_POOL:
+        raise SetupError(
+            "--recognisers, --cpus, --gpus and --batch are for the first machine. In a cluster that is there, "
+            "`roomtone cluster scale` changes them on any machine."
+        )
     node = NodeSettings(cluster_folder(settings), ip=ip, join=join)
     pool_settings(recognisers, cpus=cpus, gpus=gpus, batch=batch)  # refused before anything is started
     if bool(workers) != bool(gateway):
@@ -192,18 +198,19 @@ def down() -> None:
 
 
 def check_own_addresses(ip: str, join: str) -> None:
-    """Raise `SetupError` for addresses of another form: Ray would try them for two minutes."""
+    """Raise `SetupError` for addresses that cannot be meant: Ray would try them for two minutes."""
+    from bot.cluster.joining import check_own_ip
     from bot.remote.link.address import RoomsAddress
 
+    check_own_ip(ip)
+    if not join:
+        return
     try:
-        ip_address(ip)
-    except ValueError as error:
-        raise SetupError(
-            f"{ip!r} is not an IP address. Give --ip the one at which the other machines reach this one, for example "
-            "10.0.0.1."
-        ) from error
-    if join:
         RoomsAddress.parsed(join)
+    except SetupError as error:
+        raise SetupError(
+            f"{join!r} is not an address. Give --join the first machine's as HOST:PORT, for example 10.0.0.1:6379."
+        ) from error
 
 
 def pool_settings(

@@ -105,6 +105,8 @@ async def _serve(
     if not node.join and not stop.is_set():
         say(f"Another machine joins with `roomtone cluster up --join {node.address} --ip ITS-ADDRESS`, after")
         say(f"{node.folder / 'token'} was copied there.")
+    if node.join and not stop.is_set():
+        say(f"This machine is in the cluster of {node.join}. `roomtone cluster status` shows all machines.")
     if (
         workers
         and not stop.is_set()

@@ -21,6 +21,7 @@
     state ------------ the cluster's machines and recognisers, as Ray tells them
     draining --------- takes a machine out while speech is heard
     address ---------- how a command connects to Ray, and how a bot reaches the pool
+    joining ---------- what a machine looks at before it joins: its address, and whether the first machine answers
     node ------------- Ray's processes on this machine, from `cluster up` to Ctrl-C
 
 Way in: `node.running_node` and `deployment.deploy` for `roomtone cluster up`; `address.pool_endpoint` for

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Final
 
 from bot.cluster.address import NOT_INSTALLED, TOKEN_FILE, ClusterError, quiet, read_token, token_environment
+from bot.cluster.joining import HEAD_WITHIN_S, check_token_taken, reach_head
 from bot.cluster.left_behind import workers_in_use
 from bot.cluster.ray_process import STOP_TIMEOUT_S, ray_folder
 from bot.cluster.running_process import PROCESS_FILE, for_a_child
@@ -114,13 +115,16 @@ def start_command(settings: NodeSettings) -> list[str]:
 async def running_node(settings: NodeSettings) -> AsyncIterator[asyncio.Task[int]]:
     """Run Ray on this machine during the block. Yields a task that ends, with the exit status, if Ray does.
 
-    Raises `ClusterError` if Ray is not installed or does not start, or if there is no token.
+    Raises `ClusterError` if Ray is not installed or does not start, if there is no token, or if nobody answers where
+    this machine joins.
     """
     if find_spec("ray") is None:
         raise ClusterError(NOT_INSTALLED)
     if not settings.join:
         make_token(settings.folder)
     read_token(settings.folder)
+    if settings.join:
+        await reach_head(settings.join, HEAD_WITHIN_S)
     output = await asyncio.to_thread(open, settings.folder / OUTPUT_FILE, "w+b", opener=open_private)
     with output:
         process, ended = await _started(settings, output)
@@ -139,6 +143,7 @@ async def _started(settings: NodeSettings, output: IO[bytes]) -> tuple[asyncio.s
         try:
             if await _runs(ended, output):
                 return process, ended
+            check_token_taken(_text(output), settings.folder)
             problem = _last_words(output)
         except BaseException:
             await _stop(process, ended)

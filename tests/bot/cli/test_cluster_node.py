@@ -51,6 +51,10 @@ class Machine:
         """Run `cluster up` and return its exit status."""
         return await cluster_node.run_node(NodeSettings(self.folder, ip=ip), POOL, WORKERS)
 
+    async def join(self, head: str) -> int:
+        """Run `cluster up --join` and return its exit status."""
+        return await cluster_node.run_node(NodeSettings(self.folder, join=head), (), ())
+
     @asynccontextmanager
     async def _running_node(self, node: NodeSettings) -> AsyncIterator[asyncio.Task[int]]:
         assert ray_process(node.folder) is None, "two of them at once"
@@ -140,6 +144,18 @@ async def test_a_machine_that_lost_ray_ends_with_a_failure(
     machine.ray_status.set_result(ray_status)
     assert await machine.up() == 1
     assert "Ray has ended by itself." in capsys.readouterr().out
+
+
+@pytest.mark.asyncio
+async def test_a_machine_that_has_joined_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the cluster that it is in now. It starts nothing there."""
+    machine = Machine(tmp_path, monkeypatch)
+    machine.ray_status.set_result(1)
+    await machine.join("10.0.0.1:6379")
+    assert "This machine is in the cluster of 10.0.0.1:6379." in capsys.readouterr().out
+    assert machine.happens == ["Ray runs", "Ray ends"]
 
 
 @pytest.mark.asyncio

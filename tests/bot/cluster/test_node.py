@@ -50,6 +50,19 @@ async def test_a_machine_that_joins_needs_the_token_first(tmp_path: Path) -> Non
 
 
 @pytest.mark.asyncio
+async def test_a_machine_looks_for_the_first_one_before_ray_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray would try for two minutes, and then say nothing that an operator understands."""
+    monkeypatch.setattr(node, "HEAD_WITHIN_S", 0.1)
+    make_token(tmp_path)
+    with pytest.raises(ClusterError, match=r"Nobody answers at 127\.0\.0\.1:1\."):
+        async with running_node(NodeSettings(tmp_path, join="127.0.0.1:1")):
+            pass
+    assert not (tmp_path / node.OUTPUT_FILE).exists()
+
+
+@pytest.mark.asyncio
 async def test_without_ray_the_sentence_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`make setup` leaves Ray out, so this is what an operator meets first. Nothing is made, and Ray is not tried."""
     monkeypatch.setattr(node, "find_spec", lambda _: None)
