@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bot.cluster.address import told
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 APP = "roomtone-recognisers"
 DEPLOYMENT = "recogniser"
+# Of an application and of a replica.
+_RUNNING = "RUNNING"
 # What the first machine has, and no other.
 _HEAD = "node:__internal_head__"
 _SILENT = "The cluster does not tell its state. Is its head running?"
@@ -35,7 +38,7 @@ class PoolState:
 @dataclass(frozen=True, slots=True)
 class NodeState:
     """One machine of the cluster, and what Ray may give away there. `id`: Ray's. `leaves`: it was drained, or ended in
-    order; with `alive` it still works on what it has.
+    order; with `alive` it still works on what it has. `recognisers`: how many hear there.
     """
 
     ip: str
@@ -45,12 +48,13 @@ class NodeState:
     id: str = ""
     is_head: bool = False
     leaves: bool = False
+    recognisers: int = 0
 
     def line(self) -> str:
         """Return the state as a sentence for the operator."""
         match self.alive, self.leaves:
             case True, False:
-                return f"{self.ip}: {self.cpus:g} CPUs, {self.gpus:g} GPUs"
+                return f"{self.ip}: {self.cpus:g} CPUs, {self.gpus:g} GPUs, recognisers that hear: {self.recognisers}"
             case True, True:
                 return f"{self.ip}: drained, so it gets no rooms and no speech. `roomtone cluster down` there ends it."
             case False, True:
@@ -82,9 +86,12 @@ class ClusterState:
 async def cluster_state() -> ClusterState:
     """Return the cluster's state. Raises `ClusterError`."""
     nodes, drained = await told(_nodes, _SILENT)
-    found = (node_state(node, drained=node["NodeID"] in drained) for node in nodes)
-    machines = tuple(sorted(found, key=lambda node: (not node.is_head, node.ip)))
-    return ClusterState(machines, await pool_state(), tuple(await worker_states()))
+    pool = await pool_state()
+    hear: Counter[str] = Counter() if pool is None else hearing_by_machine(await told(_serve_details, _SILENT))
+    found = [node_state(node, drained=node["NodeID"] in drained) for node in nodes]
+    machines = sorted(found, key=lambda node: (not node.is_head, node.ip))
+    here = tuple(replace(node, recognisers=hear[node.id]) for node in machines)
+    return ClusterState(here, pool, tuple(await worker_states()))
 
 
 def _nodes() -> tuple[list[dict[str, Any]], dict[str, int]]:
@@ -120,9 +127,9 @@ async def pool_state() -> PoolState | None:
     replicas = {} if deployment is None else {str(state): count for state, count in deployment.replica_states.items()}
     return PoolState(
         status=status,
-        running=replicas.get("RUNNING", 0),
+        running=replicas.get(_RUNNING, 0),
         starting=replicas.get("STARTING", 0),
-        problem="" if status == "RUNNING" else app.message,
+        problem="" if status == _RUNNING else app.message,
     )
 
 
@@ -167,6 +174,11 @@ def machines_with_work() -> int:
 def _staying() -> list[dict[str, Any]]:
     nodes, drained = _nodes()
     return [node for node in nodes if node["Alive"] and node["NodeID"] not in drained]
+
+
+def hearing_by_machine(details: dict[str, Any]) -> Counter[str]:
+    """Return how many recognisers hear on each machine, by Ray's id. `details`: what Ray Serve tells of itself."""
+    return Counter(str(each.get("node_id")) for each in _replicas(details) if each.get("state") == _RUNNING)
 
 
 def _replicas(details: dict[str, Any]) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ _FAILED: Final = 1
 @dataclass(frozen=True, slots=True)
 class WorkerReport:
     """What a worker tells of itself. `host`: its machine's name. `process`: the one that offers rooms; None: it starts,
-    or has failed with `problem`.
+    or has failed with `problem`. With a process, `problem` is the last warning in what it says now, which may be over.
     """
 
     host: str
@@ -57,7 +57,7 @@ class WorkerActor:
     async def report(self) -> WorkerReport:
         """Return how the worker is."""
         process = self._folder.process
-        problem = "" if process is not None else self._folder.last_words()
+        problem = self._folder.last_words() if process is None else self._folder.last_warning()
         return WorkerReport(os.uname().nodename, self._offer, process, self._folder.read_processes(), problem)
 
     async def leave(self) -> None:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from bot.cluster.running_process import PROCESS_FILE, for_a_child, occupied, running_process
-from bot.cluster.worker_output import last_line
+from bot.cluster.worker_output import last_line, last_warning
 from bot.private_files import write_private_text
 
 if TYPE_CHECKING:
@@ -115,6 +115,10 @@ class WorkerFolder:
     def last_words(self) -> str:
         """Return the last line that the process has said; empty if there is none."""
         return last_line(self.output)
+
+    def last_warning(self) -> str:
+        """Return the last warning or error of the process and those of its rooms; empty if there is none."""
+        return last_warning(self.output)
 
 
 def workers_here(cluster_folder: Path) -> list[WorkerFolder]:

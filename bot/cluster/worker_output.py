@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,8 @@ LOOK_EVERY_S: Final = 10.0
 # Enough for the last line, of which the operator reads the beginning.
 _TAIL_BYTES: Final = 4_000
 _MOST_CHARACTERS: Final = 300
+# How structlog's console writes a level.
+_WARNING: Final = re.compile(r"\[(?:warning|error|critical) *\]")
 
 
 async def keep_output_short(file: Path, clock: Clock) -> None:
@@ -50,8 +53,18 @@ def cut_output(file: Path) -> None:
 
 def last_line(file: Path) -> str:
     """Return the last line that has words; empty if there is none. Reads only the file's end."""
+    lines = _last_lines(file)
+    return lines[-1][:_MOST_CHARACTERS] if lines else ""
+
+
+def last_warning(file: Path) -> str:
+    """Return the last warning or error of the log (`bot.logs`); empty if there is none. Reads only the file's end."""
+    warnings = [line for line in _last_lines(file) if _WARNING.search(line)]
+    return warnings[-1][:_MOST_CHARACTERS] if warnings else ""
+
+
+def _last_lines(file: Path) -> list[str]:
     with suppress(OSError), file.open("rb") as output:
         output.seek(max(0, output.seek(0, os.SEEK_END) - _TAIL_BYTES))
-        lines = [line.strip() for line in output.read().decode("utf-8", "replace").splitlines() if line.strip()]
-        return lines[-1][:_MOST_CHARACTERS] if lines else ""
-    return ""
+        return [line.strip() for line in output.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    return []

@@ -60,7 +60,8 @@ class WorkerState:
             return f"{where}, starts" + (f". It said: {self.report.problem}" if self.report.problem else "")
         offered = self.report.offered
         loading = f", {offered.loading} being loaded" if offered.loading else ""
-        return f"{where}, processes: {offered.busy} with rooms, {offered.waiting} waiting{loading}"
+        said = f". It said: {self.report.problem}" if self.report.problem and not self.has_loaded else ""
+        return f"{where}, processes: {offered.busy} with rooms, {offered.waiting} waiting{loading}{said}"
 
 
 def names_to_remove(there: Sequence[WorkerState], count: int) -> list[str]:

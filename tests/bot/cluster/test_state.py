@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from bot.cluster.state import ClusterState, NodeState, PoolState, node_state
+from bot.cluster.state import (
+    APP,
+    DEPLOYMENT,
+    ClusterState,
+    NodeState,
+    PoolState,
+    hearing_by_machine,
+    node_state,
+)
 from bot.cluster.workers import WorkerState
 
 MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
@@ -14,8 +24,8 @@ MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
     ("state", "lines"),
     [
         (
-            ClusterState((MACHINE,), PoolState("RUNNING", running=3, starting=0, problem="")),
-            ["10.0.0.1: 4 CPUs, 1 GPUs", "Recognisers that hear: 3 (running)."],
+            ClusterState((replace(MACHINE, recognisers=3),), PoolState("RUNNING", running=3, starting=0, problem="")),
+            ["10.0.0.1: 4 CPUs, 1 GPUs, recognisers that hear: 3", "Recognisers that hear: 3 (running)."],
         ),
         (
             ClusterState(
@@ -23,7 +33,7 @@ MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
                 PoolState("UNHEALTHY", running=1, starting=1, problem="No node has a free CPU."),
             ),
             [
-                "10.0.0.1: 4 CPUs, 1 GPUs",
+                "10.0.0.1: 4 CPUs, 1 GPUs, recognisers that hear: 0",
                 "10.0.0.2: lost",
                 "Recognisers that hear: 1, and 1 more start (unhealthy).",
                 "No node has a free CPU.",
@@ -32,7 +42,7 @@ MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
         (
             ClusterState((MACHINE,), None, (WorkerState("worker-1"),)),
             [
-                "10.0.0.1: 4 CPUs, 1 GPUs",
+                "10.0.0.1: 4 CPUs, 1 GPUs, recognisers that hear: 0",
                 "There are no recognisers. `roomtone cluster up` on the first machine starts them.",
                 "worker-1: waits for a machine that has as much free as it reserves",
             ],
@@ -40,7 +50,7 @@ MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
         (
             ClusterState((MACHINE,), None),
             [
-                "10.0.0.1: 4 CPUs, 1 GPUs",
+                "10.0.0.1: 4 CPUs, 1 GPUs, recognisers that hear: 0",
                 "There are no recognisers. `roomtone cluster up` on the first machine starts them.",
             ],
         ),
@@ -54,7 +64,7 @@ def test_the_state_reads_as_sentences(state: ClusterState, lines: list[str]) -> 
 @pytest.mark.parametrize(
     ("alive", "drained", "reason", "line"),
     [
-        (True, False, 0, "10.0.0.2: 8 CPUs, 0 GPUs"),
+        (True, False, 0, "10.0.0.2: 8 CPUs, 0 GPUs, recognisers that hear: 0"),
         (
             True,
             True,
@@ -83,3 +93,16 @@ def test_the_first_machine_is_known() -> None:
     told = {"NodeID": "c0ffee", "NodeManagerAddress": "10.0.0.1", "Alive": True}
     assert node_state({**told, "Resources": {"node:__internal_head__": 1.0}}, drained=False).is_head
     assert not node_state({**told, "Resources": {"CPU": 4.0}}, drained=False).is_head
+
+
+def test_recognisers_that_start_do_not_hear_yet() -> None:
+    """The operator reads where speech is recognised now. A pool that nobody has started hears nowhere."""
+    replicas = [
+        {"node_id": "a", "state": "RUNNING"},
+        {"node_id": "a", "state": "RUNNING"},
+        {"node_id": "b", "state": "STARTING"},
+        {"node_id": None, "state": "STARTING"},
+    ]
+    details = {"applications": {APP: {"deployments": {DEPLOYMENT: {"replicas": replicas}}}}}
+    assert hearing_by_machine(details) == {"a": 2}
+    assert hearing_by_machine({"applications": {}}) == {}

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 
 from bot.cluster.worker_output import (
     KEPT_BYTES,
@@ -14,6 +15,7 @@ from bot.cluster.worker_output import (
     cut_output,
     keep_output_short,
     last_line,
+    last_warning,
 )
 from tests.fakes.clock import FakeClock
 
@@ -85,3 +87,19 @@ def test_the_last_line_is_what_the_operator_reads(tmp_path: Path, said: bytes, l
 def test_a_process_that_has_said_nothing_has_no_last_line(tmp_path: Path) -> None:
     """There is no file before it is started."""
     assert last_line(tmp_path / "output.log") == ""
+    assert last_warning(tmp_path / "output.log") == ""
+
+
+def test_a_warning_is_what_the_log_calls_so(tmp_path: Path) -> None:
+    """What the process says at its start is none, and what it logs below a warning neither."""
+    file, console = tmp_path / "output.log", structlog.dev.ConsoleRenderer(colors=False)
+    file.write_text("Offering at most 4 processes to the bot at 10.0.0.1:8572, as north.\n", "utf-8")
+    assert last_warning(file) == ""
+    said = [
+        console(None, level, {"level": level, "event": f"{level}_{number}"})
+        for number, level in enumerate(("error", "warning", "info"))
+    ]
+    file.write_text("\n".join(said), "utf-8")
+    assert last_warning(file).endswith("warning_1")
+    file.write_text(said[0], "utf-8")
+    assert last_warning(file).endswith("error_0")

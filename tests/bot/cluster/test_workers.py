@@ -74,13 +74,21 @@ def test_only_the_workers_of_one_gateway_process_change(
             "worker-1: on 10.0.0.2 (north), processes: 2 with rooms, 1 waiting, 1 being loaded",
         ),
         (
+            WorkerState("worker-1", "a", "10.0.0.2", report(7, OfferedProcesses(loading=1), "[error] away")),
+            "worker-1: on 10.0.0.2 (north), processes: 0 with rooms, 0 waiting, 1 being loaded. It said: [error] away",
+        ),
+        (
+            WorkerState("worker-1", "a", "10.0.0.2", report(7, OfferedProcesses(waiting=1), "[error] away")),
+            "worker-1: on 10.0.0.2 (north), processes: 0 with rooms, 1 waiting",
+        ),
+        (
             WorkerState("worker-1", "a", "10.0.0.2", report(None, OfferedProcesses(), "There is no database.")),
             "worker-1: on 10.0.0.2 (north), starts. It said: There is no database.",
         ),
     ],
 )
 def test_a_worker_reads_as_a_sentence(worker: WorkerState, line: str) -> None:
-    """The operator reads where it is, how many rooms it has, and what is wrong."""
+    """The operator reads where it is, how many rooms it has, and what is wrong; a warning that is over is not told."""
     assert worker.line() == line
 
 
