@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 # The pool's time limit is for a room. A machine that runs tests is slower.
 ANSWER_S = 60.0
+# Each speaks again as soon as the text is there, so all but one wait, each for the others.
+SPEAKERS = 6
 
 
 def roomtone(folder: Path, *words: str) -> str:
@@ -163,6 +165,31 @@ def test_scale_keeps_what_recognisers_reserve(cluster: Path) -> None:
     assert before < set(replicas())
     assert "Each reserves 0.25 CPUs and" in roomtone(cluster, "cluster", "scale", "1", "--cpus", "0.25", "--batch", "2")
     assert "1 to 1 recognisers. Each reserves 0.25 CPUs and" in roomtone(cluster, "cluster", "scale", "1")
+
+
+@pytest.mark.asyncio
+async def test_the_pool_grows_while_speech_waits(cluster: Path) -> None:
+    """More people speak than one recogniser keeps up with: Ray asks the policy of `scaling`, and starts a second one.
+    Nobody's words are lost meanwhile.
+    """
+    roomtone(cluster, "cluster", "scale", "1-2")
+    texts: list[str] = []
+    over = asyncio.Event()
+    async with RemoteRecognizer(endpoint_of(cluster), is_own=True) as pool:
+
+        async def speak(speaker_id: int) -> None:
+            while not over.is_set():
+                texts.append((await pool.recognize(bicycle(), language="en", speaker_id=speaker_id)).text)
+
+        async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
+            for number in range(SPEAKERS):
+                group.create_task(speak(number), name=f"speaker-{number}")
+            while "that hear: 2 (running)." not in await asyncio.to_thread(roomtone, cluster, "cluster", "status"):
+                pass
+            over.set()
+    assert len(texts) > SPEAKERS
+    assert all(texts)
+    roomtone(cluster, "cluster", "scale", "1")
 
 
 async def until(holds: Callable[[], bool]) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # What each file has tried when it ends well. `make endurance` runs the others, which take minutes.
 TESTS = {
-    "own_network.py": "the contract of recognisers, a wrong token, a killed recogniser, and the end of the cluster",
+    "own_network.py": "the contract of recognisers, a wrong token, growing, a killed recogniser, and the end",
     "own_machines.py": "three machines, of which one is drained and one killed while people speak",
 }
 
