@@ -24,6 +24,7 @@ FAULT_HEAD = (
     "seen",
     "hears again after, s (the target)",
     "first stored speech sent after, s",
+    "speech that is not stored, s",
     "lost sentences",
 )
 
@@ -37,17 +38,18 @@ def room_rows(report: Mapping[str, Json]) -> Iterator[tuple[str, ...]]:
 
 def fault_rows(report: Mapping[str, Json]) -> Iterator[tuple[str, ...]]:
     """Yield one row for each time that rooms lost their process, with the times of all its rooms. A room may hear
-    before anybody speaks there, so the first stored speech can be later.
+    before anybody speaks there, so the first stored speech can be later. Speech that is not stored began before the
+    fault, where somebody was in mid-sentence.
     """
     for name in _LOSING_ROOMS:
         tries = _ours(report).get(name)
         seen = tries if isinstance(tries, list) else []
         for outcome in seen:
             if isinstance(outcome, dict):
-                hears, stored = (_listed(outcome.get(each)) for each in ("hears_after_s", "heard_again_s"))
+                times = [_listed(outcome.get(each)) for each in ("hears_after_s", "heard_again_s", "missing_s")]
                 lost = outcome.get("sentences_lost")
                 told = "; ".join(str(each) for each in lost) if isinstance(lost, list) else ""
-                yield name, seen_times(len(seen)), hears, stored, told or "none"
+                yield name, seen_times(len(seen)), *times, told or "none"
 
 
 def seen_times(count: int) -> str:
