@@ -107,14 +107,17 @@ def check_rooms(settings: Settings, gateway: str, name: str) -> None:
     from bot.cluster.address import read_token
     from bot.remote.link.address import RoomsAddress
     from bot.remote.link.hello import is_machine_name
-    from bot.wiring.room_process import require_server
 
     RoomsAddress.parsed(gateway)
     if not is_machine_name(name):
         raise SetupError(
             f"{name!r} is not the name of a machine. Give --name up to 64 letters, digits, dots and hyphens."
         )
-    require_server(settings.storage)
+    if settings.storage.database_url is None:
+        raise SetupError(
+            "Rooms on other machines need PostgreSQL: the same database as the bot's. Set ROOMTONE_DATABASE_URL as on "
+            "the bot's machine (docs/cluster.md)."
+        )
     read_token(cluster_folder(settings))
 
 

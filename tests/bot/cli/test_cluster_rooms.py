@@ -113,7 +113,7 @@ def test_a_machine_without_what_rooms_need_says_so(
     has_token(data)
     monkeypatch.delenv("ROOMTONE_DATABASE_URL")
     assert run_command_line(offering) == 1
-    assert "need PostgreSQL" in " ".join(capsys.readouterr().err.split())
+    assert "Set ROOMTONE_DATABASE_URL as on the bot's machine" in " ".join(capsys.readouterr().err.split())
 
 
 def test_workers_are_asked_for_with_the_same_words(
