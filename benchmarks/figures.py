@@ -12,6 +12,15 @@ if TYPE_CHECKING:
 
 # A figure of fewer cases shows that something happens and not how often.
 LEAST_CASES = 50
+# What tables tell of a system's summaries, by the name of the figure: shares, 0.0 to 1.0.
+SUMMARY_SHARES = {
+    "kept": "kept",
+    "stale": "stale",
+    "speaker_right": "speaker right",
+    "entities": "entities",
+    "in_segments": "in segments",
+    "small_talk": "small talk",
+}
 
 
 def few(count: float, sample: str) -> str:

@@ -8,6 +8,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks.figures import SUMMARY_SHARES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -19,16 +21,7 @@ _MARKS = {True: ("met", "green"), False: ("not met", "red"), None: ("not measure
 # Longer texts are examples, which are shown only in the file.
 _LONGEST = 200
 # Columns of the table that compares systems, by the name of the figure.
-_COMPARED = {
-    "facts": "facts",
-    "kept": "kept",
-    "stale": "stale",
-    "speaker_right": "speaker right",
-    "entities": "entities",
-    "in_segments": "in segments",
-    "small_talk": "small talk",
-    "chars": "chars",
-}
+_COMPARED = {"facts": "facts", **SUMMARY_SHARES, "chars": "chars"}
 # Columns of the comparison with what people wrote about supplied conversations.
 _OF_PEOPLE = {
     "entities_due": "names and numbers",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.cluster.tables import FAULT_HEAD, ROOM_HEAD, fault_rows, room_rows
-from benchmarks.figures import entry_of
+from benchmarks.figures import SUMMARY_SHARES, entry_of
 from benchmarks.markdown import cell, share, table, target_row
 
 if TYPE_CHECKING:
@@ -13,14 +13,6 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Json
 
-_SHARES = {
-    "kept": "kept",
-    "stale": "stale",
-    "speaker_right": "speaker right",
-    "entities": "entities",
-    "in_segments": "in segments",
-    "small_talk": "small talk",
-}
 _OF_PEOPLE = ("entities_of_summaries", "first_third", "second_third", "last_third")
 
 
@@ -69,7 +61,7 @@ def _comparisons(entries: Mapping[str, Json]) -> Iterator[str]:
         ]
         yield f"Evenings of the set `{name}`:" if name in {"tuning", "held_out"} else f"Conversations of {name}:"
         yield ""
-        yield from table(("who", "folds", "facts", *_SHARES.values(), "invented", "s a fold"), rows)
+        yield from table(("who", "folds", "facts", *SUMMARY_SHARES.values(), "invented", "s a fold"), rows)
 
 
 def _people(entries: Mapping[str, Json]) -> Iterator[str]:
@@ -156,7 +148,7 @@ def _contender(who: str, figures: Mapping[str, Json], version: str) -> Iterator[
             (f"{who} ({version})" if version else who) if number == 0 else "",
             folds,
             cell(found.get("facts")),
-            *(share(found.get(each)) for each in _SHARES),
+            *(share(found.get(each)) for each in SUMMARY_SHARES),
             str(counted) if last else "",
             seconds if last else "",
         )
