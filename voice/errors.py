@@ -54,6 +54,10 @@ class RecogniserUnreachableError(RecogniserError):
     """No connection to the recogniser could be made, or it broke before an answer began. It is not merely busy."""
 
 
+class RecogniserLateError(RecogniserError):
+    """A recogniser elsewhere gave no answer within the time limit. It may be busy, or hang."""
+
+
 class RecogniserOverloadedError(RecogniserError):
     """The recogniser's queue is full, so the request was dropped."""
 

@@ -25,7 +25,12 @@ from voice.asr.port import MAX_TEXT_CHARS, Recognition
 from voice.asr.repetition import compression_ratio
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.endpoint import Remedies, describe_failure
-from voice.errors import RecogniserError, RecogniserOverloadedError, RecogniserUnreachableError
+from voice.errors import (
+    RecogniserError,
+    RecogniserLateError,
+    RecogniserOverloadedError,
+    RecogniserUnreachableError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -275,12 +280,17 @@ def _wav(pcm: Pcm) -> bytes:
 
 def translate_error(error: Exception, endpoint: Endpoint) -> RecogniserError:
     """Describe `error` in a sentence with the remedy, without keys, sound or text."""
-    # A busy endpoint is slow or refuses; it breaks no connection.
-    is_away = isinstance(error, openai.APIConnectionError) and not isinstance(error, openai.APITimeoutError)
-    described = RecogniserError(
+    return _class_of(error)(
         "The recogniser {model} at {where} {why}.",
         model=endpoint.model,
         where=endpoint.where,
         why=describe_failure(error, _REMEDIES),
     )
-    return RecogniserUnreachableError(described.template, **described.values) if is_away else described
+
+
+def _class_of(error: Exception) -> type[RecogniserError]:
+    """Return what a failure is to who waits. A busy endpoint is slow or refuses; it breaks no connection."""
+    # The library's own time limit is one of its connection errors.
+    if isinstance(error, TimeoutError | openai.APITimeoutError):
+        return RecogniserLateError
+    return RecogniserUnreachableError if isinstance(error, openai.APIConnectionError) else RecogniserError

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.fakes.recognizer import FakeRecognizer
 from tests.voice.recordings import voiced
-from voice.asr.fallback import FallbackRecognizer
-from voice.errors import RecogniserError, RecogniserOverloadedError, RecogniserUnreachableError
+from voice.asr.fallback import FallbackRecognizer, FirstOutcome
+from voice.errors import (
+    RecogniserError,
+    RecogniserLateError,
+    RecogniserOverloadedError,
+    RecogniserUnreachableError,
+)
 
 if TYPE_CHECKING:
     from voice.asr.port import Recognition
@@ -184,3 +190,59 @@ async def test_requests_on_one_connection_that_breaks_are_one_failure() -> None:
         clock[0] = 1.0
         await under_way.wait()
     assert not is_left_alone(recognizer)
+
+
+class SlowRecognizer(FakeRecognizer):
+    """Takes two seconds for each request. `clock`: the time, in its only element."""
+
+    def __init__(self, answer: str | RecogniserError, clock: list[float]) -> None:
+        super().__init__((answer,))
+        self._clock = clock
+
+    async def recognize(self, pcm: Pcm, **others: Any) -> Recognition:
+        """See `Recognizer.recognize`."""
+        self._clock[0] += 2.0
+        return await super().recognize(pcm, **others)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("answer", "outcome", "second_hears"),
+    [
+        ("from afar", FirstOutcome.COMPLETED, False),
+        (RecogniserOverloadedError("Busy."), FirstOutcome.SHED, False),
+        (RecogniserUnreachableError("Nobody answers."), FirstOutcome.UNREACHABLE, True),
+        (RecogniserLateError("Too slow."), FirstOutcome.TIMED_OUT, True),
+        (BROKEN, FirstOutcome.FAILED, True),
+    ],
+)
+async def test_what_became_of_a_request_is_told(
+    answer: str | RecogniserError, outcome: FirstOutcome, second_hears: bool
+) -> None:
+    """Once for each request, with the seconds that the first recogniser took."""
+    clock, told, second = [0.0], list[tuple[FirstOutcome, float]](), FakeRecognizer()
+    recognizer = FallbackRecognizer(
+        SlowRecognizer(answer, clock), second, monotonic=lambda: clock[0], observe=lambda *each: told.append(each)
+    )
+    with contextlib.suppress(RecogniserOverloadedError):
+        await recognizer.recognize(voiced(1), interim=True)
+    assert told == [(outcome, 2.0)]
+    assert bool(second.heard) == second_hears
+
+
+@pytest.mark.asyncio
+async def test_what_is_taken_back_or_not_asked_is_told_too() -> None:
+    """A request whose caller goes on, and those that go to the second recogniser at once since the first one failed."""
+    told = list[FirstOutcome]()
+    first, second = FakeRecognizer([BROKEN] * 2), FakeRecognizer()
+    recognizer = FallbackRecognizer(
+        first, second, monotonic=lambda: 0.0, observe=lambda outcome, _: told.append(outcome)
+    )
+    guess = asyncio.create_task(recognizer.recognize(voiced(1), interim=True))
+    await asyncio.sleep(0)
+    guess.cancel()
+    await asyncio.gather(guess, return_exceptions=True)
+    for careful in (False, False, False, True):
+        await recognizer.recognize(voiced(1), careful=careful)
+    assert told == [FirstOutcome.CANCELLED, *[FirstOutcome.FAILED] * 2, *[FirstOutcome.SKIPPED] * 2]
+    assert len(second.heard) == 4
