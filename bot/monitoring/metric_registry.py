@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from bot.monitoring.collectors import PROCESS_DEFINITIONS
 from bot.monitoring.process_figures import Definition, FigureKind
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
 
 # From the time of one packet to the longest wait of a reply.
 LATENCY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
@@ -20,7 +25,7 @@ class MetricRegistry:
 
     def __init__(self) -> None:
         self.collectors = CollectorRegistry(auto_describe=True)
-        self.own: list[Counter | Histogram] = []
+        self.own: list[Collector | Counter | Histogram] = []
         self.definitions = {each.name: each for each in PROCESS_DEFINITIONS}
 
     def counter(self, name: str, text: str, *labels: str) -> Counter:
@@ -44,10 +49,20 @@ class MetricRegistry:
         summed for each machine.
         """
         made = self.histogram(name, text, *labels, buckets=buckets)
-        bounds = (*(str(bound) for bound in buckets), "+Inf")
+        bounds = histogram_bounds(buckets)
         self._add_own(made, Definition(f"roomtone_{name}", text, FigureKind.HISTOGRAM, labels, bounds, of_each))
         return made
 
-    def _add_own(self, made: Counter | Histogram, definition: Definition) -> None:
+    def add_own(self, collector: Collector, definitions: tuple[Definition, ...]) -> None:
+        """Add metrics of what a room's process measures itself, which `collector` yields."""
+        self.collectors.register(collector)
+        self._add_own(collector, *definitions)
+
+    def _add_own(self, made: Collector | Counter | Histogram, *definitions: Definition) -> None:
         self.own.append(made)
-        self.definitions[definition.name] = definition
+        self.definitions.update((each.name, each) for each in definitions)
+
+
+def histogram_bounds(buckets: tuple[float, ...]) -> tuple[str, ...]:
+    """Return the bounds of a histogram's buckets, as `le` has them."""
+    return (*(str(bound) for bound in buckets), "+Inf")

@@ -138,7 +138,8 @@ class _Opening:
             log.warning("no_local_recogniser", problem=error)
             return OpenedRecognizer(remote, None)
         what = Text("The speech recogniser {model}", model=self.settings.endpoint_model)
-        return self._behind(remote, local, what, Text("the local one hears"))
+        both = FallbackRecognizer(remote, local.recognizer)
+        return self._behind(both, local, what, Text("the local one hears"))
 
     async def behind_pool(self, own: OpenedRecognizer, pool: Endpoint) -> OpenedRecognizer:
         """Connect the cluster's recognisers, with `own` behind them."""
@@ -146,10 +147,14 @@ class _Opening:
         from voice.asr.remote import RemoteRecognizer
 
         pooled = await self.stack.enter_async_context(RemoteRecognizer(pool, is_own=True))
-        return self._behind(pooled, own, Text("The cluster's speech recognisers"), Text("my own one hears"))
+        what, instead = Text("The cluster's speech recognisers"), Text("my own one hears")
+        if self.metrics is None:
+            return self._behind(FallbackRecognizer(pooled, own.recognizer), own, what, instead)
+        both = FallbackRecognizer(pooled, own.recognizer, observe=self.metrics.on_pool)
+        self.metrics.add_pool(lambda: both.outage is None)
+        return self._behind(both, own, what, instead)
 
-    def _behind(self, first: Recognizer, own: OpenedRecognizer, what: Text, instead: Text) -> OpenedRecognizer:
-        both = FallbackRecognizer(first, own.recognizer)
+    def _behind(self, both: FallbackRecognizer, own: OpenedRecognizer, what: Text, instead: Text) -> OpenedRecognizer:
         if self.health is not None:
             self.health.add_check(partial(_first_problems, both, what, instead))
         # While the first one hears, nobody misses the other.

@@ -20,6 +20,7 @@ from bot.monitoring.queues import QUEUES
 from bot.texts.text import Text
 from compaction.model import Seq, Turn, TurnKind
 from tests.fakes.clock import FakeClock
+from voice.asr.fallback import FirstOutcome
 from voice.asr.port import Recognition
 from voice.asr.scheduler import RecognizerFigures
 from voice.asr.second_pass import Doubt
@@ -197,6 +198,28 @@ def test_models_store_recogniser_and_loop_are_measured() -> None:
     assert value(metrics, "event_loop_lag_seconds_sum") == 0.02
     assert value(metrics, "recognitions_total", outcome="completed") == 9
     assert value(metrics, "recogniser_compute_seconds_total") == 3.0
+
+
+@pytest.mark.parametrize("outcome", FirstOutcome)
+def test_what_became_of_a_request_to_the_pool_is_counted(outcome: FirstOutcome) -> None:
+    """Each outcome by itself, from 0 on. Only an answer has a time. Without a pool there are no such metrics."""
+    metrics = new_metrics()
+    assert "roomtone_pool" not in metrics.scrape()[0].decode()
+    in_use = True
+    metrics.add_pool(lambda: in_use)
+    metrics.on_pool(outcome, 0.25)
+    counted = {
+        dict(labels)["outcome"]: count
+        for (name, labels), count in samples(metrics).items()
+        if name == "roomtone_pool_recognitions_total"
+    }
+    assert counted == {each.value: float(each is outcome) for each in FirstOutcome}
+    answers = int(outcome is FirstOutcome.COMPLETED)
+    assert value(metrics, "pool_seconds_count") == answers
+    assert value(metrics, "pool_seconds_sum") == 0.25 * answers
+    assert value(metrics, "pool_in_use") == 1
+    in_use = False
+    assert value(metrics, "pool_in_use") == 0
 
 
 def test_health_is_in_the_metrics() -> None:

@@ -20,8 +20,10 @@ from rehearsal.servers.transcription import (
     TranscriptionBehaviour,
     TranscriptionRequest,
 )
+from tests.bot.monitoring.test_metrics import new_metrics, value
 from tests.fakes.recognizer import FakeEngine
 from tests.voice.recordings import voiced
+from voice.asr.fallback import FirstOutcome
 from voice.asr.placement import CudaFailure
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
@@ -170,6 +172,30 @@ async def test_a_model_that_keeps_failing_is_told_to_operators_and_to_people(mod
         assert "roomtone doctor" in told
         assert "/models" not in told
     assert health.faults() == [STOPPED]
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("model")
+async def test_what_the_cluster_answers_and_fails_on_is_in_the_metrics() -> None:
+    """Also that the process leaves the cluster alone after two failures, and hears the next utterance by itself."""
+    metrics, behaviour = new_metrics(), TranscriptionBehaviour(hears)
+    async with LocalTranscriptionServer(behaviour) as server:
+        pool = Endpoint(server.base_url, "whisper", "token", 5.0)
+        async with open_recognizer(AsrSettings(), llm=LlmSettings(), metrics=metrics, pool=pool) as opened:
+            for refuses, times in ((None, 1), (RequestRefusal.BROKEN, 3)):
+                assert value(metrics, "pool_in_use") == 1
+                behaviour.refuses = refuses
+                for _ in range(times):
+                    await opened.recognizer.recognize(np.zeros(1_600, np.int16), language="en")
+    counted = {
+        outcome: value(metrics, "pool_recognitions_total", outcome=outcome.value)
+        for outcome in FirstOutcome
+        if value(metrics, "pool_recognitions_total", outcome=outcome.value)
+    }
+    assert counted == {FirstOutcome.COMPLETED: 1, FirstOutcome.FAILED: 2, FirstOutcome.SKIPPED: 1}
+    assert value(metrics, "pool_seconds_count") == 1
+    assert value(metrics, "pool_in_use") == 0
+    assert value(metrics, "recognitions_total", outcome="completed") == 3, "its own"
 
 
 @pytest.mark.asyncio

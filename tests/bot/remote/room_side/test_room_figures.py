@@ -27,6 +27,7 @@ from bot.remote.messages.frames import Head, content_of, frame_of, head_of
 from bot.remote.room_side.room_figures import TELL_EVERY_S, ProcessFigures
 from tests.bot.monitoring.test_metrics import new_metrics, samples, value
 from tests.fakes.clock import FakeClock
+from voice.asr.fallback import FirstOutcome
 from voice.asr.scheduler import RecognizerFigures
 from voice.queue_figures import QueueFigures
 
@@ -171,6 +172,27 @@ def test_each_process_has_its_own_lag_cpu_time_memory_and_open_files() -> None:
     assert found["process_open_fds"] >= 3
     assert samples(gateway.metrics)[MEMORY, frozenset()] > 10_000_000
     assert value(gateway.metrics, "event_loop_lag_seconds_count") == 0
+
+
+def test_what_the_pool_did_for_rooms_in_processes_is_shown_of_their_machine() -> None:
+    """Requests and times are summed; each process says by itself whether it uses the pool."""
+    gateway = Gateway()
+    for run_id, is_in_use, outcome in (("one", True, FirstOutcome.COMPLETED), ("two", False, FirstOutcome.TIMED_OUT)):
+        process = Process(run_id=run_id)
+        process.metrics.add_pool(lambda is_in_use=is_in_use: is_in_use)  # type: ignore[misc]
+        for took_s in (0.3, 1.2):
+            process.metrics.on_pool(outcome, took_s)
+        gateway.hear(process)
+    metrics = gateway.metrics
+    for outcome in FirstOutcome:
+        counted = value(metrics, "pool_recognitions_total", outcome=outcome.value, machine="north")
+        assert counted == (2 if outcome in {FirstOutcome.COMPLETED, FirstOutcome.TIMED_OUT} else 0)
+    assert value(metrics, "pool_seconds_sum", machine="north") == pytest.approx(1.5)
+    assert value(metrics, "pool_seconds_bucket", machine="north", le="0.5") == 1
+    in_use = {labels: shown for (name, labels), shown in samples(metrics).items() if name == "roomtone_pool_in_use"}
+    assert in_use == {
+        frozenset({("machine", "north"), ("process", number)}): shown for number, shown in (("1", 1), ("2", 0))
+    }
 
 
 def test_the_figures_of_a_process_are_gone_with_it() -> None:

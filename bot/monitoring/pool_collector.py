@@ -1,0 +1,59 @@
+"""What the pool of recognisers has done for this process. Without a pool there are no such metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from bot.monitoring.metric_registry import LATENCY_BUCKETS, histogram_bounds
+from bot.monitoring.process_figures import Definition, FigureKind
+from voice.asr.fallback import FirstOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prometheus_client.metrics_core import Metric
+
+DONE = "roomtone_pool_recognitions"
+DONE_TEXT = "Requests for which the pool comes first, by what became of them there."
+TIME = "roomtone_pool_seconds"
+TIME_TEXT = "Until the pool's answer."
+IN_USE = "roomtone_pool_in_use"
+IN_USE_TEXT = "1 unless the process leaves the pool alone because it failed."
+POOL_DEFINITIONS = (
+    Definition(DONE, DONE_TEXT, FigureKind.COUNTER, ("outcome",)),
+    Definition(TIME, TIME_TEXT, FigureKind.HISTOGRAM, bounds=histogram_bounds(LATENCY_BUCKETS)),
+    Definition(IN_USE, IN_USE_TEXT, FigureKind.GAUGE, of_each=True),
+)
+
+
+class PoolCollector(Collector):
+    """Counts what the pool answers. Shown once there is a pool (`set`)."""
+
+    def __init__(self) -> None:
+        self._is_in_use: Callable[[], bool] | None = None
+        self._done = Counter(DONE, DONE_TEXT, ("outcome",), registry=None)
+        self._time = Histogram(TIME, TIME_TEXT, buckets=LATENCY_BUCKETS, registry=None)
+        for outcome in FirstOutcome:
+            self._done.labels(outcome.value)
+
+    def set(self, is_in_use: Callable[[], bool]) -> None:
+        """Set the pool. `is_in_use`: returns whether it is asked at present."""
+        self._is_in_use = is_in_use
+
+    def observe(self, outcome: FirstOutcome, seconds: float) -> None:
+        """Count what became of a request, and how long an answer took."""
+        self._done.labels(outcome.value).inc()
+        if outcome is FirstOutcome.COMPLETED:
+            self._time.observe(seconds)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics of the pool."""
+        if self._is_in_use is None:
+            return
+        yield GaugeMetricFamily(IN_USE, IN_USE_TEXT, value=float(self._is_in_use()))
+        yield from self._done.collect()
+        yield from self._time.collect()
