@@ -26,6 +26,7 @@ from tests.bot.monitoring.test_metrics import new_metrics, samples
 from tests.bot.test_app_health import CLIP, settings_in
 from tests.patience import PATIENCE_S
 from voice.asr.scheduler import RecognizerFigures
+from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -71,6 +72,7 @@ def test_every_panel_says_what_it_shows_and_asks_for_metrics_that_exist() -> Non
     )
     assert len({panel["id"] for panel in board()["panels"]}) == len(board()["panels"])
     metrics = new_metrics()
+    metrics.add_pool(lambda: True)
     known = set(re.findall(r"^# TYPE (\S+)", metrics.scrape()[0].decode(), re.MULTILINE))
     families = {name.removesuffix("_total") for name in known} | {"roomtone_recognitions"}
     for title, expression in expressions():
@@ -83,6 +85,7 @@ def test_every_metric_is_on_the_board_and_explained() -> None:
     """A metric that nobody sees is forgotten, and so is one that docs/operations.md does not explain."""
     metrics = new_metrics()
     metrics.add_recogniser(RecognizerFigures)
+    metrics.add_pool(lambda: True)
     names = {re.sub(r"_(total|bucket|count|sum|created)$", "", name) for name, _ in samples(metrics)}
     for page in (BOARD, OPERATIONS):
         text = page.read_text("utf-8")
@@ -112,7 +115,7 @@ def test_the_page_about_shards_asks_for_metrics_that_exist() -> None:
 @pytest.mark.asyncio
 async def test_every_query_of_the_board_is_answered(tmp_path: Path, whisper_model_dir: Path) -> None:
     """Prometheus watches a bot to which Ada says something and which answers her. Every expression of the board parses
-    and has data; what people wait for has a number.
+    and has data; what people wait for has a number. The bot's cluster is away, so it hears by itself.
     """
     clip = Clip.load(CLIP)
     async with LocalChatServer() as server, LocalDiscord() as local, scripted_member(local, ADA) as ada:
@@ -123,8 +126,9 @@ async def test_every_query_of_the_board_is_answered(tmp_path: Path, whisper_mode
             llm={"base_url": server.base_url, "model": "local-chat"},
             models={"directory": REPOSITORY / "data" / "models"},
         )
+        pool = Endpoint(f"http://127.0.0.1:{free_port()}/v1", "whisper", "token", PATIENCE_S)
         async with (
-            running_bot(settings, observe=ignore_event, zone=UTC, rejoin=False) as running,
+            running_bot(settings, observe=ignore_event, zone=UTC, rejoin=False, pool=pool) as running,
             scraping(running.web.port, tmp_path / "prometheus") as prometheus,
         ):
             await prometheus.until("roomtone_ready == 1")
@@ -136,6 +140,7 @@ async def test_every_query_of_the_board_is_answered(tmp_path: Path, whisper_mode
             for needed in (
                 'roomtone_replies_total{outcome="spoken"} > 0',
                 'roomtone_packets_total{outcome="decoded"} > 0',
+                'roomtone_pool_recognitions_total{outcome="unreachable"} > 0',
                 f"rate(roomtone_model_calls_total[{RATE_INTERVAL}])",
                 f'rate(roomtone_stage_seconds_count{{stage="end_to_sound"}}[{RATE_INTERVAL}]) > 0',
                 f"rate(roomtone_event_loop_lag_seconds_count[{RATE_INTERVAL}]) > 0",
