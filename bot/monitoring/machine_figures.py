@@ -34,7 +34,7 @@ MOST_PROCESSES: Final = 32
 # More machines are counted together.
 MOST_MACHINES: Final = 100
 OTHER_MACHINES: Final = "other"
-# A bot with four models has 60 series.
+# A bot with four models and a pool of recognisers has 68 series.
 MOST_SERIES: Final = 400
 _LABEL_CHARS: Final = 80
 # A process that has told nothing for as long is not there.
