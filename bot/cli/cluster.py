@@ -206,8 +206,9 @@ def check_own_addresses(ip: str, join: str) -> None:
     if not join:
         return
     try:
-        RoomsAddress.parsed(join)
-    except SetupError as error:
+        # Nobody has a name that is none for the system; looking it up raises no `OSError`.
+        RoomsAddress.parsed(join).host.encode("idna")
+    except (SetupError, UnicodeError) as error:
         raise SetupError(
             f"{join!r} is not an address. Give --join the first machine's as HOST:PORT, for example 10.0.0.1:6379."
         ) from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import suppress
-from ipaddress import ip_address
+from ipaddress import IPv4Address, ip_address
 from typing import TYPE_CHECKING, Final
 
 from bot.cluster.address import TOKEN_FILE, ClusterError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # Seconds in which the first machine must be there. One that starts at the same time takes up to ten.
 HEAD_WITHIN_S: Final = 20.0
 _EVERY_S: Final = 0.5
+_EVERYBODY: Final = IPv4Address("255.255.255.255")
 # What Ray says of a token that is not the cluster's (`AuthenticationError`).
 _WRONG_TOKEN: Final = "InvalidAuthToken"  # noqa: S105 - the name of an error
 
@@ -27,12 +28,17 @@ _WRONG_TOKEN: Final = "InvalidAuthToken"  # noqa: S105 - the name of an error
 def check_own_ip(ip: str) -> None:
     """Raise `SetupError` unless this is an address of this machine."""
     try:
-        family = socket.AF_INET6 if ip_address(ip).version == 6 else socket.AF_INET
+        address = ip_address(ip)
     except ValueError as error:
         raise SetupError(
             f"{ip!r} is not an IP address. Give --ip the one at which the other machines reach this one, for example "
             "10.0.0.1."
         ) from error
+    if address.is_unspecified or address.is_multicast or address == _EVERYBODY:
+        raise SetupError(
+            f"Nobody can reach one machine at {ip}. Give --ip one of its own addresses (`ip address` shows them)."
+        )
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.bind((ip, 0))

@@ -129,6 +129,8 @@ def examine_backup(file: Path) -> BackupContent:
             (sessions,) = connection.execute("SELECT count(*) FROM sessions").fetchone()
             (turns,) = connection.execute("SELECT count(*) FROM turns").fetchone()
         return BackupContent(sessions, turns, file.stat().st_size)
+    except UnicodeDecodeError as error:
+        raise BackupError(f"{file} is damaged. Take another backup.") from error
     except SqliteDialect.failures as error:
         code = getattr(error, "sqlite_errorname", "")
         if code.startswith("SQLITE_CORRUPT"):

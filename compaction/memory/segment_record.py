@@ -26,8 +26,9 @@ MAX_KEY_FILES = 16
 _TOPIC_ORDER = (FactKind.DECISION, FactKind.DOING, FactKind.OPEN, FactKind.LASTING, FactKind.OTHER)
 # All that a path can be made of.
 _PATH_LETTERS = re.compile(r"[\w./\\-]+")
-# Longer ones are no paths that anybody says. `_FILE` takes time by the square of their length: 1 ms for such a one of
-# `a.a.a.`, but 3.5 s for one of 8,000, which an imported file may bring. So a text takes time by its length alone.
+# Of longer ones only the name at the end is looked at. `_FILE` takes time by the square of their length: 1 ms for such
+# a one of `a.a.a.`, but 3.5 s for one of 8,000, which an imported file may bring. So a text takes time by its length
+# alone.
 _MOST_PATH_CHARS = 128
 # A path, or a name with a file extension; `3.5` and `e.g.` are none.
 _FILE = re.compile(
@@ -153,8 +154,11 @@ def files_in(texts: Sequence[str]) -> tuple[str, ...]:
 
 def _file_names(text: str) -> Iterator[re.Match[str]]:
     for letters in _PATH_LETTERS.finditer(text):
-        if letters.end() - letters.start() <= _MOST_PATH_CHARS:
-            yield from _FILE.finditer(text, letters.start(), letters.end())
+        start, end = letters.span()
+        if end - start > _MOST_PATH_CHARS:
+            start = 1 + max(text.rfind("/", start, end), text.rfind("\\", start, end))
+        if 0 < end - start <= _MOST_PATH_CHARS:
+            yield from _FILE.finditer(text, start, end)
 
 
 def relevance_of(facts: Sequence[Fact]) -> float:

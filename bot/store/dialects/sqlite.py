@@ -276,8 +276,9 @@ def verify_database_file(path: Path) -> None:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             if version > int(HEAD):
                 raise too_new(str(version))
-            # A database without a version has no tables yet.
-            if version and (foreign := foreign_part(connection)) is not None:
+            (parts,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            # The version of a copy that was written by `sqlite3 .dump` is 0.
+            if parts and (foreign := foreign_part(connection)) is not None:
                 raise StoreError(
                     Text(
                         "{path} has something in it that is not of Roomtone: {what} ({problem}). Such a thing can copy "
@@ -291,6 +292,8 @@ def verify_database_file(path: Path) -> None:
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if verdict == "ok" and connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
                 verdict = "a row belongs to a session that is not there"
+    except UnicodeDecodeError:
+        verdict = "the names of its tables cannot be read"
     except SqliteDialect.failures as exc:
         raise sqlite_failure(exc, path) from exc
     if verdict != "ok":

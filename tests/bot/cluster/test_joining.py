@@ -29,6 +29,11 @@ def test_a_machine_has_its_loopback_address() -> None:
         # Kept for documentation, so that no machine has them.
         ("192.0.2.1", "does not have the address 192.0.2.1"),
         ("2001:db8::1", "does not have the address 2001:db8::1"),
+        # A socket could be bound to these, but no other machine could reach it.
+        ("0.0.0.0", "Nobody can reach one machine at 0.0.0.0"),
+        ("::", "Nobody can reach one machine at ::"),
+        ("224.0.0.1", "Nobody can reach one machine at 224.0.0.1"),
+        ("255.255.255.255", "Nobody can reach one machine at 255.255.255.255"),
     ],
 )
 def test_another_machines_address_is_refused(ip: str, told: str) -> None:

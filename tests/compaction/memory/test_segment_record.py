@@ -108,8 +108,10 @@ def test_what_was_superseded_is_not_in_the_record() -> None:
         ("Version 3.5, e.g. ada@example.md, is in /etc/x.conf.", ()),
         ("In /srv/x.toml. And ./run.sh", ("srv/x.toml", "./run.sh")),
         ("a/" * 61 + "b.py", ("a/" * 61 + "b.py",)),
-        # Nobody says that.
-        ("a/" * 63 + "b.py, or c.py", ("c.py",)),
+        # Of what nobody says, such as a permanent link, its name.
+        ("a/" * 63 + "b.py, or c.py", ("b.py", "c.py")),
+        ("a" * 130 + ".py, or c.py", ("c.py",)),
+        ("https://a.example/b/" + "0123456789abcdef" * 8 + "/deep/reply.test.tsx", ("reply.test.tsx",)),
     ],
 )
 def test_files_are_named_as_they_were_said(text: str, files: tuple[str, ...]) -> None:
