@@ -11,6 +11,8 @@ old file could have somebody heard who has opted out since.
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -29,39 +31,73 @@ FILE_NAME = "waiting-opt-outs.json"
 _MOST_BYTES = 200_000
 # What the database can store. Discord's ids are smaller.
 _MOST_ID = 2**63 - 1
+_REMEDY = "Some people who opted out while the database was away may be heard again. Tell the servers."
 
 
 def read_opt_outs(file: Path) -> frozenset[tuple[int, int]]:
-    """Return the opt-outs in the file: server and person. A file that cannot be read is logged, and stays until the
-    next one is written.
+    """Return the opt-outs in the file: server and person. Entries that are none are logged and left out.
+
+    A file of which nothing can be read is logged and gets the name `….unreadable`, so that the next one that is written
+    does not replace it.
     """
     try:
         with file.open("rb") as opened:
             listed = json.loads(opened.read(_MOST_BYTES))
-        return frozenset((_id(guild_id), _id(person_id)) for guild_id, person_id in listed)
+        if not isinstance(listed, list):
+            raise TypeError("not a list")
     except FileNotFoundError:
         return frozenset()
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        log.warning(
-            "waiting_opt_outs_unreadable",
-            path=str(file),
-            error_class=type(error).__name__,
-            remedy="Some people who opted out while the database was away may be heard again. Tell the servers.",
-        )
+        aside = _moved_aside(file)
+        log.warning("waiting_opt_outs_unreadable", path=str(aside), error_class=type(error).__name__, remedy=_REMEDY)
         return frozenset()
+    valid = [entry for entry in map(_opt_out, listed) if entry is not None]
+    if len(valid) < len(listed):
+        log.warning("waiting_opt_outs_damaged", path=str(file), count=len(listed) - len(valid), remedy=_REMEDY)
+    return frozenset(valid)
 
 
 def write_opt_outs(file: Path, opt_outs: Collection[tuple[int, int]]) -> None:
-    """Write the opt-outs in one step, or remove the file if there are none. Raises `OSError`."""
+    """Write the opt-outs in one step, or remove the file if there are none. Raises `OSError`.
+
+    They outlive a power failure. A removal may not, and then they are stored once more.
+    """
     if not opt_outs:
         file.unlink(missing_ok=True)
         return
     fresh = file.with_name(f"{file.name}.new")
     write_private_text(fresh, json.dumps(sorted(opt_outs)))
+    _sync(fresh)
     fresh.replace(file)
+    # Some file systems cannot do this with a folder. The file is written all the same.
+    with suppress(OSError):
+        _sync(file.parent)
 
 
-def _id(value: object) -> int:
-    if type(value) is not int or not 0 < value <= _MOST_ID:
-        raise ValueError("not an id")
-    return value
+def _moved_aside(file: Path) -> Path:
+    """Give the file another name. Returns where it is now."""
+    try:
+        return file.replace(file.with_name(f"{file.name}.unreadable"))
+    except OSError:
+        return file
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _opt_out(entry: object) -> tuple[int, int] | None:
+    """Return an entry of the file if it is an opt-out."""
+    match entry:
+        case [int() as guild_id, int() as person_id] if _is_id(guild_id) and _is_id(person_id):
+            return guild_id, person_id
+        case _:
+            return None
+
+
+def _is_id(value: int) -> bool:
+    return not isinstance(value, bool) and 0 < value <= _MOST_ID

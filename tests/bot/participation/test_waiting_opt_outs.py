@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 import structlog
 
-from bot.participation.opt_out_file import FILE_NAME, read_opt_outs
+from bot.participation.opt_out_file import FILE_NAME, read_opt_outs, write_opt_outs
 from bot.participation.waiting_opt_outs import (
     FIRST_RETRY_S,
     LONGEST_RETRY_S,
@@ -237,15 +238,37 @@ async def test_no_more_wait_than_there_is_room_for(waiting: Waiting) -> None:
     assert (GUILD, ADA) not in read_opt_outs(waiting.file)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[", "{}1", "7", "null", '[["10", 1]]', "[[10]]", "[[10, true]]", f"[[10, {2**63}]]", "[" * 100_000]
-)
-def test_a_file_that_is_damaged_is_logged(waiting: Waiting, text: str) -> None:
-    """Nobody is made up who has not opted out, and the bot starts."""
+@pytest.mark.parametrize("text", ["", "[", "{}1", "7", "null", '{"10": 1}', "[" * 100_000])
+def test_a_file_that_cannot_be_read_is_put_aside(waiting: Waiting, text: str) -> None:
+    """The bot starts, and what is written next does not replace it."""
     waiting.file.write_text(text)
     with structlog.testing.capture_logs() as logs:
         assert waiting.again().waiting == 0
+    aside = waiting.file.with_name(f"{FILE_NAME}.unreadable")
     assert [(each["event"], each["log_level"]) for each in logs] == [("waiting_opt_outs_unreadable", "warning")]
+    assert (logs[0]["path"], aside.read_text(), waiting.file.exists()) == (str(aside), text, False)
+
+
+@pytest.mark.parametrize(
+    "entry", ['["10", 1]', "[10]", "[10, true]", f"[10, {2**63}]", "[10, 0]", "[1, 2, 3]", "null", '"12"']
+)
+@pytest.mark.asyncio
+async def test_one_damaged_entry_does_not_cost_the_others(waiting: Waiting, entry: str) -> None:
+    """Nobody is made up who has not opted out."""
+    waiting.file.write_text(f"[[{GUILD}, {ADA}], {entry}, [{GUILD}, {BO}]]")
+    with structlog.testing.capture_logs() as logs:
+        opt_outs = waiting.again()
+    assert await opt_outs.of(GUILD) == {ADA, BO}
+    assert opt_outs.waiting == 2
+    assert [(each["event"], each["count"]) for each in logs] == [("waiting_opt_outs_damaged", 1)]
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(waiting: Waiting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a power failure could leave an empty one in the place of the former."""
+    synced: list[tuple[int, bool]] = []
+    monkeypatch.setattr(os, "fsync", lambda number: synced.append((os.fstat(number).st_ino, waiting.file.exists())))
+    write_opt_outs(waiting.file, {(GUILD, ADA)})
+    assert synced == [(waiting.file.stat().st_ino, False), (waiting.file.parent.stat().st_ino, True)]
 
 
 @pytest.mark.asyncio
