@@ -5,13 +5,14 @@ It stands before the store of opt-outs. A choice is in effect at once, whether i
 tries again until all are stored. Meanwhile opt-outs are also kept in a file (`opt_out_file`), so that nobody is heard
 again because the bot was restarted. Where the file cannot be written either, the person is told so.
 
-*Ownership*: one for each process that answers commands. The task runs with the bot.
+*Ownership*: one for each process that answers commands. The task runs with the bot. The file is written in tasks of
+their own, which go on if who waits for them is cancelled.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -23,7 +24,7 @@ from compaction.errors import StoreError
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from bot.clock import Clock
@@ -38,6 +39,8 @@ FIRST_RETRY_S = 2.0
 LONGEST_RETRY_S = 30.0
 # So long after a failure nobody waits for another one: a database that does not answer takes 25 s to fail.
 _KNOWN_S = 5.0
+# For the file when the bot stops: a disk that does not answer must not keep it from ending.
+LAST_SAVE_S = 5.0
 
 
 class OptOuts(Protocol):
@@ -80,6 +83,10 @@ class WaitingOptOuts:
         # Held while one is stored, or the file is written, so that no older choice is written last.
         self._storing = asyncio.Lock()
         self._saving = asyncio.Lock()
+        # The tasks that write the file, or wait to do so.
+        self._writes: set[asyncio.Task[None]] = set()
+        # Those that somebody is storing, or waits to store; some more than once.
+        self._in_hand: list[tuple[int, int]] = []
         # There may be something for the task.
         self._due = asyncio.Event()
         self._due.set()
@@ -102,30 +109,25 @@ class WaitingOptOuts:
     async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Store whether a person has opted out there.
 
-        Raises `OptOutWaitsError` if that fails and is tried again, and `StoreError` if too many wait already.
-        *Cancellation*: it is tried again.
+        Raises `OptOutWaitsError` if that fails and is tried again, and `StoreError` if too many wait already. An
+        opt-out then takes the place of an opt-in. *Cancellation*: it is tried again.
         """
         key = guild_id, person_id
-        if key not in self._waiting and self.waiting >= MOST_WAITING:
+        if not self._has_room(key, out=out):
             await self._store.put(guild_id, person_id, out=out)
             return
         self._waiting[key] = out
-        try:
-            self._refuse_if_away()
-            await self._store_newest(key, refuses=True)
-        except StoreError as error:
-            await self._save()
-            log.warning("opt_out_waits", guild_id=guild_id, user_id=person_id, out=out, waiting=self.waiting)
-            raise OptOutWaitsError(sentence_of(error), outlives_restart=out and key in self._saved) from error
-        finally:
-            if key in self._waiting:
-                self._due.set()
+        with self._held(key):
+            await self._store_or_keep(key, out=out)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Store what waits, for the duration of the block."""
-        async with background_task(self._run(), name="waiting-opt-outs"):
-            yield
+        """Store what waits, for the duration of the block. Afterwards the opt-outs that still wait are in the file."""
+        try:
+            async with background_task(self._run(), name="waiting-opt-outs"):
+                yield
+        finally:
+            await self._save_at_the_end()
 
     async def _run(self) -> None:
         failures = 0
@@ -141,8 +143,11 @@ class WaitingOptOuts:
     async def _store_all(self) -> bool:
         """Store what waits. Returns False after the first failure."""
         for key in list(self._waiting):
+            if key not in self._waiting:
+                continue
             try:
-                await self._store_newest(key)
+                with self._held(key):
+                    await self._store_newest(key)
             except StoreError:
                 if key in self._waiting:
                     # The others come first next time: it may be this one alone that is refused.
@@ -166,19 +171,90 @@ class WaitingOptOuts:
                 self._problem, self._failed_at = sentence_of(error), self._clock.monotonic()
                 raise
             self._problem = None
-            if self._waiting[key] == out:
+            if self._waiting.get(key) == out:
                 del self._waiting[key]
-        if key in self._saved:
+        if key in self._saved or self._writes:
             await self._save()
+
+    async def _store_or_keep(self, key: tuple[int, int], *, out: bool) -> None:
+        """Store a choice that waits, or see that it is in the file. Raises `OptOutWaitsError`."""
+        saves_first = self._problem is not None
+        try:
+            if saves_first:
+                # The database may take long to fail again, and the bot may be stopped meanwhile.
+                await self._save()
+            self._refuse_if_away()
+            await self._store_newest(key, refuses=True)
+        except StoreError as error:
+            if not saves_first:
+                await self._save()
+            log.warning("opt_out_waits", guild_id=key[0], user_id=key[1], out=out, waiting=self.waiting)
+            raise OptOutWaitsError(sentence_of(error), outlives_restart=out and key in self._saved) from error
+        finally:
+            if key in self._waiting:
+                self._due.set()
 
     def _refuse_if_away(self) -> None:
         if self._problem is not None and self._clock.monotonic() - self._failed_at < _KNOWN_S:
             raise StoreError(self._problem)
 
+    def _has_room(self, key: tuple[int, int], *, out: bool) -> bool:
+        """Return whether a choice can wait. If need be, an opt-out makes room by dropping the oldest opt-in."""
+        if key in self._waiting or self.waiting < MOST_WAITING:
+            return True
+        if not out:
+            return False
+        opt_ins = (each for each, is_out in self._waiting.items() if not is_out and each not in self._in_hand)
+        if (dropped := next(opt_ins, None)) is None:
+            return False
+        # Whoever it was is not heard after the next restart, and asks again.
+        del self._waiting[dropped]
+        log.warning("waiting_opt_in_dropped", guild_id=dropped[0], user_id=dropped[1])
+        return True
+
+    @contextmanager
+    def _held(self, key: tuple[int, int]) -> Iterator[None]:
+        """Let nobody drop this one: who stores it would take it for stored."""
+        self._in_hand.append(key)
+        try:
+            yield
+        finally:
+            self._in_hand.remove(key)
+
+    @property
+    def _opt_outs(self) -> frozenset[tuple[int, int]]:
+        return frozenset(key for key, out in self._waiting.items() if out)
+
     async def _save(self) -> None:
-        """Write the opt-outs that wait into the file, if it has others."""
+        """Write the opt-outs that wait into the file, if it has others.
+
+        *Cancellation*: they are written all the same.
+        """
+        if self._writes or self._opt_outs != self._saved:
+            await asyncio.shield(self._begin_to_save())
+
+    def _begin_to_save(self) -> asyncio.Task[None]:
+        writing = asyncio.create_task(self._write(), name="opt-outs-file")
+        self._writes.add(writing)
+        writing.add_done_callback(self._writes.discard)
+        return writing
+
+    async def _save_at_the_end(self) -> None:
+        """Write the file for the last time. It takes `LAST_SAVE_S` at most, or twice that if it is cancelled."""
+        # It comes after all that are being written.
+        writing = self._begin_to_save()
+        try:
+            await asyncio.wait({writing}, timeout=LAST_SAVE_S)
+        except asyncio.CancelledError:
+            await asyncio.wait({writing}, timeout=LAST_SAVE_S)
+            raise
+        finally:
+            if not writing.done():
+                log.warning("waiting_opt_outs_not_kept", path=str(self._file), error_class="TimeoutError")
+
+    async def _write(self) -> None:
         async with self._saving:
-            opt_outs = frozenset(key for key, out in self._waiting.items() if out)
+            opt_outs = self._opt_outs
             if opt_outs == self._saved:
                 return
             try:

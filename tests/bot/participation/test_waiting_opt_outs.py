@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pytest
 import structlog
 
+from bot.participation import waiting_opt_outs
 from bot.participation.opt_out_file import FILE_NAME, read_opt_outs, write_opt_outs
 from bot.participation.waiting_opt_outs import (
     FIRST_RETRY_S,
@@ -88,6 +90,33 @@ class Waiting:
         self.store.broken = False
         await self.try_again()
         await until(lambda: not self.opt_outs.waiting and not self.file.exists())
+
+
+class WritesHeld:
+    """Holds each writing of the file until `go_on` is set, or the block is left."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.most_at_once = 0
+        self.go_on = threading.Event()
+        self._running = 0
+        self._patch = pytest.MonkeyPatch()
+
+    def __enter__(self) -> Self:
+        self._patch.setattr(waiting_opt_outs, "write_opt_outs", self._write)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.go_on.set()
+        self._patch.undo()
+
+    def _write(self, file: Path, opt_outs: frozenset[tuple[int, int]]) -> None:
+        self.begun += 1
+        self._running += 1
+        self.most_at_once = max(self.most_at_once, self._running)
+        assert self.go_on.wait(PATIENCE_S)
+        write_opt_outs(file, opt_outs)
+        self._running -= 1
 
 
 async def until(met: Callable[[], bool]) -> None:
@@ -236,6 +265,122 @@ async def test_no_more_wait_than_there_is_room_for(waiting: Waiting) -> None:
     assert not isinstance(told.value, OptOutWaitsError)
     await waiting.fails(ADA, out=False)
     assert (GUILD, ADA) not in read_opt_outs(waiting.file)
+
+
+@pytest.mark.asyncio
+async def test_an_opt_out_takes_the_place_of_an_opt_in(waiting: Waiting) -> None:
+    """Opt-ins may fill all the room. The oldest goes, and one that is being stored stays."""
+    async with waiting.away():
+        for person_id in range(1, MOST_WAITING + 1):
+            await waiting.fails(person_id, out=False)
+        waiting.store.broken = False
+        waiting.store.goes_on.clear()
+        # The task stores the oldest.
+        await waiting.try_again()
+        with structlog.testing.capture_logs() as logs:
+            chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, MOST_WAITING + 1, out=True))
+            await until(lambda: read_opt_outs(waiting.file) == {(GUILD, MOST_WAITING + 1)})
+        assert [(each["event"], each["user_id"]) for each in logs] == [("waiting_opt_in_dropped", 2)]
+        assert waiting.opt_outs.waiting == MOST_WAITING
+        waiting.store.goes_on.set()
+        await chooses
+        await until(lambda: not waiting.opt_outs.waiting and not waiting.file.exists())
+    assert waiting.store.out == {GUILD: frozenset({MOST_WAITING + 1})}
+
+
+@pytest.mark.asyncio
+async def test_an_opt_out_is_kept_before_the_database_fails_again(waiting: Waiting) -> None:
+    """A database that hangs takes 25 s to fail, and the bot may be killed meanwhile."""
+    waiting.store.broken = True
+    await waiting.fails(ADA, out=True)
+    waiting.clock.advance(LONGEST_RETRY_S)
+    waiting.store.goes_on.clear()
+    chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, BO, out=True))
+    await until(lambda: read_opt_outs(waiting.file) == {(GUILD, ADA), (GUILD, BO)})
+    assert not chooses.done()
+    waiting.store.goes_on.set()
+    with pytest.raises(OptOutWaitsError):
+        await chooses
+
+
+@pytest.mark.asyncio
+async def test_a_stop_while_the_database_hangs_forgets_no_opt_out(waiting: Waiting) -> None:
+    """Nothing has failed yet. Everything is cancelled, even twice, and the file is written before the bot has ended."""
+    waiting.store.goes_on.clear()
+
+    async def serve() -> None:
+        async with waiting.opt_outs.running():
+            await waiting.opt_outs.put(GUILD, ADA, out=True)
+
+    with WritesHeld() as writes:
+        serves = asyncio.create_task(serve())
+        await until(lambda: waiting.store.tries == 1)
+        serves.cancel()
+        await until(lambda: writes.begun == 1)
+        serves.cancel()
+        await asyncio.sleep(0)
+        assert not serves.done()
+        writes.go_on.set()
+        await asyncio.wait({serves})
+    assert serves.cancelled()
+    assert read_opt_outs(waiting.file) == {(GUILD, ADA)}
+
+
+@pytest.mark.asyncio
+async def test_a_disk_that_hangs_does_not_keep_the_bot_from_ending(
+    waiting: Waiting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is logged that opt-outs may be lost."""
+    monkeypatch.setattr(waiting_opt_outs, "LAST_SAVE_S", 0.01)
+    waiting.store.goes_on.clear()
+    with WritesHeld(), structlog.testing.capture_logs() as logs:
+        async with waiting.opt_outs.running():
+            chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, ADA, out=True))
+            await until(lambda: waiting.store.tries == 1)
+            chooses.cancel()
+    assert [each["event"] for each in logs] == ["waiting_opt_outs_not_kept"]
+
+
+@pytest.mark.asyncio
+async def test_who_cancels_a_command_does_not_cancel_the_writing_of_the_file(waiting: Waiting) -> None:
+    """The next one is written after it and not beside it, and what is stored leaves the file."""
+    waiting.store.broken = True
+    with WritesHeld() as writes:
+        first, second = (
+            asyncio.create_task(waiting.opt_outs.put(GUILD, person_id, out=True)) for person_id in (ADA, BO)
+        )
+        await until(lambda: writes.begun == 1)
+        first.cancel()
+        await asyncio.wait({first})
+        third = asyncio.create_task(waiting.opt_outs.put(OTHER, ADA, out=True))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert writes.begun == 1
+        writes.go_on.set()
+        await asyncio.wait({second, third})
+    assert (first.cancelled(), writes.most_at_once) == (True, 1)
+    assert read_opt_outs(waiting.file) == {(GUILD, ADA), (GUILD, BO), (OTHER, ADA)}
+    waiting.store.broken = False
+    async with waiting.opt_outs.running():
+        await waiting.back()
+    assert waiting.store.out == {GUILD: frozenset({ADA, BO}), OTHER: frozenset({ADA})}
+
+
+@pytest.mark.asyncio
+async def test_what_is_stored_while_the_file_is_written_is_not_left_in_it(waiting: Waiting) -> None:
+    """A later process would take back an opt-in that came since."""
+    async with waiting.away():
+        await waiting.fails(BO, out=True)
+        with WritesHeld() as writes:
+            chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, ADA, out=True))
+            await until(lambda: writes.begun == 1)
+            waiting.store.broken = False
+            await waiting.try_again()
+            await until(lambda: waiting.store.out.get(GUILD) is not None)
+            writes.go_on.set()
+            await chooses
+        await until(lambda: not waiting.opt_outs.waiting and not waiting.file.exists())
+    assert waiting.store.out == {GUILD: frozenset({ADA, BO})}
 
 
 @pytest.mark.parametrize("text", ["", "[", "{}1", "7", "null", '{"10": 1}', "[" * 100_000])
