@@ -62,6 +62,15 @@ def write_private_text(path: Path, text: str) -> None:
         file.write(text)
 
 
+def sync_to_disk(path: Path) -> None:
+    """Wait until the file at `path`, or the names in the folder, outlive a power failure. Raises `OSError`."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def make_private_files(database: Path) -> None:
     """Create a SQLite database with mode 0600, so that SQLite makes its journals alike, and mend existing ones.
 

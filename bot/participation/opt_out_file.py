@@ -11,13 +11,12 @@ old file could have somebody heard who has opted out since.
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.private_files import write_private_text
+from bot.private_files import sync_to_disk, write_private_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -67,11 +66,11 @@ def write_opt_outs(file: Path, opt_outs: Collection[tuple[int, int]]) -> None:
         return
     fresh = file.with_name(f"{file.name}.new")
     write_private_text(fresh, json.dumps(sorted(opt_outs)))
-    _sync(fresh)
+    sync_to_disk(fresh)
     fresh.replace(file)
     # Some file systems cannot do this with a folder. The file is written all the same.
     with suppress(OSError):
-        _sync(file.parent)
+        sync_to_disk(file.parent)
 
 
 def _moved_aside(file: Path) -> Path:
@@ -80,14 +79,6 @@ def _moved_aside(file: Path) -> Path:
         return file.replace(file.with_name(f"{file.name}.unreadable"))
     except OSError:
         return file
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _opt_out(entry: object) -> tuple[int, int] | None:

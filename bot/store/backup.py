@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.errors import BotError
-from bot.private_files import open_private
+from bot.private_files import open_private, sync_to_disk
 from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
 from bot.store.dialects.sqlite_failures import sqlite_failure
 from bot.store.migrations.own_schema import foreign_part
@@ -76,8 +76,7 @@ def write_backup(database: Path, file: Path) -> BackupContent:
             raise sqlite_failure(error, database) from error
         content = examine_backup(part)
         try:
-            with part.open("rb") as written:
-                os.fsync(written.fileno())
+            sync_to_disk(part)
             part.rename(file)
         except OSError as error:
             raise _unwritable(file, error) from error

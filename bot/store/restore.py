@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from bot.private_files import make_private_folder, open_private
+from bot.private_files import make_private_folder, open_private, sync_to_disk
 from bot.store.backup import BackupContent, BackupError, examine_backup, require_own_schema
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
@@ -220,8 +220,7 @@ def _sole(path: Path) -> None:
 
 def _swap(staged: Path, path: Path, now: float) -> Path | None:
     """Put `staged` in the place of `path`, and return where the earlier database is now. Raises `OSError`."""
-    with staged.open("rb") as file:
-        os.fsync(file.fileno())
+    sync_to_disk(staged)
     aside = None
     if path.exists():
         aside = path.with_name(f"{path.name}{_ASIDE}{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}")
@@ -232,11 +231,7 @@ def _swap(staged: Path, path: Path, now: float) -> Path | None:
             if journal.exists():
                 journal.rename(aside.with_name(f"{aside.name}{ending}"))
     staged.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_to_disk(path.parent)
     return aside
 
 
