@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _log: Any = structlog.get_logger()
 
 _REMEDIES = Remedies(section="asr", refused="asr.model, asr.language")
+_FAILED = "The recogniser {model} at {where} {why}."
 # Maximum number of concurrent calls. More would be a backlog, which interim requests must not lengthen.
 CALLS_AT_ONCE = 8
 # Seconds that the endpoint may take for one utterance; then the local model recognises it.
@@ -279,18 +280,15 @@ def _wav(pcm: Pcm) -> bytes:
 
 
 def translate_error(error: Exception, endpoint: Endpoint) -> RecogniserError:
-    """Describe `error` in a sentence with the remedy, without keys, sound or text."""
-    return _class_of(error)(
-        "The recogniser {model} at {where} {why}.",
-        model=endpoint.model,
-        where=endpoint.where,
-        why=describe_failure(error, _REMEDIES),
-    )
-
-
-def _class_of(error: Exception) -> type[RecogniserError]:
-    """Return what a failure is to who waits. A busy endpoint is slow or refuses; it breaks no connection."""
-    # The library's own time limit is one of its connection errors.
-    if isinstance(error, TimeoutError | openai.APITimeoutError):
-        return RecogniserLateError
-    return RecogniserUnreachableError if isinstance(error, openai.APIConnectionError) else RecogniserError
+    """Describe `error` in a sentence with the remedy, without keys, sound or text. A busy endpoint is slow or refuses;
+    it breaks no connection.
+    """
+    values = {"model": endpoint.model, "where": endpoint.where, "why": describe_failure(error, _REMEDIES)}
+    match error:
+        # The library's own time limit is one of its connection errors.
+        case TimeoutError() | openai.APITimeoutError():
+            return RecogniserLateError(_FAILED, **values)
+        case openai.APIConnectionError():
+            return RecogniserUnreachableError(_FAILED, **values)
+        case _:
+            return RecogniserError(_FAILED, **values)
