@@ -115,6 +115,8 @@ DEFAULT_NOTICE = Text(
 # After a crash: seconds since the last turn within which the bot rejoins the channel and continues the session. Half an
 # hour later most people have left.
 RESUME_WITHIN_S = 1800.0
+# An hour of a lively room has 4,000.
+VECTORS_IN_MEMORY = 200_000
 
 
 # Whom the bot hears on a server: everybody who had the notice, or only those who agreed.
@@ -225,6 +227,16 @@ class RecallSettings(BaseModel):
             description="The embedding model's name at the endpoint. After a change all memory is embedded again.",
         ),
     ] = "text-embedding-3-small"
+    vectors_in_memory: Annotated[
+        int,
+        Field(
+            ge=100,
+            le=5_000_000,
+            description="How many embeddings SQLite's search holds in memory, half a kilobyte each of the local model. "
+            "Of more, only the newest are found by their meaning, and all by their words. PostgreSQL with pgvector "
+            "holds none.",
+        ),
+    ] = VECTORS_IN_MEMORY
 
 
 # A host's name or an IP address, with neither http:// nor a port.

@@ -60,7 +60,7 @@ async def open_recall(
     embedder = await stack.enter_async_context(open_embedder(settings.recall, models=settings.models, llm=settings.llm))
     if metrics is not None and isinstance(embedder, ThreadedEmbedder):
         metrics.add_queue(lambda: embedder.queue)
-    vectors = VectorStore(database)
+    vectors = VectorStore(database, most=settings.recall.vectors_in_memory)
     if indexes:
         await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
     return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder)

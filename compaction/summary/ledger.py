@@ -6,10 +6,10 @@ from the same segments and chapters. So it is always a function of what is store
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from compaction.language.text import as_sentence, sentences, whole_sentences
@@ -24,16 +24,15 @@ from compaction.model import (
     is_by_model,
 )
 from compaction.summary.chapters import chapter_due, finest_chapters, told_chapters, top_chapters
-from compaction.summary.paragraph import Candidate, Stretch, compose, fact_candidate, gist_candidate
+from compaction.summary.paragraph import Candidate, Stretch, compose, gist_candidate
 from compaction.summary.port import (
     CHAPTER_PARTS,
     MAX_SUMMARY_CHARS,
     ChapterPart,
     ChapterRequest,
-    KnownFact,
-    known_facts_of,
 )
 from compaction.summary.required_facts import required_first
+from compaction.summary.segment_facts import SegmentFacts
 from compaction.summary.subjects import subjects_in
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
 
     from compaction.model import Fact
     from compaction.summary.chapters import ChapterDue
+    from compaction.summary.port import KnownFact
+    from compaction.summary.segment_facts import SegmentFact
 
 # The newest batches are what goes on: the present for somebody who comes back to the conversation.
 _NEWEST_SEGMENTS = 2
@@ -60,11 +61,9 @@ class SegmentLedger:
 
     def __init__(self, segments: Iterable[Segment] = (), chapters: Iterable[Chapter] = ()) -> None:
         self._segments: list[Segment] = []
-        # The facts of each segment that have a text; all of them, those that stay relevant longest first.
-        self._facts: list[tuple[Candidate, ...]] = []
-        self._ranked: list[Candidate] = []
-        self._by_ref: dict[str, Candidate] = {}
-        self._known: dict[str, KnownFact] = {}
+        # Of each segment.
+        self._facts: list[SegmentFacts] = []
+        self._places: dict[SegmentId, int] = {}
         self._superseded: set[str] = set()
         self._roster: set[str] = set()
         self._span: tuple[float, float] | None = None
@@ -130,7 +129,7 @@ class SegmentLedger:
 
     def with_repaired(self, segment: Segment) -> SegmentLedger:
         """Return a copy in which this segment replaces the one with its id."""
-        position = self._position(segment.id)
+        position = self._places[segment.id]
         return self.only([*self._segments[:position], segment, *self._segments[position + 1 :]], self._chapters)
 
     def before(self, segment_id: SegmentId) -> SegmentLedger:
@@ -138,7 +137,7 @@ class SegmentLedger:
 
         A chapter that was made later keeps its gist and loses its paragraph, which tells more.
         """
-        place = self._position(segment_id)
+        place = self._places[segment_id]
         segments, added_at = self._segments[:place], self._segments[place].created_at
         end = segments[-1].end if segments else 0
         chapters = (each for each in self._chapters if each.end <= end)
@@ -151,29 +150,18 @@ class SegmentLedger:
 
         What is known of the segments that this one has is taken over: to read a thousand again takes half a second.
         """
-        held = {id(segment): facts for segment, facts in zip(self._segments, self._facts, strict=True)}
+        held = {id(facts.segment): facts for facts in self._facts}
         other = SegmentLedger(chapters=chapters)
-        fresh: list[Candidate] = []
         for segment in segments:
-            if (facts := held.get(id(segment))) is not None:
-                other._put(segment, facts, [self._known[each.refs[0]] for each in facts])
-            elif not segment.closing:
-                known = known_facts_of(segment)
-                facts = _candidates(segment, known)
-                other._put(segment, facts, known)
-                fresh += facts
-        other._ranked = [each for each in self._ranked if other._by_ref.get(each.refs[0]) is each]
-        for each in fresh:
-            insort(other._ranked, each, key=_rank)
+            if not segment.closing:
+                other._put(held.get(id(segment)) or SegmentFacts.of(segment))
         return other
 
     def _copy(self) -> SegmentLedger:
         other = SegmentLedger(chapters=self._chapters)
         other._segments = [*self._segments]
         other._facts = [*self._facts]
-        other._ranked = [*self._ranked]
-        other._by_ref = self._by_ref.copy()
-        other._known = self._known.copy()
+        other._places = self._places.copy()
         other._superseded = {*self._superseded}
         other._roster = {*self._roster}
         other._span = self._span
@@ -183,22 +171,16 @@ class SegmentLedger:
 
     def add(self, segment: Segment) -> None:
         """Add one segment. A closing segment changes nothing, because its turns are not folded."""
-        if segment.closing:
-            return
-        known = known_facts_of(segment)
-        facts = _candidates(segment, known)
-        self._put(segment, facts, known)
-        for each in facts:
-            insort(self._ranked, each, key=_rank)
+        if not segment.closing:
+            self._put(SegmentFacts.of(segment))
 
-    def _put(self, segment: Segment, facts: tuple[Candidate, ...], known: Iterable[KnownFact]) -> None:
-        """Add a segment with its facts, and leave their order by rank to the caller."""
+    def _put(self, facts: SegmentFacts) -> None:
+        segment = facts.segment
         if segment.is_recursive:
             self._last_recursive = len(self._segments)
+        self._places[segment.id] = len(self._segments)
         self._segments.append(segment)
         self._facts.append(facts)
-        self._by_ref.update((each.refs[0], each) for each in facts)
-        self._known.update((each.ref, each) for each in known)
         if segment.degraded and not segment.pruned and segment.start < segment.end:
             self._degraded = (*self._degraded, segment)
         first, last = (segment.started_at, segment.ended_at) if self._span is None else self._span
@@ -208,9 +190,6 @@ class SegmentLedger:
             if fact.text:
                 self._roster.add(fact.speaker)
 
-    def _position(self, segment_id: SegmentId) -> int:
-        return next(place for place, each in enumerate(self._segments) if each.id == segment_id)
-
     # -- for the summariser -------------------------------------------------------------------------------------
 
     def known_facts(self) -> tuple[KnownFact, ...]:
@@ -218,21 +197,22 @@ class SegmentLedger:
 
         Of those of importance 3 come first what a summary of all facts must have: each person's oldest and newest.
         """
-        standing = [self._known[each.refs[0]] for each in self.candidates() if self._holds(each)]
+        standing = list(self._standing(self._facts))
         older = range(len(standing) - _NEWEST_KNOWN)
         vital = [place for place in required_first([each.fact for each in standing]) if place in older]
         others = [place for place in older if standing[place].fact.importance < 3]
         others.sort(key=lambda place: (standing[place].fact.importance, place), reverse=True)
         chosen = sorted([*vital, *others][:_WEIGHTIEST_KNOWN])
-        return (*(standing[place] for place in chosen), *standing[-_NEWEST_KNOWN:])
+        known = (*(standing[place] for place in chosen), *standing[-_NEWEST_KNOWN:])
+        return tuple(each.known() for each in known)
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Return every fact that a summary could tell, superseded ones too, in the order of talk."""
-        return tuple(each for facts in self._facts for each in facts)
+        return tuple(each.candidate() for facts in self._facts for each in facts)
 
     def facts_after(self, segment_id: SegmentId) -> tuple[Fact, ...]:
         """Return all facts of later segments, in order."""
-        return tuple(fact for each in self._segments[self._position(segment_id) + 1 :] for fact in each.facts)
+        return tuple(fact for each in self._segments[self._places[segment_id] + 1 :] for fact in each.facts)
 
     def chapter_due(self, usable: Callable[[Segment | Chapter], bool] = lambda _: True) -> ChapterDue | None:
         """Return the next chapter to make, of `usable` parts alone (see `chapters.chapter_due`); None if none waits.
@@ -266,11 +246,14 @@ class SegmentLedger:
     def _facts_of(self, part: Segment | Chapter) -> Iterator[KnownFact]:
         """Yield the standing facts of a segment, or the weightiest of a chapter."""
         chosen = set(part.refs) if isinstance(part, Chapter) else None
-        for segment, facts in zip(self._segments, self._facts, strict=True):
-            if segment is part or (chosen is not None and part.start <= segment.start < part.end):
-                for each in facts:
-                    if self._holds(each) and (chosen is None or each.refs[0] in chosen):
-                        yield self._known[each.refs[0]]
+        over = (
+            facts
+            for facts in self._facts
+            if facts.segment is part or (chosen is not None and part.start <= facts.segment.start < part.end)
+        )
+        for each in self._standing(over):
+            if chosen is None or each.ref in chosen:
+                yield each.known()
 
     # -- the summary --------------------------------------------------------------------------------------------
 
@@ -282,10 +265,9 @@ class SegmentLedger:
         if (written := self._written()) and (kept := whole_sentences(written, max_chars)):
             return _as_written(kept, newest.ended_at)
         since = max(0, len(self._segments) - _NEWEST_SEGMENTS)
-        new = {each.id for each in self._segments[since:]}
         made = compose(
             self._stretches(since),
-            islice((each for each in self._ranked if self._holds(each) and each.segment_id not in new), _SHORTLIST),
+            [each.candidate() for each in nsmallest(_SHORTLIST, self._standing(self._facts[:since]), key=_rank)],
             [each for place in range(since, len(self._segments)) for each in self._told(place)],
             max_chars=max_chars,
         )
@@ -313,7 +295,7 @@ class SegmentLedger:
                 each.started_at,
                 each.ended_at,
                 _gist_sentences(each) if is_by_model(each.summariser) else (),
-                tuple(self._by_ref[ref] for ref in each.refs if ref in self._by_ref and ref not in self._superseded),
+                tuple(self._of_refs(each.refs)),
                 tuple(subjects_in(each.gist)),
                 CHAPTER_PARTS**each.level,
             )
@@ -325,7 +307,7 @@ class SegmentLedger:
             over = bisect_right(starts, segment.start) - 1
             if over < 0 or segment.start >= chapters[over].end:
                 told = _gist_sentences(segment) if _tells(segment) else ()
-                standing = tuple(each for each in self._facts[place] if self._holds(each))
+                standing = self._standing_candidates(place)
                 subjects = () if told else tuple(subjects_in(segment.gist))
                 made.append(Stretch(segment.started_at, segment.ended_at, told, standing, subjects))
         return sorted(made, key=lambda each: each.started_at)
@@ -333,11 +315,23 @@ class SegmentLedger:
     def _told(self, place: int) -> list[Candidate]:
         """Return what a summary can say of one segment: its standing facts, and its gist if a model wrote it."""
         segment = self._segments[place]
-        told = [each for each in self._facts[place] if self._holds(each)]
-        return [*told, *_gist_sentences(segment)] if _tells(segment) else told
+        told = self._standing_candidates(place)
+        return [*told, *_gist_sentences(segment)] if _tells(segment) else [*told]
 
-    def _holds(self, candidate: Candidate) -> bool:
-        return candidate.refs[0] not in self._superseded
+    def _standing(self, among: Iterable[SegmentFacts]) -> Iterator[SegmentFact]:
+        """Yield the facts that hold, in order."""
+        return (each for facts in among for each in facts if each.ref not in self._superseded)
+
+    def _standing_candidates(self, place: int) -> tuple[Candidate, ...]:
+        return tuple(each.candidate() for each in self._standing(self._facts[place : place + 1]))
+
+    def _of_refs(self, refs: Iterable[str]) -> Iterator[Candidate]:
+        """Yield those of these facts that are known and hold."""
+        for ref in refs:
+            segment_id, _, number = ref.rpartition("#")
+            place = self._places.get(SegmentId(segment_id))
+            if place is not None and ref not in self._superseded and (fact := self._facts[place].get(number)):
+                yield fact.candidate()
 
 
 def render_summary(
@@ -347,13 +341,9 @@ def render_summary(
     return SegmentLedger(segments, chapters).render(max_chars=max_chars)
 
 
-def _rank(candidate: Candidate) -> tuple[float, float, tuple[str, ...]]:
+def _rank(fact: SegmentFact) -> tuple[float, float, str]:
     """Return the sort key: those that stay relevant longest first, of equal ones the newest."""
-    return (-candidate.worth, -candidate.at, candidate.refs)
-
-
-def _candidates(segment: Segment, known: Iterable[KnownFact]) -> tuple[Candidate, ...]:
-    return tuple(fact_candidate(segment, each) for each in known)
+    return (-fact.worth, -fact.fact.at, fact.ref)
 
 
 def _tells(segment: Segment) -> bool:

@@ -24,7 +24,7 @@ from compaction.summary.subjects import language_of_texts, rank_weights, subject
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from compaction.model import Importance, Segment, SegmentId, Seq
+    from compaction.model import Fact, Importance, Segment, SegmentId, Seq
     from compaction.summary.port import KnownFact
 
 # The shares of the newest batches and of the standing facts. The rest, and what these leave, tells what came before.
@@ -58,9 +58,7 @@ _TAKEN_UP = re.compile(r"(?P<before>.+(?:(?P<asks>[?？؟])|[.!…])) (?P<who>(?
 class Candidate:
     """A sentence that the summary may take. `at`: when it was said, UTC epoch seconds. `worth`: per length.
 
-    Of its meaning, `about` (topics, names and values, in order), `names`, `values`, `negated` and `asks`. An open
-    session keeps this of every fact, so the sets that nothing here reads are left out: they would take as much again.
-    `about` is no set, which would take four times as much.
+    Of its meaning, `about` (topics, names and values, in order), `names`, `values`, `negated` and `asks`.
     """
 
     text: str
@@ -102,10 +100,16 @@ def fact_candidate(segment: Segment, known: KnownFact) -> Candidate:
         segment_id=segment.id,
         turn_seqs=() if fact.note_id is not None else fact.turns,
         refs=(known.ref,),
-        worth=density(said, fact.text) * _WORTH_OF_IMPORTANCE[importance] * _WORTH_OF_KIND[fact.kind],
+        worth=fact_worth(fact),
         about=tuple(sorted(said.about)),
         chars=len(text) + 1 + (len(fact.speaker) + _QUOTE_CHARS if quoted else 0),
     )
+
+
+def fact_worth(fact: Fact) -> float:
+    """Return how much a fact is worth to a summary, per length."""
+    dense = density(meaning(fact.text), fact.text)
+    return dense * _WORTH_OF_IMPORTANCE[fact.importance] * _WORTH_OF_KIND[fact.kind]
 
 
 def gist_candidate(segment_id: SegmentId, turn_seqs: tuple[Seq, ...], at: float, text: str) -> Candidate:

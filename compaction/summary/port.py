@@ -43,11 +43,12 @@ class KnownFact:
 
 def known_facts_of(segment: Segment) -> list[KnownFact]:
     """Return the facts of a segment that have a text, in order, each with its ref and its label."""
-    return [
-        KnownFact(f"{segment.id}#{number}", fact, _label(segment, number))
-        for number, fact in enumerate(segment.facts)
-        if fact.text
-    ]
+    return [known_fact(segment, number) for number, fact in enumerate(segment.facts) if fact.text]
+
+
+def known_fact(segment: Segment, number: int) -> KnownFact:
+    """Return the fact of this number in a segment, with its ref and its label."""
+    return KnownFact(f"{segment.id}#{number}", segment.facts[number], _label(segment, number))
 
 
 def _label(segment: Segment, number: int) -> str:

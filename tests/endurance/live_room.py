@@ -107,6 +107,8 @@ def _settings(model_url: str, folder: str) -> dict[str, object]:
         "participation.max_calls_per_hour": 0,
         "participation.max_tokens_per_hour": 0,
         "participation.max_spoken_s_per_hour": 0,
+        # As many as are held, half a kilobyte each, are there within the warm-up and not after weeks.
+        "recall.vectors_in_memory": 500,
         "speaking.engine": "piper",
         "storage.data_dir": folder,
         "storage.database_url": None,

@@ -94,7 +94,7 @@ class MemoryVectorSearch:
         loaded = 0
         while loaded < self._most:
             page = wanted if below is None else wanted.where(passage_vectors.c.id < below)
-            found = (await connection.execute(page.limit(_PAGE_ROWS))).all()
+            found = (await connection.execute(page.limit(min(_PAGE_ROWS, self._most - loaded)))).all()
             if not found:
                 return
             vectors.add(

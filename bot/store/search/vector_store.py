@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import String, cast, delete, exists, insert, or_, select, update
 
+from bot.settings import VECTORS_IN_MEMORY
 from bot.store import rows
 from bot.store.salvage import read_or_none
 from bot.store.search.fact_kind import KIND as FACT_KIND
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 class VectorStore:
     """The embeddings of passages. `most`: how many are held in memory, unless the database searches them itself."""
 
-    def __init__(self, database: Database, *, most: int = 200_000) -> None:
+    def __init__(self, database: Database, *, most: int = VECTORS_IN_MEMORY) -> None:
         self._database = database
         self._search = vector_search(database, most=most)
         # The opt-outs that the stored embeddings obey. None: nobody has looked yet.

@@ -8,6 +8,7 @@ them. In a small set all are compared. `vector_memory` loads the set.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,8 +34,8 @@ _LEAST = 1e-30
 _WORD_BITS = 64
 # The fields of a row besides its vector; sessions and tags as numbers.
 _ABOUT = np.dtype([("id", "i8"), ("seq", "i8"), ("at", "f8"), ("session", "i4"), ("tags", "i4"), ("scale", "f4")])
-# Surplus rows are dropped a tenth at a time, not one by one.
-_SLACK = 1.1
+# In a full set the oldest are looked for this many, as a share of all, at once.
+_OLDEST = 0.1
 # The arrays grow by this factor, so that appending stays cheap.
 _GROWTH = 1.5
 
@@ -91,27 +92,50 @@ class VectorSet:
     _session_codes: dict[str, int] = field(default_factory=dict)
     _tag_codes: dict[str, int] = field(default_factory=dict)
     _tag_sets: list[frozenset[str]] = field(default_factory=list)
+    # The oldest of a full set as a heap of (id, row), whose places the next vectors take; all others are newer than
+    # `_oldest_until`.
+    _oldest: list[tuple[int, int]] = field(default_factory=list)
+    _oldest_until: int = 0
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, vectors: Iterable[StoredVector]) -> None:
-        """Add vectors. Vectors of another width than the first are ignored. Beyond `most`, the oldest passages are
-        dropped.
+        """Add vectors. Vectors of another width than the first are ignored. Of more than `most`, only the newest
+        passages are kept: in a full set new vectors take the places of the oldest, so that it takes no more memory.
         """
         new = list(vectors)
         if not new:
             return
         width = self._bytes.shape[1] if self._count else len(new[0].vector)
         new = [each for each in new if len(each.vector) == width]
-        self._make_room(len(new), width)
-        rows = slice(self._count, self._count + len(new))
-        self._bytes[rows] = np.frombuffer(b"".join(each.vector for each in new), dtype=np.int8).reshape(-1, width)
-        self._signs[:, rows] = _sign_words(self._bytes[rows])
-        self._about[rows] = [self._about_row(each) for each in new]
-        self._count += len(new)
-        if self._count > self.most * _SLACK:
-            self._keep(np.sort(np.argsort(self._about["id"][: self._count])[-self.most :]))
+        free = min(len(new), self.most - self._count)
+        self._make_room(free, width)
+        rows = [*range(self._count, self._count + free)]
+        self._count += free
+        self._write(rows, new[:free])
+        for each in new[free:]:
+            self._replace_oldest(each)
+
+    def _replace_oldest(self, new: StoredVector) -> None:
+        if not self._oldest:
+            ids = self._about["id"][: self._count]
+            rows = np.argsort(ids)[: max(1, int(self.most * _OLDEST))]
+            self._oldest = list(zip(ids[rows].tolist(), rows.tolist(), strict=True))
+            self._oldest_until = self._oldest[-1][0]
+        oldest, row = self._oldest[0]
+        if new.passage_id > oldest:
+            heappop(self._oldest)
+            self._write([row], [new])
+            if new.passage_id < self._oldest_until:
+                heappush(self._oldest, (new.passage_id, row))
+
+    def _write(self, rows: list[int], vectors: Sequence[StoredVector]) -> None:
+        if rows:
+            joined = b"".join(each.vector for each in vectors)
+            self._bytes[rows] = np.frombuffer(joined, dtype=np.int8).reshape(len(rows), -1)
+            self._signs[:, rows] = _sign_words(self._bytes[rows])
+            self._about[rows] = [self._about_row(each) for each in vectors]
 
     def nearest(self, vector: Sequence[float], filter_by: VectorFilter, limit: int) -> list[tuple[int, float]]:
         """Return (passage id, cosine) of the vectors nearest to `vector` (unit length), nearest first."""
@@ -191,7 +215,7 @@ class VectorSet:
         needed = self._count + more
         if needed <= len(self._about) and self._bytes.shape[1] == width:
             return
-        size = max(needed, int(len(self._about) * _GROWTH))
+        size = max(needed, min(self.most, int(len(self._about) * _GROWTH)))
         resized = np.zeros((size, width), dtype=np.int8)
         resized[: self._count] = self._bytes[: self._count] if self._count else 0
         self._bytes = resized
@@ -202,10 +226,6 @@ class VectorSet:
         about = np.zeros(size, dtype=_ABOUT)
         about[: self._count] = self._about[: self._count]
         self._about = about
-
-    def _keep(self, rows: NDArray[np.int64]) -> None:
-        self._bytes, self._signs, self._about = self._bytes[rows], self._signs[:, rows], self._about[rows]
-        self._count = len(rows)
 
 
 def _sign_words(vectors: NDArray[np.generic]) -> NDArray[np.uint64]:

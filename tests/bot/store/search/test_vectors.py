@@ -63,13 +63,27 @@ def test_filters_hold_together() -> None:
     assert found(VectorFilter(((),))) == set()
 
 
-def test_the_oldest_go_when_there_is_no_room() -> None:
-    """If there is no room, the oldest passages are dropped, in whatever order they were added."""
+@given(st.permutations(range(40)), st.integers(1, 12))
+def test_of_too_many_the_newest_stay(order: list[int], page: int) -> None:
+    """The newest passages are kept, in whatever order and however many at once they are added."""
     vectors = VectorSet(most=20)
-    for n in (*range(50, 100), *range(50)):
+    for start in range(0, len(order), page):
+        vectors.add([stored(n, [1.0, n / 100]) for n in order[start : start + page]])
+    found = vectors.nearest([1.0, 0.0], VectorFilter(), 99)
+    assert {each for each, _ in found} == set(range(20, 40))
+    assert all(score == pytest.approx(1.0, abs=0.01) for _, score in found)
+
+
+def test_a_full_set_takes_no_more_memory() -> None:
+    """New vectors take the places of the oldest: what a bot holds after months doesn't grow."""
+    vectors = VectorSet(most=20)
+    vectors.add([stored(n, [1.0, n / 100]) for n in range(20)])
+    arrays = (vectors._bytes, vectors._signs, vectors._about)
+    for n in range(20, 99):
         vectors.add([stored(n, [1.0, n / 100])])
-    assert len(vectors) <= 22
-    assert {each for each, _ in vectors.nearest([1.0, 0.0], VectorFilter(), 99)} >= set(range(80, 100))
+    held = (vectors._bytes, vectors._signs, vectors._about)
+    assert all(now is before for now, before in zip(held, arrays, strict=True))
+    assert len(vectors) == 20
 
 
 def test_another_width_is_left_out() -> None:
