@@ -86,7 +86,8 @@ class Estimator:
         self._bills: deque[Bill] = deque(maxlen=_LATEST_BILLS)
         self._count = estimate_text_tokens if tokenizer is None else tokenizer.count
         self._exact = tokenizer is not None
-        self._known: dict[str, int] = {}
+        # By the text's hash: what people said is not kept here. Two of so few texts have never the same one.
+        self._known: dict[int, int] = {}
 
     @property
     def exact(self) -> bool:
@@ -94,13 +95,14 @@ class Estimator:
         return self._exact
 
     def text(self, text: str) -> int:
-        known = self._known.get(text)
+        key = hash(text)
+        known = self._known.get(key)
         if known is None:
             known = self._count(text)
             if len(self._known) >= _KEPT_TEXTS:
                 # Remove the oldest entry, because its text has left the window.
                 del self._known[next(iter(self._known))]
-            self._known[text] = known
+            self._known[key] = known
         return known
 
     def messages(self, messages: Iterable[HasContent]) -> int:

@@ -56,7 +56,8 @@ _NOTHING = "Nothing was said that needs keeping."
 class SegmentLedger:
     """All segments and chapters of one session. Adding a segment processes only that segment.
 
-    Owned by one session; `with_…` return changed copies. Ten thousand turns take about two megabytes.
+    Owned by one session; `with_…` return changed copies. Ten thousand turns take about five megabytes, most of it for
+    the facts themselves.
     """
 
     def __init__(self, segments: Iterable[Segment] = (), chapters: Iterable[Chapter] = ()) -> None:

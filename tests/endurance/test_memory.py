@@ -157,8 +157,8 @@ async def test_pieces_that_were_stopped_keep_no_sound() -> None:
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("traced")
 async def test_a_session_keeps_only_facts(tmp_path: Path) -> None:
-    """Of a turn that is one fact, a session keeps the fact and what it is about, 1.3 kB, and nothing that grows
-    faster.
+    """Of a turn that is one fact, a session keeps the fact and which facts are about what, half a kilobyte, and
+    nothing that grows faster.
     """
     clock = FakeClock()
     kept_kb = []
@@ -170,4 +170,4 @@ async def test_a_session_keeps_only_facts(tmp_path: Path) -> None:
             assert await talk(memory, clock, 150) == 0
             await memory.settle()
             kept_kb.append(_traced_kb())
-    assert (kept_kb[1] - kept_kb[0]) / 150 < 1.6
+    assert (kept_kb[1] - kept_kb[0]) / 150 < 0.7
