@@ -21,7 +21,8 @@ def fill_sentence_caches() -> None:
     new_words = -(-MOST_STEMS // MOST_MEANINGS)
     for number in range(MOST_MEANINGS):
         words = " ".join(_word(number * new_words + place) for place in range(new_words))
-        meaning(f"We saw an old bridge and {words} beside the river.")
+        # With a name and a value, which are sets of their own, as in what people say.
+        meaning(f"At {number % 12}:30 we saw an old bridge with Chloe and {words} beside the river.")
 
 
 def _word(number: int) -> str:
