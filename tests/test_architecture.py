@@ -341,6 +341,23 @@ def test_there_is_no_circle_of_imports() -> None:
         assert module in graph[target], f"{module} may import {target}: there is no circle any more"
 
 
+def test_every_task_has_a_name() -> None:
+    """The names tell in a dump of a process what its tasks are. `ensure_future` takes no name, so nobody calls it."""
+    offences = []
+    for path in sources():
+        text = path.read_text(encoding="utf-8")
+        if "create_task" not in text and "ensure_future" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.Call):
+                continue
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+            is_named = any(keyword.arg == "name" for keyword in node.keywords)
+            if called == "ensure_future" or (called == "create_task" and not is_named):
+                offences.append(f"{module_name(path)}:{node.lineno} starts a task without a name")
+    assert offences == []
+
+
 def test_package_docstrings_name_what_exists() -> None:
     """A package's docstring guides readers to its modules: it names none that was renamed or removed."""
     stale = []

@@ -119,7 +119,7 @@ class Microphone(BaseInputTransport):
         """Begin to push."""
         await super().start(frame)
         await self.set_transport_ready(frame)
-        self._feeding = self.create_task(self._feed())
+        self._feeding = self.create_task(self._feed(), name="microphone")
 
     async def cleanup(self) -> None:
         """Stop pushing."""

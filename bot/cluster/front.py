@@ -27,7 +27,7 @@ from bot.cluster.state import APP, DEPLOYMENT
 from bot.cluster.transcription import Answer, TranscriptionRefusedError, check_caller, refusal, utterance_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Coroutine
     from contextlib import AbstractContextManager
 
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -67,7 +67,7 @@ class PoolFront:
         serve: ASGIApp,
         *,
         token: str,
-        hear: Callable[[PooledUtterance], Awaitable[Answer]],
+        hear: Callable[[PooledUtterance], Coroutine[Any, Any, Answer]],
         ongoing: Callable[[], AbstractContextManager[None]],
         within_s: float = REQUEST_WITHIN_S,
     ) -> None:
@@ -105,7 +105,7 @@ class PoolFront:
 
     async def _heard(self, utterance: PooledUtterance, receive: Receive) -> Answer | None:
         """Ask a recogniser; return None if the caller goes before it has answered."""
-        hearing = asyncio.ensure_future(self._hear(utterance))
+        hearing = asyncio.create_task(self._hear(utterance), name="pool-hearing")
         gone = asyncio.create_task(_gone(receive), name="pool-caller-gone")
         try:
             await asyncio.wait({hearing, gone}, return_when=asyncio.FIRST_COMPLETED)

@@ -32,4 +32,6 @@ async def in_thread(connection: AsyncConnection, work: Callable[[], T], *, sign_
             await connection.execute(_SIGN)
         return await running
     finally:
+        # It ends at once, and the thread goes on.
         running.cancel()
+        await asyncio.wait({running})

@@ -61,7 +61,8 @@ class Compactor:
 
     `view`: what is stored of the folded turns. `on_event`: called for each event; it must not block.
 
-    *Ownership*: the session creates the compactor and calls `end` or `aclose`. Both stop the task in flight.
+    *Ownership*: the session creates the compactor and calls `end` or `aclose`. Both stop the run in flight; `aclose`
+    also waits for those that were cancelled before.
     """
 
     def __init__(
@@ -80,7 +81,10 @@ class Compactor:
         self._input = parts.input
         self._summarisers = parts.summarisers
         self._reporter = EventReporter(log, on_event)
+        # The task of the newest run, and every task that has not ended: a run that was cancelled may still be ending
+        # when the next one begins.
         self._task: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
         # One call of `end` at a time stores the end.
         self._ending = asyncio.Lock()
@@ -175,9 +179,9 @@ class Compactor:
         return True
 
     async def settle(self) -> None:
-        """Wait until no run is in flight. *Cancellation*: cancelling `settle` does not stop the run."""
-        while (task := self._task) is not None and not task.done():
-            await asyncio.wait({task})
+        """Wait until no run is in flight or ending. *Cancellation*: cancelling `settle` does not stop the run."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
 
     async def end(self) -> None:
         """End the session: wait for the run in flight until its deadline, then store the closing segment.
@@ -193,15 +197,17 @@ class Compactor:
             await self._close()
 
     async def aclose(self) -> None:
-        """Cancel the run in flight, if any, and start no other. Its batch is folded when the session is opened again.
+        """Cancel every run that has not ended, and start no other. What they fold is folded when the session is opened
+        again.
 
         A summariser that ignores its cancellation may still end its run, but no more follow it.
         """
         self._closed = True
-        task, self._task = self._task, None
-        if task is not None and not task.done():
+        self._task = None
+        for task in self._tasks:
             task.cancel()
-            await asyncio.wait({task}, timeout=_CANCEL_S)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_CANCEL_S)
 
     # -- effects of the machine -------------------------------------------------------------------------
 
@@ -233,7 +239,10 @@ class Compactor:
             summariser = self._summarisers.of(run, self._input.batch(run, self.state))
             self._model = summariser.model
             self._reporter.emit(fold_started(run, summariser))
-            self._task = asyncio.create_task(self._run(run), name=f"compaction-{self._parts.session_id}-{run.id}")
+            task = asyncio.create_task(self._run(run), name=f"compaction-{self._parts.session_id}-{run.id}")
+            self._task = task
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         except Exception as exc:  # noqa: BLE001 - a run that can't start has failed
             self._fail(run, FailureSource.CODE, exc)
 

@@ -98,9 +98,11 @@ class PersonVoiceLink:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close both sockets and leave the channel."""
-        await self._stop()
-        await self._leave_channel()
+        """Close both sockets and leave the channel. Raises what broke the link's task, unless waiters were told."""
+        try:
+            await self._stop()
+        finally:
+            await self._leave_channel()
 
     @property
     def call(self) -> VoiceSessionState | None:

@@ -11,7 +11,6 @@ model fails, hangs or dies, its current request fails; `voice.asr.reloading_mode
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -115,11 +114,13 @@ class QueuedRecognizer:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         dispatcher, self._dispatcher = self._dispatcher, None
-        if dispatcher is not None:
-            dispatcher.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await dispatcher
-        await self._model.close()
+        try:
+            if dispatcher is not None:
+                dispatcher.cancel()
+                # It has logged what it failed of, if it did. A gathered exception counts as seen, and is not raised.
+                await asyncio.gather(dispatcher, return_exceptions=True)
+        finally:
+            await self._model.close()
 
     @property
     def queue(self) -> QueueFigures:

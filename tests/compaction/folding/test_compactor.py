@@ -409,6 +409,45 @@ def test_nothing_is_folded_after_the_session_is_closed() -> None:
     run_virtually(main())
 
 
+class _SlowToEnd:
+    """A summariser that hangs, and once it is cancelled ends a little after the next run may begin."""
+
+    name = "llm"
+    model = "slow to end"
+
+    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
+        """Return the chapter that the extractive summariser makes."""
+        return extract_chapter(request)
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        try:
+            await asyncio.sleep(1e6)
+        finally:
+            await asyncio.sleep(CompactionSettings().retry_base_s + 0.5)
+        raise AssertionError("it is always cancelled")
+
+
+def test_closing_waits_for_a_run_that_was_overtaken() -> None:
+    """A run that the next one has replaced may still be ending, and no task of the session outlives it."""
+
+    async def main() -> None:
+        room = Room(summariser=_SlowToEnd())
+        async with room:
+            await room.talk(61)
+            room.sent()
+            await asyncio.sleep(0)
+            changed = CompactionState(revision=1, summary="Forgotten.", last_at=2.0)
+            assert await room.store.land(replace(landing(0, 0, revision=0), segment=None, state=changed))
+            assert await room.memory.refresh()
+            await asyncio.sleep(CompactionSettings().retry_base_s)
+            room.sent()
+            running = [task for task in asyncio.all_tasks() if task.get_name().startswith("compaction-")]
+            assert len(running) == 2
+        assert all(task.done() for task in running)
+
+    run_virtually(main())
+
+
 def test_refresh_leaves_a_run_that_knows_the_change() -> None:
     """While `refresh` makes its view, a landing may be refused and adopt the change. The run after it goes on."""
 

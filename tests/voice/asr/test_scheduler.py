@@ -411,3 +411,22 @@ async def test_closing_leaves_nobody_of_a_batch_waiting() -> None:
     for task in tasks:
         with pytest.raises(RecogniserError, match="closed"):
             await task
+
+
+async def test_a_dispatcher_that_broke_leaves_no_model_behind() -> None:
+    """Its callers are told, and closing the recogniser still ends the model's thread."""
+    times = [0.0]
+
+    def clock() -> float:
+        if not times:
+            raise ValueError("The clock broke.")
+        return times.pop()
+
+    with capture_logs() as logs:
+        async with QueuedRecognizer(FakeEngine, monotonic=clock) as recognizer:
+            with pytest.raises(RecogniserError, match="closed"):
+                await _ask(recognizer, 1, speaker=1)
+            assert not recognizer.is_running
+            assert "speech-model" in [thread.name for thread in threading.enumerate()]
+    assert "speech-model" not in [thread.name for thread in threading.enumerate()]
+    assert [line["event"] for line in logs] == ["recognizer_stopped"]
