@@ -83,7 +83,7 @@ def up(
     from bot.cluster.node import NodeSettings, make_token
 
     settings = load()
-    check_own_addresses(ip, join)
+    join = checked_addresses(ip, join)
     if join and (recognisers, cpus, gpus, batch) != _FIRST_POOL:
         raise SetupError(
             "--recognisers, --cpus, --gpus and --batch are for the first machine. In a cluster that is there, "
@@ -197,18 +197,17 @@ def down() -> None:
         asyncio.run(until_stopped(end_rest(folder)))
 
 
-def check_own_addresses(ip: str, join: str) -> None:
-    """Raise `SetupError` for addresses that cannot be meant: Ray would try them for two minutes."""
+def checked_addresses(ip: str, join: str) -> str:
+    """Return the first machine's address as Ray takes it, or nothing if this is the first one. Raises `SetupError` for
+    addresses that cannot be meant: Ray would try them for two minutes.
+    """
     from bot.cluster.joining import check_own_ip
-    from bot.remote.link.address import RoomsAddress
+    from bot.network_address import NetworkAddress
 
     check_own_ip(ip)
-    if not join:
-        return
     try:
-        # Nobody has a name that is none for the system; looking it up raises no `OSError`.
-        RoomsAddress.parsed(join).host.encode("idna")
-    except (SetupError, UnicodeError) as error:
+        return str(NetworkAddress.parsed(join)) if join else ""
+    except ValueError as error:
         raise SetupError(
             f"{join!r} is not an address. Give --join the first machine's as HOST:PORT, for example 10.0.0.1:6379."
         ) from error

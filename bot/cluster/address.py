@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from bot.errors import SetupError
+from bot.network_address import NetworkAddress
 from bot.private_files import open_private
 from voice.endpoint import Endpoint
 
@@ -78,13 +79,13 @@ def pool_endpoint(address: str, folder: Path) -> Endpoint:
 
     `folder` has the cluster's token. Raises `ClusterError` if it has none, or if the address has another form.
     """
-    host, _, port = address.rpartition(":")
-    if address != HERE and not (host and port.isdecimal() and port.isascii()):
+    try:
+        where = NetworkAddress(POOL_IP, POOL_PORT) if address == HERE else NetworkAddress.parsed(address)
+    except ValueError as error:
         raise ClusterError(
             f"{address!r} is not the address of a cluster. Give --cluster auto, or HOST:PORT, for example "
             "10.0.0.1:8571."
-        )
-    where = f"{POOL_IP}:{POOL_PORT}" if address == HERE else address
+        ) from error
     return Endpoint(f"http://{where}/v1", "whisper", read_token(folder), POOL_TIMEOUT_S)
 
 

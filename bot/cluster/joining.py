@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from bot.cluster.address import TOKEN_FILE, ClusterError
 from bot.errors import SetupError
+from bot.network_address import NetworkAddress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,17 +52,16 @@ def check_own_ip(ip: str) -> None:
 
 async def reach_head(address: str, within_s: float) -> None:
     """Return when somebody answers at the first machine's address, HOST:PORT or [IPv6]:PORT. Raises `ClusterError` if
-    nobody does within `within_s`.
+    nobody does within `within_s`, and `ValueError` if the address has another form.
     """
-    bracketed, _, port = address.rpartition(":")
-    host = bracketed.removeprefix("[").removesuffix("]")
+    head = NetworkAddress.parsed(address)
     try:
         async with asyncio.timeout(within_s):
-            while not await _answers(host, int(port)):  # noqa: ASYNC110 - another machine tells nothing
+            while not await _answers(head.host, head.port):  # noqa: ASYNC110 - another machine tells nothing
                 await asyncio.sleep(_EVERY_S)
     except TimeoutError as error:
         raise ClusterError(
-            f"Nobody answers at {address}. Does `roomtone cluster up --ip {host}` run on the first machine, "
+            f"Nobody answers at {address}. Does `roomtone cluster up --ip {head.host}` run on the first machine, "
             "and do firewalls let this machine through?"
         ) from error
 

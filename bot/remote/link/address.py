@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from bot.errors import SetupError
+from bot.network_address import NetworkAddress
 from bot.remote.link.hello import ROOM_PATH
 from bot.texts.text import Text
 
 # For processes on the gateway process's own machine.
 LOOPBACK = "127.0.0.1"
-_HIGHEST_PORT = 65_535
 NO_ADDRESS = Text("“{text}” is not an address. Give it as HOST:PORT, for example 10.0.0.1:8572.")
 
 
@@ -25,12 +25,11 @@ class RoomsAddress:
     @classmethod
     def parsed(cls, text: str) -> Self:
         """Return what HOST:PORT or [IPv6]:PORT means. Raises `SetupError`."""
-        host, _, port = text.strip().rpartition(":")
-        host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
-        is_host = bool(host) and host.isprintable() and not set(host) & set("/@? #")
-        if not (is_host and port.isdecimal() and port.isascii() and 0 < int(port) <= _HIGHEST_PORT):
-            raise SetupError(NO_ADDRESS.fill(text=text))
-        return cls(host, int(port))
+        try:
+            address = NetworkAddress.parsed(text)
+        except ValueError as error:
+            raise SetupError(NO_ADDRESS.fill(text=text)) from error
+        return cls(address.host, address.port)
 
     def url(self, *, encrypted: bool = True) -> str:
         """Return where a room's process connects to."""
@@ -38,5 +37,4 @@ class RoomsAddress:
 
     def __str__(self) -> str:
         """Return what `parsed` understands."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
+        return str(NetworkAddress(self.host, self.port))

@@ -147,3 +147,11 @@ def test_a_bot_asks_the_node_that_it_runs_on(tmp_path: Path) -> None:
     here, there = pool_endpoint("auto", tmp_path), pool_endpoint("10.0.0.1:8571", tmp_path)
     assert (here.base_url, here.api_key) == ("http://127.0.0.1:8571/v1", "secret")
     assert there.base_url == "http://10.0.0.1:8571/v1"
+    assert pool_endpoint("fd00::1:8571", tmp_path).base_url == "http://[fd00::1]:8571/v1"
+
+
+@pytest.mark.parametrize("text", ["", "here", "10.0.0.1", "10.0.0.1:0", "10.0.0.1:65536", "http://10.0.0.1:8571"])
+def test_what_is_no_pools_address_is_told(tmp_path: Path, text: str) -> None:
+    """It says what --cluster takes."""
+    with pytest.raises(ClusterError, match=f"'{text}' is not the address of a cluster. Give --cluster auto, or HOST"):
+        pool_endpoint(text, tmp_path)
