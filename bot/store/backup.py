@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bot.errors import BotError
 from bot.private_files import open_private, sync_to_disk
-from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
+from bot.store.dialects.sqlite import SqliteDialect, connect_read_only, require_own_schema
 from bot.store.dialects.sqlite_failures import sqlite_failure
 from bot.store.migrations.own_schema import foreign_part
 from bot.store.migrations.upgrade import HEAD, too_new
@@ -47,8 +47,8 @@ def write_backup(database: Path, file: Path) -> BackupContent:
     """Write the database at `database` into the new file `file`, with mode 0600, and check it.
 
     Other processes can read and write the database meanwhile. Raises `BackupError` if `file` exists or cannot be
-    written, or if something in the database is not of Roomtone, and `StoreError` if the database cannot be read. A
-    failed backup leaves no file.
+    written, and `StoreError` if the database cannot be read, or if something in it is not of Roomtone. A failed backup
+    leaves no file.
     """
     if file.is_dir():
         raise BackupError(f"{file} is a folder. Name a new file in it, for example {file / 'roomtone-backup.db'}.")
@@ -92,16 +92,15 @@ def require_file(file: Path) -> None:
         raise BackupError(f"{file} {what}. Name a file that `roomtone backup` wrote.")
 
 
-def require_own_schema(connection: sqlite3.Connection, file: Path) -> None:
-    """Raise `BackupError` if `file` has a trigger, view, table or index that Roomtone does not make like this.
+def require_own_backup(connection: sqlite3.Connection, file: Path) -> None:
+    """Raise `BackupError` if a backup has a trigger, view, table or index that Roomtone does not make like this.
 
-    `connection`: to it, or to a copy. Raises `StoreError` if it is of a newer version, and `sqlite3.Error`.
+    `connection`: to it, or to a copy of it. Raises `StoreError` if it is of a newer version, and `sqlite3.Error`.
     """
     if (foreign := foreign_part(connection)) is not None:
         raise BackupError(
-            f"{file} has something in it that is not of Roomtone: {foreign.what} ({foreign.problem}). Such a thing can "
-            "copy what people say, or bring back what they have forgotten. Take another backup. If you have made it "
-            f"yourself, take it back with `sqlite3 {file}` first. Nothing was changed."
+            f"{foreign.sentence(file)} Take another backup. If you have made it yourself, take it back with "
+            f"`sqlite3 {file}` first. Nothing was changed."
         )
 
 
@@ -121,7 +120,7 @@ def examine_backup(file: Path) -> BackupContent:
             if version > int(HEAD):
                 raise too_new(str(version))
             # First: checking the pages already calls the functions that a table names.
-            require_own_schema(connection, file)
+            require_own_backup(connection, file)
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if verdict != "ok":
                 raise BackupError(f"{file} is damaged. Take another backup.")

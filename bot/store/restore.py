@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bot.private_files import make_private_folder, open_private, sync_to_disk
-from bot.store.backup import BackupContent, BackupError, examine_backup, require_own_schema
+from bot.store.backup import BackupContent, BackupError, examine_backup, require_own_backup
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
 from bot.store.dialects.sqlite_failures import sqlite_failure
@@ -188,7 +188,7 @@ def _copy_database(file: Path, target: Path) -> None:
 def _require_own(staged: Path, file: Path) -> None:
     try:
         with closing(connect_read_only(staged, wait_s=_WAIT_S)) as connection:
-            require_own_schema(connection, file)
+            require_own_backup(connection, file)
     except SqliteDialect.failures as error:
         raise sqlite_failure(error, file) from error
 

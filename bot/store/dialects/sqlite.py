@@ -265,6 +265,21 @@ def connect_read_only(path: Path, *, wait_s: float) -> sqlite3.Connection:
     return connection
 
 
+def require_own_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise `StoreError` if the bot's database has a trigger, view, table or index that Roomtone does not make like
+    this, or is of a newer version. Raises `sqlite3.Error` too. `connection`: to the file at `path`.
+    """
+    if (foreign := foreign_part(connection)) is not None:
+        raise StoreError(
+            Text(
+                "{why} Stop the bot and take it back with `sqlite3 {path}`, or restore a backup with `roomtone restore "
+                "FILE`.",
+                why=foreign.sentence(path),
+                path=str(path),
+            )
+        )
+
+
 def verify_database_file(path: Path) -> None:
     """Check the whole file at `path` read-only; a running bot may have it open.
 
@@ -278,17 +293,8 @@ def verify_database_file(path: Path) -> None:
                 raise too_new(str(version))
             (parts,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             # The version of a copy that was written by `sqlite3 .dump` is 0.
-            if parts and (foreign := foreign_part(connection)) is not None:
-                raise StoreError(
-                    Text(
-                        "{path} has something in it that is not of Roomtone: {what} ({problem}). Such a thing can copy "
-                        "what people say, or bring back what they have forgotten. Stop the bot and take it back with "
-                        "`sqlite3 {path}`, or restore a backup with `roomtone restore FILE`.",
-                        path=str(path),
-                        what=foreign.what,
-                        problem=foreign.problem,
-                    )
-                )
+            if parts:
+                require_own_schema(connection, path)
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if verdict == "ok" and connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
                 verdict = "a row belongs to a session that is not there"

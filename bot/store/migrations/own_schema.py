@@ -20,9 +20,11 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import StaticPool
 
 from bot.store.migrations.upgrade import HEAD, make_tables, too_new
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 _VERSIONS_TABLE = "alembic_version"
 # What SQLite makes itself for ANALYZE and `PRAGMA optimize`, which an owner may have run: figures for its planner.
@@ -54,6 +56,16 @@ class ForeignPart:
 
     what: str
     problem: str
+
+    def sentence(self, file: Path) -> Text:
+        """Return what is in the file, and why that matters; the remedy depends on which file it is."""
+        return Text(
+            "{path} has something in it that is not of Roomtone: {what} ({problem}). Such a thing can copy what people "
+            "say, or bring back what they have forgotten.",
+            path=str(file),
+            what=self.what,
+            problem=self.problem,
+        )
 
 
 def foreign_part(connection: sqlite3.Connection) -> ForeignPart | None:
