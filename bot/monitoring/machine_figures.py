@@ -34,7 +34,7 @@ MOST_PROCESSES: Final = 32
 # More machines are counted together.
 MOST_MACHINES: Final = 100
 OTHER_MACHINES: Final = "other"
-# A bot with four models and a pool of recognisers has 68 series.
+# A bot with four models, an endpoint and a pool of recognisers has 77 series.
 MOST_SERIES: Final = 400
 _LABEL_CHARS: Final = 80
 # A process that has told nothing for as long is not there.
@@ -88,6 +88,9 @@ class MachineFigures:
                 self._refuse(process, machine, run_id)
                 continue
             if definition.of_each:
+                if key not in process.last and len(process.last) >= MOST_SERIES:
+                    self._refuse(process, machine, run_id)
+                    continue
                 process.last[key] = series.values
                 continue
             if key not in totals:
@@ -140,10 +143,12 @@ class MachineFigures:
             for process in self._there(machine):
                 if process.number > MOST_PROCESSES:
                     continue
-                labels = {LABEL: machine, PROCESS_LABEL: str(process.number)}
-                for (name, _), values in process.last.items():
-                    if self._definitions[name].of_each:
-                        found[name].extend(_rows(self._definitions[name], labels, values))
+                itself = {LABEL: machine, PROCESS_LABEL: str(process.number)}
+                for key, values in process.last.items():
+                    definition = self._definitions[key[0]]
+                    if definition.of_each:
+                        labels = {**dict(zip(definition.labels, key[1], strict=True)), **itself}
+                        found[key[0]].extend(_rows(definition, labels, values))
         return found
 
     def _live(self, machine: str) -> dict[_Key, tuple[float, ...]]:

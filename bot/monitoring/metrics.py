@@ -26,8 +26,8 @@ from bot.monitoring.collectors import (
 from bot.monitoring.machine_figures import MachineFigures
 from bot.monitoring.measured_store import OPERATIONS
 from bot.monitoring.metric_registry import MetricRegistry
-from bot.monitoring.pool_collector import POOL_DEFINITIONS, PoolCollector
 from bot.monitoring.process_figures import series_of
+from bot.monitoring.remote_recogniser_collector import REMOTE_RECOGNISER_DEFINITIONS, RemoteRecogniserCollector
 from compaction.model import TurnKind
 from voice.asr.second_pass import Doubt
 from voice.transport.counters import PacketCounters
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from bot.llm.budgeted import ModelCall
     from bot.monitoring.process_figures import Series
     from bot.monitoring.service_checks import GatewayState
-    from voice.asr.fallback import FirstOutcome
+    from voice.asr.observed import RemoteOutcome, RemoteRecogniser
     from voice.asr.scheduler import RecognizerFigures
     from voice.queue_figures import QueueFigures
 
@@ -88,8 +88,8 @@ class Metrics:
         self._shards = ShardCollector()
         for collector in (HealthCollector(health), self._queues, self._recogniser, self._shards):
             new.collectors.register(collector)
-        self._pool = PoolCollector()
-        new.add_own(self._pool, POOL_DEFINITIONS)
+        self._remote_recognisers = RemoteRecogniserCollector()
+        new.add_own(self._remote_recognisers, REMOTE_RECOGNISER_DEFINITIONS)
         # Of rooms' processes, on all machines; None: there are none.
         self._machines: MachineFigures | None = None
 
@@ -194,13 +194,13 @@ class Metrics:
         """Measure the local recogniser."""
         self._recogniser.add(figures)
 
-    def add_pool(self, is_in_use: Callable[[], bool]) -> None:
-        """Measure the pool of recognisers. `is_in_use`: returns whether it is asked at present."""
-        self._pool.set(is_in_use)
+    def add_remote_recogniser(self, which: RemoteRecogniser, is_in_use: Callable[[], bool]) -> None:
+        """Measure a recogniser elsewhere. `is_in_use`: returns whether it is asked at present."""
+        self._remote_recognisers.add(which, is_in_use)
 
-    def on_pool(self, outcome: FirstOutcome, seconds: float) -> None:
-        """Count what became of a request to the pool of recognisers, and how many seconds an answer took."""
-        self._pool.observe(outcome, seconds)
+    def on_remote_recogniser(self, which: RemoteRecogniser, outcome: RemoteOutcome, seconds: float) -> None:
+        """Count what became of a request to a recogniser elsewhere, and how many seconds an answer took."""
+        self._remote_recognisers.observe(which, outcome, seconds)
 
     def on_model_call(self, call: ModelCall) -> None:
         """Count a call of a language model."""

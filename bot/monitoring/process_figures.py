@@ -32,7 +32,7 @@ class FigureKind(StrEnum):
 class Definition:
     """A metric. `name`: of its family, without `_total`. `bounds`: of a histogram's buckets, as `le` has them.
     `of_each`: the processes are not summed, which would hide the one that is late or full. Each that is there has its
-    own series; the metric has no labels.
+    own series.
     """
 
     name: str

@@ -16,6 +16,7 @@ import structlog
 from bot.health import DegradedPart, FaultKind, HealthFault
 from bot.texts.text import Text, joined, sentence_of
 from voice.asr.fallback import FallbackRecognizer
+from voice.asr.observed import ObservedRecognizer, RemoteRecogniser
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import whisper_on_best_device
 from voice.circuit_breaker import Outage
@@ -87,7 +88,7 @@ async def open_recognizer(
     pool: Endpoint | None = None,
 ) -> AsyncIterator[OpenedRecognizer]:
     """Yield the recogniser that the settings choose, behind the cluster's `pool` if there is one. Register all of them
-    with `health`, and what is local with `metrics`.
+    with `health` and `metrics`.
 
     Raises `RecogniserError` when the local model is needed and cannot be loaded.
     """
@@ -136,10 +137,9 @@ class _Opening:
             local = await self.local()
         except RecogniserError as error:
             log.warning("no_local_recogniser", problem=error)
-            return OpenedRecognizer(remote, None)
+            return OpenedRecognizer(self._alone(remote), None)
         what = Text("The speech recogniser {model}", model=self.settings.endpoint_model)
-        both = FallbackRecognizer(remote, local.recognizer)
-        return self._behind(both, local, what, Text("the local one hears"))
+        return self._behind(remote, RemoteRecogniser.ENDPOINT, local, what, Text("the local one hears"))
 
     async def behind_pool(self, own: OpenedRecognizer, pool: Endpoint) -> OpenedRecognizer:
         """Connect the cluster's recognisers, with `own` behind them."""
@@ -148,13 +148,25 @@ class _Opening:
 
         pooled = await self.stack.enter_async_context(RemoteRecognizer(pool, is_own=True))
         what, instead = Text("The cluster's speech recognisers"), Text("my own one hears")
-        if self.metrics is None:
-            return self._behind(FallbackRecognizer(pooled, own.recognizer), own, what, instead)
-        both = FallbackRecognizer(pooled, own.recognizer, observe=self.metrics.on_pool)
-        self.metrics.add_pool(lambda: both.outage is None)
-        return self._behind(both, own, what, instead)
+        return self._behind(pooled, RemoteRecogniser.CLUSTER, own, what, instead)
 
-    def _behind(self, both: FallbackRecognizer, own: OpenedRecognizer, what: Text, instead: Text) -> OpenedRecognizer:
+    def _alone(self, remote: Recognizer) -> Recognizer:
+        """Return the endpoint, which is asked whatever happens."""
+        if self.metrics is None:
+            return remote
+        self.metrics.add_remote_recogniser(RemoteRecogniser.ENDPOINT, lambda: True)
+        return ObservedRecognizer(remote, partial(self.metrics.on_remote_recogniser, RemoteRecogniser.ENDPOINT))
+
+    def _behind(
+        self, remote: Recognizer, which: RemoteRecogniser, own: OpenedRecognizer, what: Text, instead: Text
+    ) -> OpenedRecognizer:
+        """Put `own` behind a recogniser elsewhere. `what`: its name; `instead`: what is so while it is away."""
+        if self.metrics is None:
+            both = FallbackRecognizer(remote, own.recognizer)
+        else:
+            observe = partial(self.metrics.on_remote_recogniser, which)
+            both = FallbackRecognizer(remote, own.recognizer, observe=observe)
+            self.metrics.add_remote_recogniser(which, lambda: both.outage is None)
         if self.health is not None:
             self.health.add_check(partial(_first_problems, both, what, instead))
         # While the first one hears, nobody misses the other.

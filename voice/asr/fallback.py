@@ -14,18 +14,13 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from voice.asr.observed import ObservedRecognizer, RemoteOutcome
 from voice.circuit_breaker import CircuitBreaker, CircuitState
-from voice.errors import (
-    RecogniserError,
-    RecogniserLateError,
-    RecogniserOverloadedError,
-    RecogniserUnreachableError,
-)
+from voice.errors import RecogniserError, RecogniserOverloadedError, RecogniserUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,24 +32,7 @@ if TYPE_CHECKING:
 _log: Any = structlog.get_logger()
 
 
-class FirstOutcome(StrEnum):
-    """What became of a request at the first recogniser. Each request has one."""
-
-    COMPLETED = "completed"
-    # An interim or a careful pass for which there was no room. Neither recogniser hears it.
-    SHED = "shed"
-    # The caller no longer wanted it: mostly somebody spoke on.
-    CANCELLED = "cancelled"
-    # From here on the second recogniser gets it.
-    UNREACHABLE = "unreachable"
-    TIMED_OUT = "timed_out"
-    # Refused, or answered with what cannot be read.
-    FAILED = "failed"
-    # Not asked, because it kept failing.
-    SKIPPED = "skipped"
-
-
-def _observe_nothing(outcome: FirstOutcome, seconds: float) -> None:
+def _observe_nothing(outcome: RemoteOutcome, seconds: float) -> None:
     """Leave it."""
 
 
@@ -70,9 +48,9 @@ class FallbackRecognizer:
         second: Recognizer,
         *,
         monotonic: Callable[[], float] = time.monotonic,
-        observe: Callable[[FirstOutcome, float], None] = _observe_nothing,
+        observe: Callable[[RemoteOutcome, float], None] = _observe_nothing,
     ) -> None:
-        self._first = first
+        self._first = ObservedRecognizer(first, observe, monotonic=monotonic)
         self._second = second
         self._monotonic = monotonic
         self._observe = observe
@@ -111,25 +89,22 @@ class FallbackRecognizer:
                     interim=interim and not counts,
                     careful=careful,
                 )
-            except (RecogniserOverloadedError, asyncio.CancelledError) as error:
+            except (RecogniserOverloadedError, asyncio.CancelledError):
                 # The first recogniser is busy, not broken: drop the interim, as under any load. An interim is cancelled
                 # when somebody speaks on. Neither tells whether the recogniser is back.
                 if is_trial:
                     self._breaker.abandon_trial(self._monotonic())
-                self._tell(_outcome_of(error), asked_at)
                 raise
             except RecogniserError as error:
-                self._tell(_outcome_of(error), asked_at)
                 # Several requests may have been on a connection that broke once.
                 is_away = isinstance(error, RecogniserUnreachableError) and asked_at >= self._counted_at
                 self._on_failure(error, counts=counts or is_away)
             else:
                 self._in_doubt = False
                 self._breaker.record_success()
-                self._tell(FirstOutcome.COMPLETED, asked_at)
                 return heard
         else:
-            self._observe(FirstOutcome.SKIPPED, 0.0)
+            self._observe(RemoteOutcome.SKIPPED, 0.0)
         return await self._second.recognize(
             pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim, careful=careful
         )
@@ -148,9 +123,6 @@ class FallbackRecognizer:
             _log.info("recogniser_tried_again")
         return True
 
-    def _tell(self, outcome: FirstOutcome, asked_at: float) -> None:
-        self._observe(outcome, self._monotonic() - asked_at)
-
     def _on_failure(self, error: RecogniserError, *, counts: bool) -> None:
         if counts:
             self._counted_at = self._monotonic()
@@ -158,17 +130,3 @@ class FallbackRecognizer:
         else:
             self._in_doubt = True
         _log.warning("remote_recogniser_failed", problem=error, failures=self._breaker.failures, counts=counts)
-
-
-def _outcome_of(error: RecogniserError | asyncio.CancelledError) -> FirstOutcome:
-    match error:
-        case asyncio.CancelledError():
-            return FirstOutcome.CANCELLED
-        case RecogniserOverloadedError():
-            return FirstOutcome.SHED
-        case RecogniserUnreachableError():
-            return FirstOutcome.UNREACHABLE
-        case RecogniserLateError():
-            return FirstOutcome.TIMED_OUT
-        case _:
-            return FirstOutcome.FAILED

@@ -20,7 +20,7 @@ from bot.monitoring.queues import QUEUES
 from bot.texts.text import Text
 from compaction.model import Seq, Turn, TurnKind
 from tests.fakes.clock import FakeClock
-from voice.asr.fallback import FirstOutcome
+from voice.asr.observed import RemoteOutcome, RemoteRecogniser
 from voice.asr.port import Recognition
 from voice.asr.scheduler import RecognizerFigures
 from voice.asr.second_pass import Doubt
@@ -200,26 +200,34 @@ def test_models_store_recogniser_and_loop_are_measured() -> None:
     assert value(metrics, "recogniser_compute_seconds_total") == 3.0
 
 
-@pytest.mark.parametrize("outcome", FirstOutcome)
-def test_what_became_of_a_request_to_the_pool_is_counted(outcome: FirstOutcome) -> None:
-    """Each outcome by itself, from 0 on. Only an answer has a time. Without a pool there are no such metrics."""
+@pytest.mark.parametrize("which", RemoteRecogniser)
+@pytest.mark.parametrize("outcome", RemoteOutcome)
+def test_what_became_of_a_request_to_a_recogniser_elsewhere_is_counted(
+    which: RemoteRecogniser, outcome: RemoteOutcome
+) -> None:
+    """Each outcome by itself, from 0 on. Only an answer has a time. Without such a recogniser there are no such
+    metrics, and the other one has none because of it.
+    """
     metrics = new_metrics()
-    assert "roomtone_pool" not in metrics.scrape()[0].decode()
+    assert "roomtone_remote" not in metrics.scrape()[0].decode()
     in_use = True
-    metrics.add_pool(lambda: in_use)
-    metrics.on_pool(outcome, 0.25)
+    metrics.add_remote_recogniser(which, lambda: in_use)
+    metrics.on_remote_recogniser(which, outcome, 0.25)
     counted = {
-        dict(labels)["outcome"]: count
+        labels: count
         for (name, labels), count in samples(metrics).items()
-        if name == "roomtone_pool_recognitions_total"
+        if name == "roomtone_remote_recognitions_total"
     }
-    assert counted == {each.value: float(each is outcome) for each in FirstOutcome}
-    answers = int(outcome is FirstOutcome.COMPLETED)
-    assert value(metrics, "pool_seconds_count") == answers
-    assert value(metrics, "pool_seconds_sum") == 0.25 * answers
-    assert value(metrics, "pool_in_use") == 1
+    assert counted == {
+        frozenset({("recogniser", which.value), ("outcome", each.value)}): float(each is outcome)
+        for each in RemoteOutcome
+    }
+    answers = int(outcome is RemoteOutcome.COMPLETED)
+    assert value(metrics, "remote_recogniser_seconds_count", recogniser=which.value) == answers
+    assert value(metrics, "remote_recogniser_seconds_sum", recogniser=which.value) == 0.25 * answers
+    assert value(metrics, "remote_recogniser_in_use", recogniser=which.value) == 1
     in_use = False
-    assert value(metrics, "pool_in_use") == 0
+    assert value(metrics, "remote_recogniser_in_use", recogniser=which.value) == 0
 
 
 def test_health_is_in_the_metrics() -> None:

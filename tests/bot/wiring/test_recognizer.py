@@ -23,7 +23,7 @@ from rehearsal.servers.transcription import (
 from tests.bot.monitoring.test_metrics import new_metrics, value
 from tests.fakes.recognizer import FakeEngine
 from tests.voice.recordings import voiced
-from voice.asr.fallback import FirstOutcome
+from voice.asr.observed import RemoteOutcome, RemoteRecogniser
 from voice.asr.placement import CudaFailure
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
@@ -34,6 +34,7 @@ from voice.errors import RecogniserError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bot.monitoring.metrics import Metrics
     from voice.asr.port import Recognizer
 
 
@@ -174,28 +175,74 @@ async def test_a_model_that_keeps_failing_is_told_to_operators_and_to_people(mod
     assert health.faults() == [STOPPED]
 
 
+def counted(metrics: Metrics, which: RemoteRecogniser) -> dict[RemoteOutcome, float]:
+    """Return what became of requests to a recogniser elsewhere, without what has not happened."""
+    found = {
+        outcome: value(metrics, "remote_recognitions_total", recogniser=which.value, outcome=outcome.value)
+        for outcome in RemoteOutcome
+    }
+    return {outcome: count for outcome, count in found.items() if count}
+
+
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("model")
-async def test_what_the_cluster_answers_and_fails_on_is_in_the_metrics() -> None:
-    """Also that the process leaves the cluster alone after two failures, and hears the next utterance by itself."""
+@pytest.mark.parametrize("which", RemoteRecogniser)
+async def test_what_a_recogniser_elsewhere_answers_and_fails_on_is_in_the_metrics(which: RemoteRecogniser) -> None:
+    """Also that the process leaves the cluster or endpoint alone after two failures, and hears the next utterance by
+    itself.
+    """
     metrics, behaviour = new_metrics(), TranscriptionBehaviour(hears)
     async with LocalTranscriptionServer(behaviour) as server:
-        pool = Endpoint(server.base_url, "whisper", "token", 5.0)
-        async with open_recognizer(AsrSettings(), llm=LlmSettings(), metrics=metrics, pool=pool) as opened:
+        is_cluster = which is RemoteRecogniser.CLUSTER
+        settings = AsrSettings() if is_cluster else AsrSettings(engine="endpoint", base_url=server.base_url)
+        pool = Endpoint(server.base_url, "whisper", "token", 5.0) if is_cluster else None
+        async with open_recognizer(settings, llm=LlmSettings(), metrics=metrics, pool=pool) as opened:
             for refuses, times in ((None, 1), (RequestRefusal.BROKEN, 3)):
-                assert value(metrics, "pool_in_use") == 1
+                assert value(metrics, "remote_recogniser_in_use", recogniser=which.value) == 1
                 behaviour.refuses = refuses
                 for _ in range(times):
                     await opened.recognizer.recognize(np.zeros(1_600, np.int16), language="en")
-    counted = {
-        outcome: value(metrics, "pool_recognitions_total", outcome=outcome.value)
-        for outcome in FirstOutcome
-        if value(metrics, "pool_recognitions_total", outcome=outcome.value)
-    }
-    assert counted == {FirstOutcome.COMPLETED: 1, FirstOutcome.FAILED: 2, FirstOutcome.SKIPPED: 1}
-    assert value(metrics, "pool_seconds_count") == 1
-    assert value(metrics, "pool_in_use") == 0
+    assert counted(metrics, which) == {RemoteOutcome.COMPLETED: 1, RemoteOutcome.FAILED: 2, RemoteOutcome.SKIPPED: 1}
+    assert value(metrics, "remote_recogniser_seconds_count", recogniser=which.value) == 1
+    assert value(metrics, "remote_recogniser_in_use", recogniser=which.value) == 0
     assert value(metrics, "recognitions_total", outcome="completed") == 3, "its own"
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("model")
+async def test_the_cluster_and_the_endpoint_behind_it_are_counted_apart() -> None:
+    """The cluster is asked first. What it fails on goes to the endpoint, and the bot's own recogniser has nothing to
+    do.
+    """
+    metrics = new_metrics()
+    away, there = TranscriptionBehaviour(hears, refuses=RequestRefusal.BROKEN), TranscriptionBehaviour(hears)
+    async with LocalTranscriptionServer(away) as cluster, LocalTranscriptionServer(there) as server:
+        settings = AsrSettings(engine="endpoint", base_url=server.base_url)
+        pool = Endpoint(cluster.base_url, "whisper", "token", 5.0)
+        async with open_recognizer(settings, llm=LlmSettings(), metrics=metrics, pool=pool) as opened:
+            await opened.recognizer.recognize(np.zeros(1_600, np.int16), language="en")
+    assert counted(metrics, RemoteRecogniser.CLUSTER) == {RemoteOutcome.FAILED: 1}
+    assert counted(metrics, RemoteRecogniser.ENDPOINT) == {RemoteOutcome.COMPLETED: 1}
+    assert value(metrics, "recognitions_total", outcome="completed") == 0, "its own"
+
+
+@pytest.mark.asyncio
+async def test_an_endpoint_that_hears_alone_is_counted(model: FakeModel) -> None:
+    """Nothing stands behind it, so it is asked again after each failure."""
+    model.gone = True
+    metrics, behaviour = new_metrics(), TranscriptionBehaviour(hears)
+    async with LocalTranscriptionServer(behaviour) as server:
+        settings = AsrSettings(engine="endpoint", base_url=server.base_url)
+        async with open_recognizer(settings, llm=LlmSettings(), metrics=metrics) as opened:
+            await opened.recognizer.recognize(np.zeros(1_600, np.int16), language="en")
+            behaviour.refuses = RequestRefusal.BROKEN
+            for _ in range(3):
+                with pytest.raises(RecogniserError):
+                    await opened.recognizer.recognize(np.zeros(1_600, np.int16), language="en")
+    which = RemoteRecogniser.ENDPOINT
+    assert counted(metrics, which) == {RemoteOutcome.COMPLETED: 1, RemoteOutcome.FAILED: 3}
+    assert value(metrics, "remote_recogniser_seconds_count", recogniser=which.value) == 1
+    assert value(metrics, "remote_recogniser_in_use", recogniser=which.value) == 1
 
 
 @pytest.mark.asyncio

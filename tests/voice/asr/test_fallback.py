@@ -10,7 +10,8 @@ import pytest
 
 from tests.fakes.recognizer import FakeRecognizer
 from tests.voice.recordings import voiced
-from voice.asr.fallback import FallbackRecognizer, FirstOutcome
+from voice.asr.fallback import FallbackRecognizer
+from voice.asr.observed import RemoteOutcome
 from voice.errors import (
     RecogniserError,
     RecogniserLateError,
@@ -209,18 +210,18 @@ class SlowRecognizer(FakeRecognizer):
 @pytest.mark.parametrize(
     ("answer", "outcome", "second_hears"),
     [
-        ("from afar", FirstOutcome.COMPLETED, False),
-        (RecogniserOverloadedError("Busy."), FirstOutcome.SHED, False),
-        (RecogniserUnreachableError("Nobody answers."), FirstOutcome.UNREACHABLE, True),
-        (RecogniserLateError("Too slow."), FirstOutcome.TIMED_OUT, True),
-        (BROKEN, FirstOutcome.FAILED, True),
+        ("from afar", RemoteOutcome.COMPLETED, False),
+        (RecogniserOverloadedError("Busy."), RemoteOutcome.SHED, False),
+        (RecogniserUnreachableError("Nobody answers."), RemoteOutcome.UNREACHABLE, True),
+        (RecogniserLateError("Too slow."), RemoteOutcome.TIMED_OUT, True),
+        (BROKEN, RemoteOutcome.FAILED, True),
     ],
 )
 async def test_what_became_of_a_request_is_told(
-    answer: str | RecogniserError, outcome: FirstOutcome, second_hears: bool
+    answer: str | RecogniserError, outcome: RemoteOutcome, second_hears: bool
 ) -> None:
     """Once for each request, with the seconds that the first recogniser took."""
-    clock, told, second = [0.0], list[tuple[FirstOutcome, float]](), FakeRecognizer()
+    clock, told, second = [0.0], list[tuple[RemoteOutcome, float]](), FakeRecognizer()
     recognizer = FallbackRecognizer(
         SlowRecognizer(answer, clock), second, monotonic=lambda: clock[0], observe=lambda *each: told.append(each)
     )
@@ -233,7 +234,7 @@ async def test_what_became_of_a_request_is_told(
 @pytest.mark.asyncio
 async def test_what_is_taken_back_or_not_asked_is_told_too() -> None:
     """A request whose caller goes on, and those that go to the second recogniser at once since the first one failed."""
-    told = list[FirstOutcome]()
+    told = list[RemoteOutcome]()
     first, second = FakeRecognizer([BROKEN] * 2), FakeRecognizer()
     recognizer = FallbackRecognizer(
         first, second, monotonic=lambda: 0.0, observe=lambda outcome, _: told.append(outcome)
@@ -244,5 +245,5 @@ async def test_what_is_taken_back_or_not_asked_is_told_too() -> None:
     await asyncio.gather(guess, return_exceptions=True)
     for careful in (False, False, False, True):
         await recognizer.recognize(voiced(1), careful=careful)
-    assert told == [FirstOutcome.CANCELLED, *[FirstOutcome.FAILED] * 2, *[FirstOutcome.SKIPPED] * 2]
+    assert told == [RemoteOutcome.CANCELLED, *[RemoteOutcome.FAILED] * 2, *[RemoteOutcome.SKIPPED] * 2]
     assert len(second.heard) == 4

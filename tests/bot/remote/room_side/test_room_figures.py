@@ -27,7 +27,7 @@ from bot.remote.messages.frames import Head, content_of, frame_of, head_of
 from bot.remote.room_side.room_figures import TELL_EVERY_S, ProcessFigures
 from tests.bot.monitoring.test_metrics import new_metrics, samples, value
 from tests.fakes.clock import FakeClock
-from voice.asr.fallback import FirstOutcome
+from voice.asr.observed import RemoteOutcome, RemoteRecogniser
 from voice.asr.scheduler import RecognizerFigures
 from voice.queue_figures import QueueFigures
 
@@ -174,25 +174,48 @@ def test_each_process_has_its_own_lag_cpu_time_memory_and_open_files() -> None:
     assert value(gateway.metrics, "event_loop_lag_seconds_count") == 0
 
 
-def test_what_the_pool_did_for_rooms_in_processes_is_shown_of_their_machine() -> None:
-    """Requests and times are summed; each process says by itself whether it uses the pool."""
+def test_what_recognisers_elsewhere_did_for_rooms_in_processes_is_shown_of_their_machine() -> None:
+    """Requests and times are summed for each recogniser; each process says by itself whether it uses it."""
     gateway = Gateway()
-    for run_id, is_in_use, outcome in (("one", True, FirstOutcome.COMPLETED), ("two", False, FirstOutcome.TIMED_OUT)):
+    cluster, endpoint = RemoteRecogniser
+    for run_id, is_in_use, outcome in (("one", True, RemoteOutcome.COMPLETED), ("two", False, RemoteOutcome.TIMED_OUT)):
         process = Process(run_id=run_id)
-        process.metrics.add_pool(lambda is_in_use=is_in_use: is_in_use)  # type: ignore[misc]
+        process.metrics.add_remote_recogniser(cluster, lambda is_in_use=is_in_use: is_in_use)  # type: ignore[misc]
+        process.metrics.add_remote_recogniser(endpoint, lambda: True)
         for took_s in (0.3, 1.2):
-            process.metrics.on_pool(outcome, took_s)
+            process.metrics.on_remote_recogniser(cluster, outcome, took_s)
+        process.metrics.on_remote_recogniser(endpoint, RemoteOutcome.FAILED, 0.1)
         gateway.hear(process)
-    metrics = gateway.metrics
-    for outcome in FirstOutcome:
-        counted = value(metrics, "pool_recognitions_total", outcome=outcome.value, machine="north")
-        assert counted == (2 if outcome in {FirstOutcome.COMPLETED, FirstOutcome.TIMED_OUT} else 0)
-    assert value(metrics, "pool_seconds_sum", machine="north") == pytest.approx(1.5)
-    assert value(metrics, "pool_seconds_bucket", machine="north", le="0.5") == 1
-    in_use = {labels: shown for (name, labels), shown in samples(metrics).items() if name == "roomtone_pool_in_use"}
+    metrics, its = gateway.metrics, {"recogniser": "cluster", "machine": "north"}
+    for outcome in RemoteOutcome:
+        counted = value(metrics, "remote_recognitions_total", outcome=outcome.value, **its)
+        assert counted == (2 if outcome in {RemoteOutcome.COMPLETED, RemoteOutcome.TIMED_OUT} else 0)
+    failed = {**its, "recogniser": "endpoint", "outcome": "failed"}
+    assert value(metrics, "remote_recognitions_total", **failed) == 2
+    assert value(metrics, "remote_recogniser_seconds_sum", **its) == pytest.approx(1.5)
+    assert value(metrics, "remote_recogniser_seconds_bucket", le="0.5", **its) == 1
+    name = "roomtone_remote_recogniser_in_use"
+    in_use = {labels: shown for (found, labels), shown in samples(metrics).items() if found == name}
     assert in_use == {
-        frozenset({("machine", "north"), ("process", number)}): shown for number, shown in (("1", 1), ("2", 0))
+        frozenset({("machine", "north"), ("process", number), ("recogniser", which)}): shown
+        for number, which, shown in (
+            ("1", "cluster", 1),
+            ("2", "cluster", 0),
+            ("1", "endpoint", 1),
+            ("2", "endpoint", 1),
+        )
     }
+
+
+def test_a_process_has_only_so_many_series_of_its_own() -> None:
+    """Whatever it tells in one message after another, and however it labels them."""
+    gateway = Gateway()
+    name = "roomtone_remote_recogniser_in_use"
+    for first in range(0, 2 * MOST_SERIES, MOST_SERIES):
+        told = [Series(name, (str(number),), (1.0,)) for number in range(first, first + MOST_SERIES)]
+        gateway.figures.take("north", "one", told)
+    shown = [labels for found, labels in samples(gateway.metrics) if found == name]
+    assert len(shown) == MOST_SERIES
 
 
 def test_the_figures_of_a_process_are_gone_with_it() -> None:
