@@ -207,7 +207,8 @@ class WaitingOptOuts:
         opt_ins = (each for each, is_out in self._waiting.items() if not is_out and each not in self._in_hand)
         if (dropped := next(opt_ins, None)) is None:
             return False
-        # Whoever it was is not heard after the next restart, and asks again.
+        # Whoever it was is still heard, until the bot is started again. They cannot be told any more: nobody writes to
+        # people by themselves. So /opt-in has told them what to do if they are not heard then.
         del self._waiting[dropped]
         log.warning("waiting_opt_in_dropped", guild_id=dropped[0], user_id=dropped[1])
         return True

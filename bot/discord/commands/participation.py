@@ -172,8 +172,8 @@ def _not_stored_yet(error: OptOutWaitsError, *, out: bool) -> Text:
     problem = sentence_of(error)
     if not out:
         return Text(
-            "I hear you again on this server. I could not store that yet and go on trying until I can. If I am started "
-            "again before and do not hear you, use /opt-in once more. {error}",
+            "I hear you again on this server. I could not store that yet and go on trying. If I am started again and "
+            "then do not hear you, use /opt-in once more. {error}",
             error=problem,
         )
     if error.outlives_restart:

@@ -215,7 +215,8 @@ async def test_who_opts_out_while_the_database_is_away_is_told_what_holds(tmp_pa
         assert answer.startswith("I no longer hear you on this server. I could not store that in the database yet")
         assert answer.endswith("it also holds if I am started again. The disk is full. Make room.")
         answer = await answer_to(local, BEN, "opt-in")
-        assert answer.startswith("I hear you again on this server. I could not store that yet and go on trying")
+        assert answer.startswith("I hear you again on this server. I could not store that yet and go on trying. ")
+        assert "If I am started again and then do not hear you, use /opt-in once more. " in answer
         file.with_name(f"{FILE_NAME}.new").mkdir()
         answer = await answer_to(local, BEN, "opt-out")
         assert "if I am started again before, I hear you again, so use /opt-out once more then." in answer
