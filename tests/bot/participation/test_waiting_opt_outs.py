@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import threading
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GUILD, OTHER, ADA, BO = 10, 11, 1, 2
+# Turns of the event loop. A choice that can be stored, or tried again, is so after ten.
+IDLE_TURNS = 1_000
 
 
 class CountedOptOuts(FakeOptOuts):
@@ -78,18 +81,22 @@ class Waiting:
         async with self.opt_outs.running():
             yield
 
+    def is_empty(self) -> bool:
+        """Return whether nothing waits and nothing is kept."""
+        return not self.opt_outs.waiting and not self.file.exists()
+
     async def try_again(self) -> None:
         """Let the task try once more, as soon as it sleeps, and return when it does so."""
         tries = self.store.tries
-        await self.clock.until_somebody_sleeps()
+        await until(lambda: self.clock.sleeping > 0, "the task waits before it tries again")
         self.clock.advance(LONGEST_RETRY_S)
-        await until(lambda: self.store.tries > tries)
+        await until(lambda: self.store.tries > tries, "the task tries again")
 
     async def back(self) -> None:
         """Let the database come back, and return when nothing waits and nothing is kept."""
         self.store.broken = False
         await self.try_again()
-        await until(lambda: not self.opt_outs.waiting and not self.file.exists())
+        await until(self.is_empty, "everything is stored and the file is gone")
 
 
 class WritesHeld:
@@ -119,11 +126,23 @@ class WritesHeld:
         self._running -= 1
 
 
-async def until(met: Callable[[], bool]) -> None:
-    """Return as soon as something is so."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not met():  # noqa: ASYNC110 - a thread writes the file
-            await asyncio.sleep(0)
+async def until(met: Callable[[], bool], what: str) -> None:
+    """Return as soon as something is so, and fail with `what` when nothing is left that could bring it about: all tasks
+    wait, and no thread writes the file.
+    """
+    idle = 0
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE_S):
+            while not met() and idle < IDLE_TURNS:
+                is_writing = any(task.get_name() == "opt-outs-file" for task in asyncio.all_tasks())
+                idle = 0 if is_writing else idle + 1
+                await asyncio.sleep(0)
+    assert met(), f"It never happened: {what}."
+
+
+async def ended(task: asyncio.Task[None]) -> None:
+    """Return when a task is over, whatever its end."""
+    await until(task.done, f"the task {task.get_name()!r} ends")
 
 
 @pytest.fixture
@@ -165,7 +184,7 @@ async def test_a_restart_meanwhile_forgets_no_opt_out(waiting: Waiting) -> None:
     waiting.opt_outs = waiting.again()
     assert await waiting.opt_outs.of(GUILD) == {ADA}
     async with waiting.opt_outs.running():
-        await until(lambda: not waiting.file.exists())
+        await until(lambda: not waiting.file.exists(), "the file is gone")
     assert waiting.store.out == {GUILD: frozenset({ADA})}
 
 
@@ -204,11 +223,12 @@ async def test_a_choice_that_overtakes_an_older_one_is_stored_last(waiting: Wait
         waiting.store.goes_on.clear()
         await waiting.try_again()
         waiting.clock.advance(LONGEST_RETRY_S)
-        chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, ADA, out=False))
+        chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, ADA, out=False), name="command")
         for _ in range(5):
             await asyncio.sleep(0)
         assert await waiting.opt_outs.of(GUILD) == frozenset()
         waiting.store.goes_on.set()
+        await ended(chooses)
         await chooses
     assert waiting.store.out == {GUILD: frozenset()}
     assert read_opt_outs(waiting.file) == frozenset()
@@ -236,7 +256,7 @@ async def test_one_that_is_refused_keeps_nobody_else_from_being_stored(waiting: 
         waiting.store.broken, waiting.store.refused = False, ADA
         for _ in range(2):
             await waiting.try_again()
-        await until(lambda: read_opt_outs(waiting.file) == {(GUILD, ADA)})
+        await until(lambda: read_opt_outs(waiting.file) == {(GUILD, ADA)}, "the refused one alone is in the file")
         assert waiting.store.out == {GUILD: frozenset({BO})}
 
 
@@ -278,13 +298,15 @@ async def test_an_opt_out_takes_the_place_of_an_opt_in(waiting: Waiting) -> None
         # The task stores the oldest.
         await waiting.try_again()
         with structlog.testing.capture_logs() as logs:
-            chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, MOST_WAITING + 1, out=True))
-            await until(lambda: read_opt_outs(waiting.file) == {(GUILD, MOST_WAITING + 1)})
+            chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, MOST_WAITING + 1, out=True), name="command")
+            kept = {(GUILD, MOST_WAITING + 1)}
+            await until(lambda: read_opt_outs(waiting.file) == kept, "the opt-out is in the file")
         assert [(each["event"], each["user_id"]) for each in logs] == [("waiting_opt_in_dropped", 2)]
         assert waiting.opt_outs.waiting == MOST_WAITING
         waiting.store.goes_on.set()
+        await ended(chooses)
         await chooses
-        await until(lambda: not waiting.opt_outs.waiting and not waiting.file.exists())
+        await until(waiting.is_empty, "everything is stored and the file is gone")
     assert waiting.store.out == {GUILD: frozenset({MOST_WAITING + 1})}
 
 
@@ -295,10 +317,12 @@ async def test_an_opt_out_is_kept_before_the_database_fails_again(waiting: Waiti
     await waiting.fails(ADA, out=True)
     waiting.clock.advance(LONGEST_RETRY_S)
     waiting.store.goes_on.clear()
-    chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, BO, out=True))
-    await until(lambda: read_opt_outs(waiting.file) == {(GUILD, ADA), (GUILD, BO)})
+    chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, BO, out=True), name="command")
+    kept = {(GUILD, ADA), (GUILD, BO)}
+    await until(lambda: read_opt_outs(waiting.file) == kept, "both are in the file before the database fails")
     assert not chooses.done()
     waiting.store.goes_on.set()
+    await ended(chooses)
     with pytest.raises(OptOutWaitsError):
         await chooses
 
@@ -313,15 +337,15 @@ async def test_a_stop_while_the_database_hangs_forgets_no_opt_out(waiting: Waiti
             await waiting.opt_outs.put(GUILD, ADA, out=True)
 
     with WritesHeld() as writes:
-        serves = asyncio.create_task(serve())
-        await until(lambda: waiting.store.tries == 1)
+        serves = asyncio.create_task(serve(), name="bot")
+        await until(lambda: waiting.store.tries == 1, "the database is asked")
         serves.cancel()
-        await until(lambda: writes.begun == 1)
+        await until(lambda: writes.begun == 1, "the file is written")
         serves.cancel()
         await asyncio.sleep(0)
         assert not serves.done()
         writes.go_on.set()
-        await asyncio.wait({serves})
+        await ended(serves)
     assert serves.cancelled()
     assert read_opt_outs(waiting.file) == {(GUILD, ADA)}
 
@@ -335,8 +359,8 @@ async def test_a_disk_that_hangs_does_not_keep_the_bot_from_ending(
     waiting.store.goes_on.clear()
     with WritesHeld(), structlog.testing.capture_logs() as logs:
         async with waiting.opt_outs.running():
-            chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, ADA, out=True))
-            await until(lambda: waiting.store.tries == 1)
+            chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, ADA, out=True), name="command")
+            await until(lambda: waiting.store.tries == 1, "the database is asked")
             chooses.cancel()
     assert [each["event"] for each in logs] == ["waiting_opt_outs_not_kept"]
 
@@ -347,17 +371,19 @@ async def test_who_cancels_a_command_does_not_cancel_the_writing_of_the_file(wai
     waiting.store.broken = True
     with WritesHeld() as writes:
         first, second = (
-            asyncio.create_task(waiting.opt_outs.put(GUILD, person_id, out=True)) for person_id in (ADA, BO)
+            asyncio.create_task(waiting.opt_outs.put(GUILD, person_id, out=True), name="command")
+            for person_id in (ADA, BO)
         )
-        await until(lambda: writes.begun == 1)
+        await until(lambda: writes.begun == 1, "the file is written")
         first.cancel()
-        await asyncio.wait({first})
-        third = asyncio.create_task(waiting.opt_outs.put(OTHER, ADA, out=True))
+        await ended(first)
+        third = asyncio.create_task(waiting.opt_outs.put(OTHER, ADA, out=True), name="command")
         for _ in range(5):
             await asyncio.sleep(0)
         assert writes.begun == 1
         writes.go_on.set()
-        await asyncio.wait({second, third})
+        for task in (second, third):
+            await ended(task)
     assert (first.cancelled(), writes.most_at_once) == (True, 1)
     assert read_opt_outs(waiting.file) == {(GUILD, ADA), (GUILD, BO), (OTHER, ADA)}
     waiting.store.broken = False
@@ -372,14 +398,15 @@ async def test_what_is_stored_while_the_file_is_written_is_not_left_in_it(waitin
     async with waiting.away():
         await waiting.fails(BO, out=True)
         with WritesHeld() as writes:
-            chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, ADA, out=True))
-            await until(lambda: writes.begun == 1)
+            chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, ADA, out=True), name="command")
+            await until(lambda: writes.begun == 1, "the file is written")
             waiting.store.broken = False
             await waiting.try_again()
-            await until(lambda: waiting.store.out.get(GUILD) is not None)
+            await until(lambda: waiting.store.out.get(GUILD) is not None, "the other one is stored")
             writes.go_on.set()
+            await ended(chooses)
             await chooses
-        await until(lambda: not waiting.opt_outs.waiting and not waiting.file.exists())
+        await until(waiting.is_empty, "everything is stored and the file is gone")
     assert waiting.store.out == {GUILD: frozenset({ADA, BO})}
 
 
@@ -421,10 +448,10 @@ async def test_a_command_that_is_cancelled_is_carried_out_all_the_same(waiting: 
     """Its choice holds already."""
     async with waiting.opt_outs.running():
         waiting.store.goes_on.clear()
-        chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, ADA, out=True))
-        await until(lambda: waiting.store.tries == 1)
+        chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, ADA, out=True), name="command")
+        await until(lambda: waiting.store.tries == 1, "the database is asked")
         chooses.cancel()
-        await asyncio.wait({chooses})
+        await ended(chooses)
         waiting.store.goes_on.set()
-        await until(lambda: not waiting.opt_outs.waiting)
+        await until(lambda: not waiting.opt_outs.waiting, "the choice is stored")
     assert waiting.store.out == {GUILD: frozenset({ADA})}
