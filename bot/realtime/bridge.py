@@ -134,6 +134,11 @@ class RealtimeBridge:
             log.warning("notice_not_written", waiting=NOTICES_WAITING)
 
     @property
+    def mixes_sound(self) -> bool:
+        """Whether it sends the sound of recorded turns, mixed (`on_turn_recorded`)."""
+        return self._settings.mode == "mixed"
+
+    @property
     def queues(self) -> tuple[QueueFigures, ...]:
         """Return the sentences that wait to be written into the channel, and the session's queues."""
         notices = QueueFigures(

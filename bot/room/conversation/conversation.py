@@ -82,6 +82,7 @@ class Conversation:
             make.turn_taking(turn_recorder, transcriber, self._speaking, ask=self._ask),
             preparation,
             self._speaking,
+            self._bridge,
             is_urgent=self._is_addressed,
             observe=self._on_heard,
         )

@@ -230,6 +230,7 @@ class ConversationParts:
         turn_taking: TurnTaking,
         preparation: ReplyPreparation,
         speaking: Speaking,
+        bridge: RealtimeBridge | None,
         *,
         is_urgent: Callable[[str], bool],
         observe: events.Observer,
@@ -247,6 +248,7 @@ class ConversationParts:
             on_tentative=preparation.on_tentative,
             on_resumed=speaking.preemptive_reply.discard_for,
             is_withheld=lambda said: self.participation.drops(said.user_id, started_at=said.started_at),
+            keeps_sound=bridge is not None and bridge.mixes_sound,
         )
 
     def membership(self, turn_recorder: TurnRecorder, transcriber: Transcriber) -> MembershipRecorder:

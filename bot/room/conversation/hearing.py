@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
+import numpy as np
 import structlog
 
 from bot import events
@@ -43,6 +45,9 @@ TICK_S = 0.02
 # Utterances that may wait for the recogniser. At three seconds each, a full queue is minutes behind, which is too late
 # to take part in the conversation. Then some are given up by the rule of `backlog` and reported.
 UTTERANCES_WAITING = 64
+# Their sound, in seconds: 64 utterances of nine seconds, which are 19 MB. Without this bound they might be half a
+# minute each, and every room that falls behind would keep 61 MB.
+SOUND_WAITING_S = 600.0
 # Utterances that are given to the recogniser at once, so that it can be fair between their speakers.
 RECOGNISED_AT_ONCE = 4
 # How long a finished utterance waits at most while others are in mid-sentence; then the group becomes a turn. An
@@ -50,8 +55,10 @@ RECOGNISED_AT_ONCE = 4
 GROUP_WAIT_S = 10.0
 # Time for the last groups to become turns, which is quick unless the database stalls.
 PASS_ON_S = 3.0
-# Groups that may wait to be recorded. Groups are never dropped: hearing waits.
+# Groups that may wait to be recorded. Groups are never dropped: hearing waits. They have no sound (but `keeps_sound`).
 GROUPS_WAITING = 64
+
+_NO_SOUND = np.zeros(0, np.int16)
 
 
 class Hearing:
@@ -59,7 +66,8 @@ class Hearing:
 
     `turn_end_detector` judges in pauses whether the speaker has finished; `listener` must be made accordingly.
     `is_urgent`: whether a text must not wait for others to finish. `is_withheld`: returns whether an utterance may not
-    be heard any more: its person opted out, or had themselves forgotten after they began to say it.
+    be heard any more: its person opted out, or had themselves forgotten after they began to say it. `keeps_sound`:
+    whether utterances in groups still have their sound; otherwise it is released once there is a text.
 
     Callbacks: `on_group` gets the utterance groups one after the other. `on_tentative` gets the text so far in a pause
     that may be the end, and whether the speaker sounds finished. `on_resumed` gets the id of an utterance that goes on
@@ -80,7 +88,9 @@ class Hearing:
         on_tentative: Callable[[SpokenText, bool], None] = lambda *_: None,
         on_resumed: Callable[[str], None] = lambda _: None,
         is_withheld: Callable[[Utterance], bool] = lambda _: False,
+        keeps_sound: bool = False,
     ) -> None:
+        self._keeps_sound = keeps_sound
         self._is_withheld = is_withheld
         self._listener = listener
         self._transcriber = transcriber
@@ -98,7 +108,7 @@ class Hearing:
             clock=clock,
             on_recognised=self._on_early_text,
         )
-        self._backlog = UtteranceBacklog(UTTERANCES_WAITING)
+        self._backlog = UtteranceBacklog(UTTERANCES_WAITING, sound_s=SOUND_WAITING_S)
         # One entry for each utterance in the backlog.
         self._waiting: asyncio.Queue[None] = asyncio.Queue()
         # Ids of utterances that are complete and have no text yet.
@@ -202,14 +212,14 @@ class Hearing:
     def _queue(self, utterance: Utterance) -> None:
         self._transcriber.on_finished(utterance.user_id)
         self._pending.add(utterance.id)
-        given_up = self._backlog.add(utterance)
-        if given_up is None:
-            self._waiting.put_nowait(None)
-            return
-        self._overflowed += 1
-        self._pending.discard(given_up.id)
-        self._eager_recognition.discard(given_up.id)
-        self._drop_utterance(given_up, OVERLOADED)
+        self._waiting.put_nowait(None)
+        for given_up in self._backlog.add(utterance):
+            self._waiting.get_nowait()
+            self._waiting.task_done()
+            self._overflowed += 1
+            self._pending.discard(given_up.id)
+            self._eager_recognition.discard(given_up.id)
+            self._drop_utterance(given_up, OVERLOADED)
 
     async def _recognise_queued(self) -> None:
         while True:
@@ -254,7 +264,8 @@ class Hearing:
             )
         )
         early = transcription is ahead
-        spoken = SpokenText(utterance, recognition, max(transcription.asked_at, utterance.closed_at), text_at, early)
+        kept = utterance if self._keeps_sound else replace(utterance, pcm=_NO_SOUND)
+        spoken = SpokenText(kept, recognition, max(transcription.asked_at, utterance.closed_at), text_at, early)
         log.info(
             "utterance_transcribed",
             utterance_id=utterance.id,

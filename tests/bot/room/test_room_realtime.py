@@ -31,6 +31,7 @@ from tests.bot.room.test_room_screens import REMARK, Cinema, a_cinema
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO
 from tests.fakes.realtime import FakeRealtime
+from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RealtimeError
 from voice.realtime.settings import RealtimeSettings
 
@@ -52,6 +53,7 @@ class Studio:
         self.house = cinema.house
         # There is no language model besides the speech-to-speech model.
         self.house.can_skip = False
+        self.settings = RealtimeSettings(enabled=True)
         self.sessions: list[FakeRealtime] = []
         self.quoting: QuoteFinder | None = None
         self.line: ScreenPageConnection | None = None
@@ -61,7 +63,7 @@ class Studio:
         """Run the room and yield its connected session."""
         services = self.house.services()
         realtime = RealtimeServices(
-            settings=RealtimeSettings(enabled=True),
+            settings=self.settings,
             new_session=self._new_session,
             instructions=services.instructions,
             recognizer=services.recognizer,
@@ -119,6 +121,18 @@ async def a_studio(folder: Path) -> AsyncIterator[Studio]:
     """Open a `Cinema` with speech-to-speech."""
     async with a_cinema(folder) as cinema:
         yield Studio(cinema)
+
+
+@pytest.mark.asyncio
+async def test_in_mixed_mode_the_model_gets_the_sound_of_a_recorded_turn(tmp_path: Path) -> None:
+    """The room keeps it until then. Its own recogniser makes the text."""
+    async with a_studio(tmp_path) as studio:
+        studio.settings = RealtimeSettings(enabled=True, mode="mixed")
+        async with studio.living() as session:
+            session.heard.append("The ferry leaves at nine.")
+            await studio.house.say(ADA.id, "The ferry leaves at nine.")
+            await settle(lambda: bool(session.sounds))
+            assert len(session.sounds[0]) > LISTEN_RATE_HZ
 
 
 @pytest.mark.asyncio

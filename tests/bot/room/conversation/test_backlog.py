@@ -10,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.room.conversation.backlog import UtteranceBacklog
+from voice.audio import LISTEN_RATE_HZ
 from voice.listening.utterance import Utterance
 
 ADA, BO, CY = 1, 2, 3
 
 
-def said(user_id: int, number: int) -> Utterance:
-    return Utterance(f"{user_id}-{number}", user_id, number, number + 1.0, number + 1.5, np.zeros(0, np.int16))
+def said(user_id: int, number: int, *, sound_s: float = 1.0) -> Utterance:
+    pcm = np.zeros(round(sound_s * LISTEN_RATE_HZ), np.int16)
+    return Utterance(f"{user_id}-{number}", user_id, number, number + 1.0, number + 1.5, pcm)
 
 
 @pytest.mark.parametrize(
@@ -31,32 +33,61 @@ def said(user_id: int, number: int) -> Utterance:
     ],
 )
 def test_who_has_the_most_waiting_loses_their_oldest(speakers: tuple[int, ...], given_up: str | None) -> None:
-    backlog = UtteranceBacklog(3)
-    shed = [backlog.add(said(user_id, number)) for number, user_id in enumerate(speakers)]
-    assert [utterance.id for utterance in shed if utterance] == ([given_up] if given_up else [])
+    backlog = UtteranceBacklog(3, sound_s=60.0)
+    shed = [utterance for number, user_id in enumerate(speakers) for utterance in backlog.add(said(user_id, number))]
+    assert [utterance.id for utterance in shed] == ([given_up] if given_up else [])
 
 
-@given(st.lists(st.one_of(st.integers(1, 6), st.none()), max_size=80), st.integers(1, 8))
-def test_nothing_else_is_lost(steps: list[int | None], size: int) -> None:
+@pytest.mark.parametrize(
+    ("lengths", "given_up"),
+    [
+        ([(ADA, 4.0), (BO, 4.0), (CY, 2.0)], []),
+        ([(ADA, 4.0), (BO, 4.0), (CY, 3.0)], ["1-0"]),  # everybody has one: who has waited longest
+        ([(ADA, 6.0), (BO, 2.0), (BO, 2.0), (BO, 1.0)], ["2-1"]),  # Bo has the most, though not the longest
+        ([(BO, 1.0), (BO, 1.0), (ADA, 7.0), (BO, 5.0)], ["2-0", "2-1", "1-2"]),  # until there is room
+        ([(ADA, 30.0)], []),  # a single one is kept
+        ([(ADA, 30.0), (ADA, 30.0)], ["1-0"]),
+    ],
+)
+def test_what_waits_is_bounded_in_sound_too(lengths: list[tuple[int, float]], given_up: list[str]) -> None:
+    """By the same rule, and as many as it takes."""
+    backlog = UtteranceBacklog(64, sound_s=10.0)
+    shed: list[str] = []
+    for number, (user_id, sound_s) in enumerate(lengths):
+        shed += [utterance.id for utterance in backlog.add(said(user_id, number, sound_s=sound_s))]
+    assert shed == given_up
+
+
+@given(
+    st.lists(st.one_of(st.tuples(st.integers(1, 6), st.integers(0, 4)), st.none()), max_size=80),
+    st.integers(1, 8),
+    st.integers(1, 12),
+)
+def test_nothing_else_is_lost(steps: list[tuple[int, int] | None], size: int, sound_s: int) -> None:
     """Whatever comes and is taken: each utterance is taken, given up or waiting, once. Nobody loses their only one
-    while somebody else has two; what is left stays in order; and the bound holds.
+    while somebody else has two; what is left stays in order; and both bounds hold.
     """
-    backlog, waiting = UtteranceBacklog(size), list[Utterance]()
-    for number, user_id in enumerate(steps):
-        if user_id is None:
+
+    def fits() -> bool:
+        samples = sum(len(utterance.pcm) for utterance in waiting)
+        return len(waiting) <= size and (samples <= sound_s * LISTEN_RATE_HZ or len(waiting) == 1)
+
+    backlog, waiting = UtteranceBacklog(size, sound_s=float(sound_s)), list[Utterance]()
+    for number, step in enumerate(steps):
+        if step is None:
             if waiting:
                 assert backlog.take() is waiting.pop(0)
             continue
-        new = said(user_id, number)
+        new = said(step[0], number, sound_s=float(step[1]))
         waiting.append(new)
-        given_up = backlog.add(new)
-        assert (given_up is None) == (len(waiting) <= size)
-        if given_up is not None:
+        for given_up in backlog.add(new):
+            assert not fits()
             counts = Counter(utterance.user_id for utterance in waiting)
             assert counts[given_up.user_id] == max(counts.values())
             assert given_up is next(one for one in waiting if one.user_id == given_up.user_id)
             waiting.remove(given_up)
-        assert len(backlog) == len(waiting) <= size
+        assert fits()
+        assert len(backlog) == len(waiting)
     assert [backlog.take() for _ in range(len(backlog))] == waiting
     with pytest.raises(IndexError):
         backlog.take()

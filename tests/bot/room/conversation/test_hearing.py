@@ -19,6 +19,7 @@ from bot.room.conversation.transcriber import Transcriber
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech
+from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
 from voice.listening.endpointing import ENDPOINTING
 from voice.listening.listener import RoomListener
@@ -75,6 +76,7 @@ class Bench:
         eager_recognition: bool = True,
         judge: FakeJudge | None = None,
         recognition_s: float = 0.0,
+        keeps_sound: bool = False,
     ) -> None:
         self.clock = FakeClock()
         self.recognizer = SlowRecognizer(self.clock, recognition_s, *texts)
@@ -109,6 +111,7 @@ class Bench:
             on_tentative=lambda spoken, likely: self.tentative.append(spoken),
             on_resumed=self.resumed.append,
             is_withheld=lambda utterance: utterance.user_id in self.opted_out,
+            keeps_sound=keeps_sound,
         )
 
     async def _keep(self, group: tuple[SpokenText, ...]) -> None:
@@ -266,6 +269,39 @@ async def test_the_queue_is_bounded_and_tells_what_it_gives_up(monkeypatch: pyte
         # The recogniser has some utterances, the queue is full of the newest ones, and the rest were dropped.
         assert bench.dropped == ["overloaded"] * 2
         assert bench.hearing.dropped == {"overloaded": 2}
+
+
+@pytest.mark.asyncio
+async def test_the_sound_that_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few long utterances are given up as many short ones are: one long one may take the place of several. Nothing is
+    left to wait for at the end.
+    """
+    monkeypatch.setattr(hearing, "SOUND_WAITING_S", 12.0)
+    bench = Bench()
+    bench.recognizer.gate.clear()
+    async with bench.running():
+        for seconds in (*[1.0] * hearing.RECOGNISED_AT_ONCE, 4.0, 4.0, 10.0):
+            await bench.say(ADA, seconds=seconds)
+        assert bench.hearing.dropped == {"overloaded": 2}
+        queue = bench.hearing.queues[0]
+        assert (queue.waiting, queue.dropped) == (hearing.RECOGNISED_AT_ONCE + 1, {"overloaded": 2})
+        bench.recognizer.gate.set()
+        with capture_logs() as logs:
+            await bench.hearing.finish([], within_s=5.0)
+    assert "last_words_lost" not in [each["event"] for each in logs]
+    assert bench.hearing.queues[0].waiting == 0
+    assert len(bench.recognizer.sounds[-1]) > 9 * LISTEN_RATE_HZ
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("keeps_sound", [False, True])
+async def test_sound_is_released_once_there_is_a_text(keeps_sound: bool) -> None:
+    """However long a group waits to be recorded. Only a speech-to-speech model that hears turns mixed needs it then."""
+    bench = Bench(keeps_sound=keeps_sound)
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.texts))
+    assert (len(bench.texts[0].utterance.pcm) > 0) == keeps_sound
 
 
 @pytest.mark.asyncio
