@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 LOOK_S = 0.25
 # The bot gives free memory back every minute. If somebody is recognised just then, the tens of megabytes that this
 # needs stay resident until the next time, so the least between two samples went up and down by 40 MB. Giving it back
-# more often changes nothing of what is in use, and one of the times is a moment in which nobody is recognised.
-RELEASE_S = 3.0
+# more often changes nothing of what is in use, and one of the times is a moment in which nobody is recognised. On a
+# machine with other work somebody nearly always is: every 3 s, the least was 11 MB more while that went on.
+RELEASE_S = 0.5
 START_S = 60.0
 
 
