@@ -212,7 +212,9 @@ class RemotePlace:
         return await self._try(AskCurrent(), False, event="choices_not_known", within_s=CURRENT_S)
 
     async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
-        await self._try(RefreshRights(newcomers_only), None, event="rights_not_known", within_s=RIGHTS_S)
+        # The room asks every two seconds. While nobody is there, each would be a warning in its log.
+        if self._link.is_open:
+            await self._try(RefreshRights(newcomers_only), None, event="rights_not_known", within_s=RIGHTS_S)
 
     async def write(self, sentence: Text) -> None:
         await self._try(WriteSentence(sentence), None, event="message_not_written")

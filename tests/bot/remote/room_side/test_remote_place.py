@@ -291,8 +291,7 @@ async def test_without_a_link_it_is_as_if_discord_refused() -> None:
         assert await place.show_listening(on=True) is False
         assert await place.is_current() is False
         await place.write(COMING)
-        await place.refresh_rights()
-    assert len(logs) == 9
+    assert len(logs) == 8
     assert {each["log_level"] for each in logs} == {"warning"}
     acts = (
         opened.post("x"),
@@ -307,6 +306,21 @@ async def test_without_a_link_it_is_as_if_discord_refused() -> None:
     assert place.members() == [Person(4, "Mod", False, is_moderator=False)]
     assert place.shared_channels() == {20}
     assert place.name == "Lounge"
+
+
+@pytest.mark.asyncio
+async def test_rights_are_not_asked_for_while_the_gateway_process_is_away() -> None:
+    """A room asks every two seconds, so its log would be full of it. It asks again once the link is back."""
+    fake = FakePlace(people=[ADA])
+    async with served(fake) as wire:
+        wire.ends.gateway.close()
+        await until(lambda: not wire.remote._link.is_open)
+        with capture_logs() as logs:
+            await wire.remote.refresh_rights()
+        assert logs == []
+        await until(lambda: wire.remote._link.is_open)
+        await wire.remote.refresh_rights(newcomers_only=True)
+        assert len(fake.refreshed) == 1
 
 
 @pytest.mark.asyncio
