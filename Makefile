@@ -76,6 +76,7 @@ endurance: $(SYNCED) models postgresql
 	$(BIN)/python -m tests.endurance --minutes $(DURATION) --json docs/benchmarks/endurance.json --svg docs/images/endurance.svg
 	$(BIN)/python -m tests.bot.cluster own_rooms.py
 	$(BIN)/python -m tests.bot.cluster own_rooms_at_worst.py
+	$(BIN)/python -m tests.bot.cluster own_twelve_rooms.py
 	$(BIN)/python -m tests.cluster_faults --waiting 3 --times 2 --json docs/benchmarks/cluster-faults.json
 	$(BIN)/python -m benchmarks.document
 

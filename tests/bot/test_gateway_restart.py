@@ -14,7 +14,16 @@ import pytest
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import ADA, CLIPS, ada_in, logged, roomtone, roomtone_run, two_machines
+from tests.bot.bot_process import (
+    ADA,
+    CLIPS,
+    ada_in,
+    logged,
+    roomtone,
+    roomtone_run,
+    two_machines,
+    voice_session,
+)
 from tests.bot.test_room_processes import met, running
 from tests.bot.test_takeover import said, until
 
@@ -50,13 +59,6 @@ def numbers(place: SecretStr) -> list[int]:
     """Return the numbers of all turns, in order."""
     with psycopg.connect(place.get_secret_value()) as database:
         return [seq for (seq,) in database.execute("SELECT seq FROM turns ORDER BY seq").fetchall()]
-
-
-def voice_session(local: LocalDiscord) -> str | None:
-    """Return the bot's voice session; None: it is in no channel."""
-    states = [state for state in local.status()["voice_states"] if state["user_id"] == str(ROOMTONE_BOT_ID)]
-    assert len(states) <= 1
-    return states[0]["session_id"] if states else None
 
 
 @pytest.mark.rehearsal

@@ -1,4 +1,4 @@
-"""Three machines with three room workers, and three rooms in which Ada speaks, for tests in a network of their own.
+"""Three machines with three room workers, and rooms in which Ada speaks, for tests in a network of their own.
 
 The test, the local Discord and the bot run on the first machine. The machines share this one's disk, so they reach
 PostgreSQL by its socket; all else goes over their networks.
@@ -26,12 +26,12 @@ import pytest_asyncio
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import ADA, CLIPS, ada_in, logged, started
+from tests.bot.bot_process import ADA, CLIPS, ada_in, logged, started, voice_session
 from tests.bot.cluster.machines import FIRST_IP, Machine, build_bridge, give_token
 from tests.postgres import running_server
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from pydantic import SecretStr
@@ -43,23 +43,33 @@ if TYPE_CHECKING:
 PATIENCE_S = 180.0
 GATEWAY = f"{FIRST_IP}:8572"
 OFFER = ("cluster", "rooms", "--gateway", GATEWAY, "--rooms", "3", "--cpus", "0.5")
-# Recordings, each with a word that only it has. A room drops what somebody says again at once, so none is said twice.
+# What the bot's log calls its own machine, beside the name that the worker there has.
+BESIDE_BOT = "here"
+# Discord keeps a bot that was killed in its channels; a busy machine takes most of this to start it again.
+MAIN_SESSION_S = 90.0
+# Two cores carry no more people who speak at once, besides all that hears them.
+AT_ONCE = 3
+# Packets of 20 ms: who has sent so many has begun a sentence, and all of those here are longer.
+MID_SENTENCE_PACKETS = 50
+# Recordings, each with two words that only it has: a machine that is too busy to speak evenly makes one be misheard.
+# A room drops what somebody says again at once, so none is said twice.
 SENTENCES = (
-    ("hello/2-ada.ogg", "bicycle"),
-    ("evening/02-ben.ogg", "picnic"),
-    ("evening/03-chloe.ogg", "blanket"),
-    ("evening/04-ben.ogg", "lemonade"),
-    ("evening/05-ada.ogg", "potato"),
-    ("evening/10-ada.ogg", "music"),
-    ("evening/17-ben.ogg", "lunch"),
-    ("evening/18-ada.ogg", "umbrella"),
-    ("crowd/1-ada.ogg", "fence"),
-    ("crowd/2-ben.ogg", "ladder"),
-    ("crowd/3-chloe.ogg", "chairs"),
-    ("both-ask/1-chloe.ogg", "museum"),
+    ("hello/2-ada.ogg", ("bicycle", "market")),
+    ("evening/02-ben.ogg", ("picnic", "saturday")),
+    ("evening/03-chloe.ogg", ("blanket", "grass")),
+    ("evening/04-ben.ogg", ("lemonade", "bread")),
+    ("evening/05-ada.ogg", ("potato", "salad")),
+    ("evening/10-ada.ogg", ("music", "hear")),
+    ("evening/17-ben.ogg", ("lunch", "play")),
+    ("evening/18-ada.ogg", ("umbrella", "case")),
+    ("crowd/1-ada.ogg", ("fence", "garden")),
+    ("crowd/2-ben.ogg", ("ladder", "sunday")),
+    ("crowd/3-chloe.ogg", ("chairs", "uncle")),
+    ("both-ask/1-chloe.ogg", ("museum", "opens")),
 )
 # How the processes that are looked for were started.
 WORKER, ACTOR, HEAD = "-m bot cluster rooms ", "ray::WorkerActor", "/gcs_server "
+ROOM = "-m bot room "
 # Those that a worker has started know their machine's name, and the bot's own do not.
 OFFERED_ROOM = "--machine "
 _RUNS = re.compile(r"(\S+-worker-\d+): on (\S+) \((\S+)\), processes: (\d+) with rooms, (\d+) waiting")
@@ -75,7 +85,7 @@ class Placed:
 
 @dataclass
 class Room:
-    """One server with Ada in its voice channel. `said`: the words of the sentences that she has said."""
+    """One server with Ada in its voice channel. `said`: the sentences that she has said."""
 
     local: LocalDiscord
     ada: ScriptedPerson
@@ -90,14 +100,25 @@ class Room:
     def channel_id(self) -> int:
         return self.local.guild.voice_channels[0].id
 
+    @property
+    def sent_packets(self) -> int:
+        """Return how many packets of sound Ada has sent."""
+        return self.ada.counts.sent
+
     async def meet(self) -> None:
         """Wait until the bot hears Ada."""
         await self.ada.meet(ROOMTONE_BOT_ID, timeout_s=PATIENCE_S)
 
+    async def renewed(self, former: str | None) -> None:
+        """Wait until the bot has another voice session than `former`."""
+        async with asyncio.timeout(PATIENCE_S):
+            while voice_session(self.local) in {None, former}:  # noqa: ASYNC110 - nobody tells of it
+                await asyncio.sleep(0.2)
+
     async def say(self) -> None:
         """Let Ada say her next sentence."""
-        file, word = SENTENCES[len(self.said)]
-        self.said.append(word)
+        file, _ = SENTENCES[len(self.said)]
+        self.said.append(file)
         await self.ada.say(Clip.load(CLIPS.parent / file))
 
     async def heard(self) -> None:
@@ -115,23 +136,25 @@ class Room:
             ).fetchall()
 
     def stored(self) -> list[str]:
-        """Return the word of each sentence that is stored, as often as it is."""
+        """Return each sentence that is stored, as often as it is."""
         with psycopg.connect(self.database.get_secret_value()) as database:
             rows = database.execute(
                 "SELECT parts FROM turns JOIN sessions ON sessions.id = session_id "
                 "WHERE kind = 'speech' AND guild_id = %s",
                 [self.id],
             ).fetchall()
-        return [word for (parts,) in rows for _, word in SENTENCES for _ in range(parts.casefold().count(word))]
+        text = " ".join(parts for (parts,) in rows).casefold()
+        return [file for file, words in SENTENCES for _ in range(max(text.count(word) for word in words))]
 
 
 @dataclass
 class Cluster:
-    """The machines and the rooms."""
+    """The machines and the rooms. `start_bot`: returns the bot's next process once it is on Discord."""
 
     machines: list[Machine]
     rooms: list[Room]
     bot: Process
+    start_bot: Callable[[], Awaitable[Process]]
 
     @property
     def first(self) -> Machine:
@@ -142,12 +165,16 @@ class Cluster:
         told = await asyncio.to_thread(self.first.run, "cluster", "status")
         return {match[1]: match for line in told.splitlines() if (match := _RUNS.match(line))}
 
-    async def until_workers(self, count: int) -> dict[str, re.Match[str]]:
-        """Wait until so many workers have a loaded process, and return the workers."""
+    async def until_workers(self, count: int, *, waiting: int = 0) -> dict[str, re.Match[str]]:
+        """Wait until so many workers have a loaded process, and return the workers. `waiting`: how many processes of
+        each have no room, at least.
+        """
         due = time.monotonic() + PATIENCE_S
         while True:
             found = await self.workers()
-            if len(found) == count and all(int(worker[4]) + int(worker[5]) for worker in found.values()):
+            if len(found) == count and all(
+                int(worker[4]) + int(worker[5]) and int(worker[5]) >= waiting for worker in found.values()
+            ):
                 return found
             assert time.monotonic() < due, found
 
@@ -164,6 +191,10 @@ class Cluster:
     def processes(self, word: str) -> list[int]:
         """Return the processes of all machines whose command line has a word."""
         return [process for machine in self.machines for process in machine.processes(word)]
+
+    def processes_of(self, runs: Collection[str]) -> list[int]:
+        """Return the processes of rooms with these numbers of runs."""
+        return [process for run in runs for machine in self.machines for process in machine.processes(ROOM, run)]
 
     def another_with_rooms(self) -> Machine:
         """Return a machine with rooms that is not the first."""
@@ -215,15 +246,28 @@ async def until(holds: Callable[[], bool], what: str) -> None:
 
 @asynccontextmanager
 async def people_speak(rooms: Sequence[Room]) -> AsyncIterator[None]:
-    """Let Ada speak in these rooms from the block's beginning. After it everything is stored, each sentence once."""
+    """Let Ada speak in each of these rooms, in a few at once; in one she is in mid-sentence when the block begins.
+    After it everything is stored, each sentence once.
+    """
     for room in rooms:
         await room.meet()
+    turns = asyncio.Semaphore(AT_ONCE)
+    before = {room.id: room.sent_packets for room in rooms}
     async with asyncio.TaskGroup() as group:
         for room in rooms:
-            group.create_task(room.say(), name=f"ada-{room.id}")
+            group.create_task(in_turn(room.say, turns), name=f"ada-{room.id}")
+        await until(
+            lambda: any(room.sent_packets - before[room.id] >= MID_SENTENCE_PACKETS for room in rooms), "a sentence"
+        )
         yield
     for room in rooms:
         await room.heard()
+
+
+async def in_turn(say: Callable[[], Awaitable[None]], turns: asyncio.Semaphore) -> None:
+    """Say something when it is one's turn."""
+    async with turns:
+        await say()
 
 
 async def everyone_is_heard(rooms: Sequence[Room]) -> None:
@@ -254,51 +298,84 @@ def write_settings(folder: Path, whisper: Path, local: LocalDiscord) -> None:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def cluster(tmp_path_factory: pytest.TempPathFactory, whisper_model_dir: Path) -> AsyncIterator[Cluster]:
     """Yield three machines of a cluster with three workers, and three rooms, all of which hear."""
+    async with cluster_of(tmp_path_factory, whisper_model_dir, rooms=3) as made:
+        yield made
+
+
+@asynccontextmanager
+async def cluster_of(
+    folders: pytest.TempPathFactory, whisper: Path, *, rooms: int, rooms_each: int = 1
+) -> AsyncIterator[Cluster]:
+    """Yield three machines of a cluster with three workers, and so many rooms, all of which hear. `rooms_each`: how
+    many share a process. `folders`: makes those of the machines.
+    """
     build_bridge()
     server = running_server()
     database = server.url(server.create())
+    each = ("--rooms-each", str(rooms_each))
     async with AsyncExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("ROOMTONE_DATABASE_URL", database.get_secret_value())
-        locals_: list[LocalDiscord] = []
-        for number in range(3):
-            beside = locals_[0] if locals_ else None
-            locals_.append(
-                await stack.enter_async_context(LocalDiscord(guild=guild(number), host=FIRST_IP, beside=beside))
-            )
-        machines = []
-        for number in (1, 2, 3):
-            folder = tmp_path_factory.mktemp(f"machine{number}")
-            write_settings(folder, whisper_model_dir, locals_[0])
-            machines.append(Machine(number, folder))
+        locals_ = await local_servers(stack, rooms)
+        machines = [machine_for(locals_[0], number, folders, whisper) for number in (1, 2, 3)]
         first, *others = machines
         await asyncio.to_thread(stack.enter_context, first.up("--cpus", "0.5"))
-        bot = await stack.enter_async_context(
-            started(
-                [sys.executable, "-m", "bot", "run", "--rooms", "processes", "--rooms-listen", GATEWAY],
-                locals_[0],
-                first.folder,
-                DISCORD_TOKEN=f"{ROOMTONE_BOT_ID}.local",
-                ROOMTONE_DATABASE_URL=database.get_secret_value(),
-                PYTHONPATH=os.pathsep.join(sys.path),
-            )
-        )
+        start_bot = partial(start_bot_on, first, stack, locals_[0], database, each)
+        bot = await start_bot()
+        await until(lambda: bool(logged(first.folder, "room_link_opened")), "a process of the bot's own")
         for machine in others:
             give_token(machine, of=first)
         joins = [machine.up("--join", f"{FIRST_IP}:6379") for machine in others]
         await asyncio.gather(*(asyncio.to_thread(stack.enter_context, join) for join in joins))
-        await bot.says("is on Discord")
         # Afterwards nobody waits for machines that hand rooms over: the first process of this network ends all of it.
         for machine in machines:
             stack.callback(machine.kill)
-        rooms = [Room(local, await stack.enter_async_context(ada_in(local)), database) for local in locals_]
-        made = Cluster(machines, rooms, bot)
-        await asyncio.to_thread(first.run, *OFFER, "--workers", "3")
+        people = [await stack.enter_async_context(ada_in(local)) for local in locals_]
+        there = [Room(local, ada, database) for local, ada in zip(locals_, people, strict=True)]
+        made = Cluster(machines, there, bot, start_bot)
+        await asyncio.to_thread(first.run, *OFFER, *each, "--workers", "3")
         names, offered = {machine.name for machine in machines}, partial(logged, first.folder, "room_process_offered")
         await until(lambda: {line["machine"] for line in offered()} == names, "a process of each machine")
-        for room in rooms:
+        for room in there:
             await room.local.invoke(ADA, "join")
             await made.until_opened({room.channel_id: 1})
             await room.meet()
             await room.local.invoke(ADA, "quiet")
         yield made
+
+
+async def local_servers(stack: AsyncExitStack, count: int) -> list[LocalDiscord]:
+    """Return so many servers of one local Discord."""
+    made: list[LocalDiscord] = []
+    for number in range(count):
+        local = LocalDiscord(
+            guild=guild(number), host=FIRST_IP, main_session_s=MAIN_SESSION_S, beside=made[0] if made else None
+        )
+        made.append(await stack.enter_async_context(local))
+    return made
+
+
+def machine_for(local: LocalDiscord, number: int, folders: pytest.TempPathFactory, whisper: Path) -> Machine:
+    """Return a machine with its settings."""
+    folder = folders.mktemp(f"machine{number}")
+    write_settings(folder, whisper, local)
+    return Machine(number, folder)
+
+
+async def start_bot_on(
+    machine: Machine, stack: AsyncExitStack, local: LocalDiscord, database: SecretStr, options: Sequence[str]
+) -> Process:
+    """Start the bot on a machine, and return its process once it is on Discord."""
+    listening = ("run", "--rooms", "processes", "--rooms-listen", GATEWAY)
+    bot = await stack.enter_async_context(
+        started(
+            [sys.executable, "-m", "bot", *listening, *options],
+            local,
+            machine.folder,
+            DISCORD_TOKEN=f"{ROOMTONE_BOT_ID}.local",
+            ROOMTONE_DATABASE_URL=database.get_secret_value(),
+            PYTHONPATH=os.pathsep.join(sys.path),
+        )
+    )
+    await bot.says("is on Discord")
+    return bot
