@@ -51,7 +51,7 @@ MAIN_SESSION_S = 90.0
 AT_ONCE = 3
 # Packets of 20 ms: who has sent so many has begun a sentence, and all of those here are longer.
 MID_SENTENCE_PACKETS = 50
-# Recordings, each with two words that only it has: a machine that is too busy to speak evenly makes one be misheard.
+# Recordings, each with two words that only it has: on a busy machine one may be misheard.
 # A room drops what somebody says again at once, so none is said twice.
 SENTENCES = (
     ("hello/2-ada.ogg", ("bicycle", "market")),
@@ -136,15 +136,17 @@ class Room:
             ).fetchall()
 
     def stored(self) -> list[str]:
-        """Return each sentence that is stored, as often as it is."""
+        """Return each sentence that is stored, as often as turns have a word of it. A machine that is too busy to speak
+        evenly makes a recogniser hear a word twice in one turn.
+        """
         with psycopg.connect(self.database.get_secret_value()) as database:
             rows = database.execute(
                 "SELECT parts FROM turns JOIN sessions ON sessions.id = session_id "
                 "WHERE kind = 'speech' AND guild_id = %s",
                 [self.id],
             ).fetchall()
-        text = " ".join(parts for (parts,) in rows).casefold()
-        return [file for file, words in SENTENCES for _ in range(max(text.count(word) for word in words))]
+        turns = [parts.casefold() for (parts,) in rows]
+        return [file for file, words in SENTENCES for _ in range(max(sum(w in turn for turn in turns) for w in words))]
 
 
 @dataclass
