@@ -1,9 +1,8 @@
 """Makes the summary without a model: what came before, what holds, and what goes on, each with its share. Pure.
 
 What came before is told by thirds of the time, so that no part of an evening is lost: the names and subjects of each
-third, and the sentences that add most to them. A third that is the first to name much has more room. What holds are the
-standing facts, the most important first. The newest batches are what goes on. The sentences are in the order of time,
-and consecutive words of one person are one sentence.
+third, and the sentences that add most to them. What holds are the standing facts, the most important first. The newest
+batches are what goes on. The sentences are in the order of time, and consecutive words of one person are one sentence.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 _NOW_SHARE = 0.15
 _HOLDS_SHARE = 0.2
 _PARTS_OF_THE_TIME = 3
-# Of the room for what came before, this much is the same for each third. The rest goes by what it is the first to name.
-_EVEN_SHARE = 0.25
 # The share of a third's room for the names and subjects of that third.
 _SUBJECTS_SHARE = 0.65
 _WORTH_OF_IMPORTANCE: Mapping[Importance, float] = {3: 4.0, 2: 1.0, 1: 0.3}
@@ -168,10 +165,10 @@ def compose(
     room = max_chars - choice.chars
     parts = _by_time(stretches)
     named: set[str] = set()
-    for part, share in zip(parts, _shares(parts), strict=True):
-        subjects = _subjects(part, named, int(room * share * _SUBJECTS_SHARE))
+    for part in parts:
+        subjects = _subjects(part, named, int(room / len(parts) * _SUBJECTS_SHARE))
         weights = _weights(part)
-        left = room * share - (len(subjects.text) + 1 if subjects is not None else 0)
+        left = room / len(parts) - (len(subjects.text) + 1 if subjects is not None else 0)
         if subjects is not None:
             choice.add(subjects)
         told = [each for stretch in part for each in (stretch.told or stretch.facts)]
@@ -283,22 +280,6 @@ def _by_time(stretches: Sequence[Stretch]) -> list[list[Stretch]]:
         place = int((middle - begin) / max(1e-9, end - begin) * _PARTS_OF_THE_TIME)
         parts[min(place, _PARTS_OF_THE_TIME - 1)].append(each)
     return [part for part in parts if part]
-
-
-def _shares(parts: Sequence[Sequence[Stretch]]) -> list[float]:
-    """Return the share of the room of each part of the time, by the number of subjects, names and values that no part
-    before it has. Most people and places of an evening are named in its beginning, and are spoken of all the time.
-    """
-    known: set[str] = set()
-    new: list[int] = []
-    for part in parts:
-        told = [each for stretch in part for each in (*stretch.told, *stretch.facts)]
-        named = {*(name for stretch in part for name in stretch.subjects)}
-        named.update(name for each in told for name in (*each.names, *each.values))
-        new.append(len(named - known))
-        known |= named
-    even = 1 / max(1, len(parts))
-    return [_EVEN_SHARE * even + (1 - _EVEN_SHARE) * (count / sum(new) if any(new) else even) for count in new]
 
 
 def _weights(part: Sequence[Stretch]) -> dict[str, float]:

@@ -248,26 +248,6 @@ def test_a_chapter_over_two_thirds_of_the_evening_leaves_each_its_share() -> Non
     assert min(told) > max(told) / 2
 
 
-def test_a_third_that_names_more_has_more_room() -> None:
-    """Most people of an evening come in its beginning, and are told; of the rest there is something too."""
-    guests = [f"Guest{number:02}" for number in range(60)]
-    talk = [f"The {_word(number)} and the {_word(number + 1)} made a noise." for number in range(0, 240, 2)]
-    said = [*(f"Then we met {guest} in the yard." for guest in guests), *talk]
-    summary = render_summary(
-        [batch(at, *(fact(10 * at + each, said[3 * at + each]) for each in range(3))) for at in range(len(said) // 3)]
-    )
-    assert summary is not None
-    # With a third of the room each it would be 20 guests and nine of the other sentences.
-    assert sum(guest in summary.text for guest in guests) > 25
-    assert any(each in summary.text for each in talk[:60])
-    assert any(each in summary.text for each in talk[60:])
-
-
-def _word(number: int) -> str:
-    """Return an invented word, another one for each number below 1,000."""
-    return "".join("bodurivanelomatifesu"[2 * int(digit) :][:2] for digit in f"{number:03}") + "k"
-
-
 def test_segments_without_facts_are_told_by_their_gist() -> None:
     """A segment without facts is represented by its gist."""
     summary = render_summary([batch(0, gist="Ada talked; nothing in it needs keeping.")])
