@@ -61,8 +61,7 @@ class SegmentLedger:
     """
 
     def __init__(self, segments: Iterable[Segment] = (), chapters: Iterable[Chapter] = ()) -> None:
-        self._segments: list[Segment] = []
-        # Of each segment.
+        # The segments with their facts, in the order in which they were added.
         self._facts: list[SegmentFacts] = []
         self._places: dict[SegmentId, int] = {}
         self._superseded: set[str] = set()
@@ -82,7 +81,7 @@ class SegmentLedger:
     @property
     def segments(self) -> tuple[Segment, ...]:
         """Return the segments in the order in which they were added."""
-        return tuple(self._segments)
+        return tuple(each.segment for each in self._facts)
 
     @property
     def chapters(self) -> tuple[Chapter, ...]:
@@ -130,8 +129,7 @@ class SegmentLedger:
 
     def with_repaired(self, segment: Segment) -> SegmentLedger:
         """Return a copy in which this segment replaces the one with its id."""
-        position = self._places[segment.id]
-        return self.only([*self._segments[:position], segment, *self._segments[position + 1 :]], self._chapters)
+        return self.only((segment if each.id == segment.id else each for each in self.segments), self._chapters)
 
     def before(self, segment_id: SegmentId) -> SegmentLedger:
         """Return the ledger as it was before this segment was added, with all chapters over its turns.
@@ -139,7 +137,7 @@ class SegmentLedger:
         A chapter that was made later keeps its gist and loses its paragraph, which tells more.
         """
         place = self._places[segment_id]
-        segments, added_at = self._segments[:place], self._segments[place].created_at
+        segments, added_at = self.segments[:place], self._facts[place].segment.created_at
         end = segments[-1].end if segments else 0
         chapters = (each for each in self._chapters if each.end <= end)
         return self.only(
@@ -160,7 +158,6 @@ class SegmentLedger:
 
     def _copy(self) -> SegmentLedger:
         other = SegmentLedger(chapters=self._chapters)
-        other._segments = [*self._segments]
         other._facts = [*self._facts]
         other._places = self._places.copy()
         other._superseded = {*self._superseded}
@@ -178,9 +175,8 @@ class SegmentLedger:
     def _put(self, facts: SegmentFacts) -> None:
         segment = facts.segment
         if segment.is_recursive:
-            self._last_recursive = len(self._segments)
-        self._places[segment.id] = len(self._segments)
-        self._segments.append(segment)
+            self._last_recursive = len(self._facts)
+        self._places[segment.id] = len(self._facts)
         self._facts.append(facts)
         if segment.degraded and not segment.pruned and segment.start < segment.end:
             self._degraded = (*self._degraded, segment)
@@ -213,14 +209,15 @@ class SegmentLedger:
 
     def facts_after(self, segment_id: SegmentId) -> tuple[Fact, ...]:
         """Return all facts of later segments, in order."""
-        return tuple(fact for each in self._segments[self._places[segment_id] + 1 :] for fact in each.facts)
+        later = self.segments[self._places[segment_id] + 1 :]
+        return tuple(fact for each in later for fact in each.facts)
 
     def chapter_due(self, usable: Callable[[Segment | Chapter], bool] = lambda _: True) -> ChapterDue | None:
         """Return the next chapter to make, of `usable` parts alone (see `chapters.chapter_due`); None if none waits.
 
         Whether its segments must be repaired first is for the caller to judge.
         """
-        return chapter_due(self._segments, self._chapters, usable)
+        return chapter_due(self.segments, self._chapters, usable)
 
     def chapter_request(self, due: ChapterDue, *, summary: str = "") -> ChapterRequest:
         """Return the request for this chapter. `summary`: the one that stands now.
@@ -229,7 +226,7 @@ class SegmentLedger:
         """
         known = self.known_facts()
         below = [each for each in self._chapters if each.level == due.level - 1]
-        parts: Sequence[Segment | Chapter] = self._segments if due.level == 1 else below
+        parts: Sequence[Segment | Chapter] = self.segments if due.level == 1 else below
         return ChapterRequest(
             level=due.level,
             parts=tuple(
@@ -238,7 +235,7 @@ class SegmentLedger:
                 if due.start <= each.start < due.end
             ),
             chapters=tuple(each for each in self.told_chapters if each.end <= due.start),
-            since=tuple(each.gist for each in self._segments if each.start >= due.end),
+            since=tuple(each.gist for each in self.segments if each.start >= due.end),
             known=known,
             roster=self.roster,
             summary=summary,
@@ -260,16 +257,16 @@ class SegmentLedger:
 
     def render(self, *, max_chars: int = MAX_SUMMARY_CHARS) -> RenderedSummary | None:
         """Return the summary of all segments, or None before the first. Deterministic."""
-        if not self._segments:
+        if not self._facts:
             return None
-        newest = self._segments[-1]
+        newest = self._facts[-1].segment
         if (written := self._written()) and (kept := whole_sentences(written, max_chars)):
             return _as_written(kept, newest.ended_at)
-        since = max(0, len(self._segments) - _NEWEST_SEGMENTS)
+        since = max(0, len(self._facts) - _NEWEST_SEGMENTS)
         made = compose(
             self._stretches(since),
             [each.candidate() for each in nsmallest(_SHORTLIST, self._standing(self._facts[:since]), key=_rank)],
-            [each for place in range(since, len(self._segments)) for each in self._told(place)],
+            [each for facts in self._facts[since:] for each in self._told(facts)],
             max_chars=max_chars,
         )
         return made or _of_gist(newest, max_chars)
@@ -281,7 +278,7 @@ class SegmentLedger:
         A chapter may be over earlier turns than the newest fold, because it waits for batches, repairs and other
         chapters. Its writer was told what came after, so only the times tell which is newer.
         """
-        newest = self._segments[-1]
+        newest = self._facts[-1].segment
         later = [each for each in self._chapters if each.paragraph and each.created_at > newest.created_at]
         return max(later, key=lambda each: each.created_at).paragraph if later else newest.paragraph
 
@@ -303,36 +300,35 @@ class SegmentLedger:
             for each in chapters
         ]
         starts = [each.start for each in chapters]
-        for place in range(self._last_recursive, until):
-            segment = self._segments[place]
+        for facts in self._facts[self._last_recursive : until]:
+            segment = facts.segment
             over = bisect_right(starts, segment.start) - 1
             if over < 0 or segment.start >= chapters[over].end:
                 told = _gist_sentences(segment) if _tells(segment) else ()
-                standing = self._standing_candidates(place)
+                standing = self._candidates_of(facts)
                 subjects = () if told else tuple(subjects_in(segment.gist))
                 made.append(Stretch(segment.started_at, segment.ended_at, told, standing, subjects))
         return sorted(made, key=lambda each: each.started_at)
 
-    def _told(self, place: int) -> list[Candidate]:
+    def _told(self, facts: SegmentFacts) -> list[Candidate]:
         """Return what a summary can say of one segment: its standing facts, and its gist if a model wrote it."""
-        segment = self._segments[place]
-        told = self._standing_candidates(place)
-        return [*told, *_gist_sentences(segment)] if _tells(segment) else [*told]
+        gist = _gist_sentences(facts.segment) if _tells(facts.segment) else ()
+        return [*self._candidates_of(facts), *gist]
 
     def _standing(self, among: Iterable[SegmentFacts]) -> Iterator[SegmentFact]:
         """Yield the facts that hold, in order."""
         return (each for facts in among for each in facts if each.ref not in self._superseded)
 
-    def _standing_candidates(self, place: int) -> tuple[Candidate, ...]:
-        return tuple(each.candidate() for each in self._standing(self._facts[place : place + 1]))
+    def _candidates_of(self, facts: SegmentFacts) -> tuple[Candidate, ...]:
+        """Return the facts of one segment that hold, as sentences that a summary may take."""
+        return tuple(each.candidate() for each in self._standing((facts,)))
 
     def _of_refs(self, refs: Iterable[str]) -> Iterator[Candidate]:
         """Yield those of these facts that are known and hold."""
         for ref in refs:
-            segment_id, _, number = ref.rpartition("#")
-            place = self._places.get(SegmentId(segment_id))
-            if place is not None and ref not in self._superseded and (fact := self._facts[place].get(number)):
-                yield fact.candidate()
+            place = self._places.get(SegmentId(ref.rpartition("#")[0]))
+            if place is not None:
+                yield from (each.candidate() for each in self._standing((self._facts[place],)) if each.ref == ref)
 
 
 def render_summary(

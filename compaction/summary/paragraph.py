@@ -24,7 +24,7 @@ from compaction.summary.subjects import language_of_texts, rank_weights, subject
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from compaction.model import Fact, Importance, Segment, SegmentId, Seq
+    from compaction.model import Fact, Importance, SegmentId, Seq
     from compaction.summary.port import KnownFact
 
 # The shares of the newest batches and of the standing facts. The rest, and what these leave, tells what came before.
@@ -79,8 +79,8 @@ class Candidate:
     chars: int  # in the summary, with the space after it
 
 
-def fact_candidate(segment: Segment, known: KnownFact) -> Candidate:
-    """Return the candidate of a segment's fact."""
+def fact_candidate(segment_id: SegmentId, known: KnownFact, *, worth: float) -> Candidate:
+    """Return the candidate of a segment's fact. `worth`: of the fact (`fact_worth`)."""
     fact = known.fact
     said = meaning(fact.text)
     importance = fact.importance
@@ -97,10 +97,10 @@ def fact_candidate(segment: Segment, known: KnownFact) -> Candidate:
         negated=said.negated,
         asks=said.asks,
         at=fact.at,
-        segment_id=segment.id,
+        segment_id=segment_id,
         turn_seqs=() if fact.note_id is not None else fact.turns,
         refs=(known.ref,),
-        worth=fact_worth(fact),
+        worth=worth,
         about=tuple(sorted(said.about)),
         chars=len(text) + 1 + (len(fact.speaker) + _QUOTE_CHARS if quoted else 0),
     )

@@ -44,7 +44,7 @@ class SegmentFact:
 
     def candidate(self) -> Candidate:
         """Return the fact as a sentence that a summary may take."""
-        return fact_candidate(self.segment, self.known())
+        return fact_candidate(self.segment.id, self.known(), worth=self.worth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,3 @@ class SegmentFacts:
             for number, worth in enumerate(self.worths)
             if self.segment.facts[number].text
         )
-
-    def get(self, number: str) -> SegmentFact | None:
-        """Return the fact of this number; None if there is none, or none with a text."""
-        return next((each for each in self if str(each.number) == number), None)
