@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
 
 from bot.errors import SetupError
@@ -15,26 +14,19 @@ LOOPBACK = "127.0.0.1"
 NO_ADDRESS = Text("“{text}” is not an address. Give it as HOST:PORT, for example 10.0.0.1:8572.")
 
 
-@dataclass(frozen=True, slots=True)
-class RoomsAddress:
-    """`host`: a name or an IP address. `port`: 0 is a free one, for who listens."""
+class RoomsAddress(NetworkAddress):
+    """`port`: 0 is a free one, for who listens."""
 
-    host: str
-    port: int
+    __slots__ = ()
 
     @classmethod
     def parsed(cls, text: str) -> Self:
         """Return what HOST:PORT or [IPv6]:PORT means. Raises `SetupError`."""
         try:
-            address = NetworkAddress.parsed(text)
+            return super().parsed(text)
         except ValueError as error:
             raise SetupError(NO_ADDRESS.fill(text=text)) from error
-        return cls(address.host, address.port)
 
     def url(self, *, encrypted: bool = True) -> str:
         """Return where a room's process connects to."""
         return f"{'wss' if encrypted else 'ws'}://{self}{ROOM_PATH}"
-
-    def __str__(self) -> str:
-        """Return what `parsed` understands."""
-        return str(NetworkAddress(self.host, self.port))
