@@ -87,19 +87,14 @@ class MachineFigures:
             if definition is None or not _is_sound(series, definition):
                 self._refuse(process, machine, run_id)
                 continue
-            if definition.of_each:
-                if key not in process.last and len(process.last) >= MOST_SERIES:
-                    self._refuse(process, machine, run_id)
-                    continue
-                process.last[key] = series.values
+            kept = process.last if definition.of_each else totals
+            if key not in kept and len(kept) >= MOST_SERIES:
+                self._refuse(process, machine, run_id)
                 continue
-            if key not in totals:
-                if len(totals) >= MOST_SERIES:
-                    self._refuse(process, machine, run_id)
-                    continue
-                totals[key] = (0.0,) * definition.count
-            if definition.kind is not FigureKind.GAUGE and counts:
-                totals[key] = _sum(totals[key], _risen(process.last.get(key), series.values))
+            if not definition.of_each:
+                before = totals.setdefault(key, (0.0,) * definition.count)
+                if definition.kind is not FigureKind.GAUGE and counts:
+                    totals[key] = _sum(before, _risen(process.last.get(key), series.values))
             process.last[key] = series.values
 
     def _free_number(self, machine: str) -> int:
