@@ -22,6 +22,9 @@ INT16_FULL_SCALE = 32_768.0
 # Mono, int16, shape (n,).
 Pcm: TypeAlias = NDArray[np.int16]
 
+# In the place of sound that is not kept, or was never there.
+NO_SOUND: Pcm = np.zeros(0, np.int16)
+
 
 def duration_s(pcm: Pcm) -> float:
     """Return how long heard sound lasts, in seconds."""

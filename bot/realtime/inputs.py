@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voice.asr.port import Recognition
+from voice.audio import NO_SOUND
 
 if TYPE_CHECKING:
     from voice.audio import Pcm
 
 # Inputs remembered for each person: many more than wait to become a turn. Older sounds become no turn any more.
 MOST_INPUTS = 256
-NO_SOUND = np.zeros(0, np.int16)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import numpy as np
 import structlog
 
 from bot.events import SpokenText
 from bot.store.forgetting_notes import people_among
 from voice.asr.port import Recognition
+from voice.audio import NO_SOUND
 from voice.listening.utterance import Utterance
 
 if TYPE_CHECKING:
@@ -99,9 +99,7 @@ def _names(place: Place, turns: Iterable[Turn]) -> dict[int, str]:
 def _spoken(each: UnrecordedUtterance, now: float) -> SpokenText:
     """Return it without its sound, which was lost, and as if it had had its text at once: nobody waited for it."""
     ended_at = now - each.ended_s_ago
-    utterance = Utterance(
-        each.utterance_id, each.speaker_id, now - each.started_s_ago, ended_at, ended_at, np.zeros(0, np.int16)
-    )
+    utterance = Utterance(each.utterance_id, each.speaker_id, now - each.started_s_ago, ended_at, ended_at, NO_SOUND)
     return SpokenText(utterance, _recognition(each), ended_at, ended_at)
 
 

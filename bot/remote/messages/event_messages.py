@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, get_args
 
-import numpy as np
 from pydantic import PlainSerializer, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
@@ -19,10 +18,10 @@ from compaction import model
 from compaction.payload import PayloadPart
 from voice.asr.port import Recognition
 from voice.asr.second_pass import Doubt
+from voice.audio import NO_SOUND
 from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures
 
-_NO_SOUND: Final = np.zeros(0, np.int16)
 _CLASSES: Final[Mapping[str, type[Any]]] = {kind.__name__: kind for kind in get_args(events.Event)}
 # The events' modules import these for type checking alone.
 _NAMES: Final[dict[str, Any]] = {
@@ -30,7 +29,7 @@ _NAMES: Final[dict[str, Any]] = {
     "Doubt": Doubt,
     "Mapping": Mapping,
     "PayloadPart": PayloadPart,
-    "Pcm": Annotated[Any, PlainSerializer(lambda _: None), PlainValidator(lambda _: _NO_SOUND)],
+    "Pcm": Annotated[Any, PlainSerializer(lambda _: None), PlainValidator(lambda _: NO_SOUND)],
     "QueueFigures": QueueFigures,
     "Recognition": Recognition,
     "Text": WireText,

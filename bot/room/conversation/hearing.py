@@ -12,7 +12,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-import numpy as np
 import structlog
 
 from bot import events
@@ -21,6 +20,7 @@ from bot.events import SpokenText
 from bot.room.conversation.backlog import UtteranceBacklog
 from bot.room.conversation.eager_recognition import EagerRecognition
 from bot.room.tasks import run_for_room
+from voice.audio import NO_SOUND
 from voice.listening.coalesce import UtteranceCoalescer, is_sound_effect
 from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
 from voice.queue_figures import QueueFigures
@@ -57,8 +57,6 @@ GROUP_WAIT_S = 10.0
 PASS_ON_S = 3.0
 # Groups that may wait to be recorded. Groups are never dropped: hearing waits. They have no sound (but `keeps_sound`).
 GROUPS_WAITING = 64
-
-_NO_SOUND = np.zeros(0, np.int16)
 
 
 class Hearing:
@@ -264,7 +262,7 @@ class Hearing:
             )
         )
         early = transcription is ahead
-        kept = utterance if self._keeps_sound else replace(utterance, pcm=_NO_SOUND)
+        kept = utterance if self._keeps_sound else replace(utterance, pcm=NO_SOUND)
         spoken = SpokenText(kept, recognition, max(transcription.asked_at, utterance.closed_at), text_at, early)
         log.info(
             "utterance_transcribed",
