@@ -136,8 +136,8 @@ class Room:
             ).fetchall()
 
     def stored(self) -> list[str]:
-        """Return each sentence that is stored, as often as turns have a word of it. A machine that is too busy to speak
-        evenly makes a recogniser hear a word twice in one turn.
+        """Return each sentence that is stored, as often as turns have a word of it, or as all have both of its words.
+        A machine that is too busy to speak evenly makes a recogniser hear one word twice in one turn.
         """
         with psycopg.connect(self.database.get_secret_value()) as database:
             rows = database.execute(
@@ -146,7 +146,12 @@ class Room:
                 [self.id],
             ).fetchall()
         turns = [parts.casefold() for (parts,) in rows]
-        return [file for file, words in SENTENCES for _ in range(max(sum(w in turn for turn in turns) for w in words))]
+        return [file for file, words in SENTENCES for _ in range(_times_said(words, turns))]
+
+
+def _times_said(words: Sequence[str], turns: Sequence[str]) -> int:
+    in_turns = max(sum(word in turn for turn in turns) for word in words)
+    return max(in_turns, min(sum(turn.count(word) for turn in turns) for word in words))
 
 
 @dataclass
