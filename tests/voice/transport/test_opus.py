@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -128,6 +130,14 @@ def test_missing_libopus_says_what_to_do() -> None:
         opus.open_library(["/nowhere/libopus.so"])
 
 
+def test_the_wheel_s_library_comes_before_the_system_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wheel's version is the newer one, and faster. The system's is for a wheel without one."""
+    monkeypatch.setattr("ctypes.util.find_library", lambda name: f"lib{name}-of-the-system.so")
+    *wheels, last = opus.candidates()
+    assert [Path(each).name.startswith("libopus") for each in wheels] == [True]
+    assert last == "libopus-of-the-system.so"
+
+
 def test_a_library_that_is_not_opus_is_passed_over() -> None:
     """A library without Opus, such as the C library, is skipped, and the next candidate is used."""
     lib = opus.open_library(["libc.so.6", *opus.candidates()])
@@ -153,5 +163,5 @@ def test_our_reading_of_the_copy_is_libopus_s(packet: bytes) -> None:
     for this.
     """
     single = bytes([packet[0] & 0xFC]) + packet[1:]
-    ask = opus.open_library(opus.candidates()[-1:]).opus_packet_has_lbrr
+    ask = opus.library().opus_packet_has_lbrr
     assert opus.carries_fec(single) == (ask(single, len(single)) == 1)
